@@ -1,0 +1,68 @@
+# `make help` lists the targets. Each creates .venv and installs what it needs first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PROFILE ?= quick
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+VENV := .venv
+RUN := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+TYPING := build/typing/sparsync
+# The smoke profile proves that the road is open; its numbers never replace the tracked ones.
+DATA := $(if $(filter smoke,$(PROFILE)),build/smoke/data,paper/data)
+GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generated)
+# One arithmetic thread a process, so that results do not depend on the machine's core count.
+export OMP_NUM_THREADS ?= 1
+export MPLBACKEND := Agg
+
+.PHONY: help install check test test-all verify reproduce paper bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## create .venv and install sparsync with everything it uses
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(TYPING):
+	mkdir -p $@
+	for folder in theory verify kernels experiments; do ln -sfn ../../../$$folder $@/$$folder; done
+
+check: $(STAMP) $(TYPING) ## ruff, mypy --strict and pyright
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy paper/figures.py paper/numbers.py tests
+	$(VENV)/bin/pyright
+
+test: $(STAMP) ## the tests, without the rare long ones
+	$(RUN) -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+
+test-all: $(STAMP) ## every test
+	$(RUN) -m pytest -n $(JOBS) --dist worksteal
+
+verify: $(STAMP) ## check every statement; print the ledger and write verify.json
+	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json
+
+reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full)
+	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
+	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
+	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
+
+paper: $(STAMP) ## figures and numbers from paper/data, then paper/main.pdf (needs latexmk)
+	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }
+	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated
+	$(RUN) -m paper.numbers --data-folder paper/data --output-folder paper/generated
+	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
+
+bench: $(STAMP) ## selection time and counting passes of every selector
+	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
+
+clean: ## remove everything that make made, the environment too
+	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

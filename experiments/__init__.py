@@ -1,0 +1,1 @@
+"""Error feedback, collectives, training and studies: where the selectors meet real gradients."""

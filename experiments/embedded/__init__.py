@@ -1,0 +1,1 @@
+"""The embedded subset of Fashion-MNIST: data file, licence, and the script that made it."""

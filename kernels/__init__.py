@@ -1,0 +1,1 @@
+"""Selection: tensor in, sparse payload out; no state, no communication."""

@@ -1,0 +1,1 @@
+"""Evidence that the statements hold: margins, property tests, worst-case programmes, exact certificates."""
