@@ -1,0 +1,174 @@
+"""The only file that communicates: the mean of all workers' payloads, and a number from each worker.
+
+`SparsePayload` per local worker → mean [d] on every replica and the bytes sent. `LocalAverager` holds all workers in
+one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun); both add in rank order, so they
+agree bit for bit, except where dense vectors are all-reduced.
+
+Sparse payloads are all-gathered: first the counts, then values and indices padded to the largest count. Ranks may
+thus send different numbers of entries, or none, and every entry arrives exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from sparsync.kernels.payload import SparsePayload
+
+CollectiveName = Literal["sparse", "dense", "dense_bfloat16"]
+COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
+
+_COUNT_BYTES = 8
+_INDEX_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """The mean of all workers' payloads.
+
+    Args:
+        mean: [d].
+        sent_bytes: what all workers together handed to the collective, padding and counts included.
+    """
+
+    mean: Tensor
+    sent_bytes: int
+
+
+class Averager(Protocol):
+    """How the workers of this process meet all the others."""
+
+    def gather(self, numbers: Sequence[float]) -> list[float]:
+        """One number per local worker in, one per worker of the whole run out, in rank order."""
+        ...
+
+    def average(self, payloads: Sequence[SparsePayload]) -> Average:
+        """One payload per local worker in, the mean over all workers of the run out."""
+        ...
+
+
+def mean_in_rank_order(payloads: Sequence[SparsePayload]) -> Tensor:
+    """The mean [d] of the payloads' dense forms, added one rank after the other.
+
+    Raises:
+        ValueError: no payload, or dimensions that differ.
+    """
+    if not payloads:
+        raise ValueError("the mean of no payloads is undefined")
+    dimensions = {payload.dimension for payload in payloads}
+    if len(dimensions) > 1:
+        raise ValueError(f"payloads of different dimensions: {sorted(dimensions)}")
+    total = torch.zeros(dimensions.pop(), dtype=payloads[0].values.dtype, device=payloads[0].values.device)
+    for payload in payloads:
+        # Indices are unique within a payload, so no addition is lost.
+        total[payload.indices.long()] += payload.values
+    return total.div_(len(payloads))
+
+
+class LocalAverager:
+    """All workers in this process; counts the bytes that the same exchange would send between processes."""
+
+    def __init__(self, collective: CollectiveName) -> None:
+        self._collective = _checked(collective)
+
+    def gather(self, numbers: Sequence[float]) -> list[float]:
+        """The numbers themselves."""
+        return list(numbers)
+
+    def average(self, payloads: Sequence[SparsePayload]) -> Average:
+        """The mean over the given payloads, in their order."""
+        if self._collective == "sparse":
+            sent = _sparse_bytes(payloads[0], [payload.count for payload in payloads])
+            return Average(mean_in_rank_order(payloads), sent)
+        wire = [_on_wire(payload, self._collective) for payload in payloads]
+        return Average(_dense_mean_in_order(wire, payloads[0].values.dtype), _dense_bytes(wire[0], len(wire)))
+
+
+class GroupAverager:
+    """One worker in this process; its peers are the ranks of the default process group.
+
+    Args:
+        collective: "sparse" all-gathers payloads; "dense" and "dense_bfloat16" send whole vectors.
+        rank_order: dense vectors are all-gathered and added in rank order (so that the bits do not depend
+            on the backend's reduction tree) instead of all-reduced.
+        device: where the collectives' tensors live, the GPU for NCCL.
+    """
+
+    def __init__(self, collective: CollectiveName, *, rank_order: bool, device: torch.device | str = "cpu") -> None:
+        self._collective = _checked(collective)
+        self._rank_order = rank_order
+        self._device = torch.device(device)
+
+    def gather(self, numbers: Sequence[float]) -> list[float]:
+        """This rank's one number in, every rank's out."""
+        (number,) = numbers
+        mine = torch.tensor([number], dtype=torch.float64, device=self._device)
+        return [float(theirs) for theirs in _all_gather(mine)]
+
+    def average(self, payloads: Sequence[SparsePayload]) -> Average:
+        """This rank's one payload in, the mean over all ranks out."""
+        (payload,) = payloads
+        if self._collective == "sparse":
+            everyone = _all_gather_payloads(payload)
+            sent = _sparse_bytes(payload, [theirs.count for theirs in everyone])
+            return Average(mean_in_rank_order(everyone), sent)
+        wire = _on_wire(payload, self._collective)
+        sent = _dense_bytes(wire, dist.get_world_size())
+        if self._rank_order:
+            return Average(_dense_mean_in_order(_all_gather(wire), payload.values.dtype), sent)
+        dist.all_reduce(wire)
+        return Average(wire.to(payload.values.dtype).div_(dist.get_world_size()), sent)
+
+
+def _checked(collective: CollectiveName) -> CollectiveName:
+    if collective not in COLLECTIVES:
+        raise ValueError(f"unknown collective {collective!r}; known: {', '.join(COLLECTIVES)}")
+    return collective
+
+
+def _all_gather(mine: Tensor) -> list[Tensor]:
+    theirs = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(theirs, mine)
+    return theirs
+
+
+def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
+    mine = torch.tensor([payload.count], dtype=torch.int64, device=payload.values.device)
+    counts = [int(count) for count in _all_gather(mine)]
+    longest = max(counts)
+    if longest == 0:
+        return [payload] * len(counts)
+    padding = (0, longest - payload.count)
+    values = _all_gather(torch.nn.functional.pad(payload.values, padding))
+    indices = _all_gather(torch.nn.functional.pad(payload.indices, padding))
+    return [
+        SparsePayload(value[:count], index[:count], payload.dimension)
+        for value, index, count in zip(values, indices, counts, strict=True)
+    ]
+
+
+def _sparse_bytes(payload: SparsePayload, counts: Sequence[int]) -> int:
+    padded = max(counts) * (payload.values.element_size() + _INDEX_BYTES)
+    return len(counts) * (_COUNT_BYTES + padded)
+
+
+def _on_wire(payload: SparsePayload, collective: CollectiveName) -> Tensor:
+    """The dense vector as it is sent; rounding to bfloat16 is not fed back."""
+    dense = payload.dense()
+    return dense.to(torch.bfloat16) if collective == "dense_bfloat16" else dense
+
+
+def _dense_mean_in_order(vectors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    total = torch.zeros_like(vectors[0], dtype=dtype)
+    for vector in vectors:
+        total += vector
+    return total.div_(len(vectors))
+
+
+def _dense_bytes(wire: Tensor, worker_count: int) -> int:
+    return worker_count * wire.numel() * wire.element_size()

@@ -1,0 +1,97 @@
+"""What the two training commands share: their arguments, their progress bar, and how they refuse bad input.
+
+`--run NAME` (or `--run-name NAME`) chooses a value of `RUNS`, `--output FILE` the result, and every field of `Run`
+overrides it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import Progress
+
+from sparsync.experiments.runs import RUNS, Run
+
+_USAGE_STATUS = 2
+# Under Python 3.11.7 torchrun takes `--run`, though it follows the module's name, for an ambiguous abbreviation of its
+# own `--run-path` and `--run_path`, and stops; this spelling passes.
+_RUN_ALIASES = ("--run-name",)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A parsed command line."""
+
+    run: Annotated[str, tyro.conf.arg(aliases=_RUN_ALIASES)]
+    """key of RUNS"""
+    output: Path
+    """where the JSON result goes; its folder must exist"""
+    settings: Annotated[Run, tyro.conf.arg(name="")]
+    """the run with its overrides"""
+
+
+def read_command(description: str, arguments: Sequence[str] | None = None) -> Command:
+    """Parse the command line (None: the process's own).
+
+    Raises:
+        ValueError: unknown run, a field out of range, or an output folder that does not exist.
+        SystemExit: malformed arguments, after tyro's message; or `--help`.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    scout.add_argument("--run", *_RUN_ALIASES, dest="run")
+    name = scout.parse_known_args(words)[0].run
+    if name is not None and name not in RUNS:
+        raise ValueError(f"unknown run {name!r}; known: {', '.join(RUNS)}")
+    command = tyro.cli(
+        Command,
+        description=description,
+        args=words,
+        default=Command(
+            run=tyro.MISSING if name is None else name,
+            output=tyro.MISSING,
+            settings=RUNS[next(iter(RUNS)) if name is None else name],
+        ),
+    )
+    if command.output.is_dir():
+        raise ValueError(f"--output must name a file, got the folder {command.output}")
+    if not command.output.parent.is_dir():
+        raise ValueError(f"the output folder {command.output.parent} does not exist")
+    return command
+
+
+@contextmanager
+def exit_on_bad_input() -> Iterator[None]:
+    """Turn the errors that a user can cause into one line on standard error and exit status 2 (1 for a NaN)."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        _complain(error)
+        sys.exit(_USAGE_STATUS)
+    except FloatingPointError as error:
+        _complain(error)
+        sys.exit(1)
+
+
+def _complain(error: Exception) -> None:
+    if int(os.environ.get("RANK", "0")) == 0:
+        sys.stderr.write(f"error: {error}\n")
+
+
+@contextmanager
+def step_progress(total: int, *, visible: bool) -> Iterator[Callable[[], None]]:
+    """A progress bar over `total` steps, on a terminal outside CI; yields the function that advances it."""
+    console = Console(stderr=True)
+    shown = visible and console.is_terminal and not os.environ.get("CI")
+    with Progress(console=console, disable=not shown) as progress:
+        task = progress.add_task("steps", total=total)
+        yield lambda: progress.advance(task)

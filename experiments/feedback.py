@@ -1,0 +1,58 @@
+"""Error feedback: what a selector does not send is remembered and added to the next gradient.
+
+Source: Seide et al. 2014; the memory of Stich, Cordonnier, Jaggi 2018. The step size may stand inside the memory,
+u = e + ηg, as the analyses have it, or outside, u = e + g, as released code has it. The two
+agree only while η is constant; with a changing η, outside replays old residuals at the new step size.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sparsync.kernels.payload import SparsePayload
+
+StepLocation = Literal["inside", "outside"]
+
+
+class ErrorFeedback:
+    """One worker's residual e, so that after every step: corrected = sent + kept, bit for bit.
+
+    Args:
+        dimension: d.
+        step_location: whether the memory holds ηg ("inside") or g ("outside").
+        dtype: of the residual and of all that is added to it.
+        device: where the residual lives.
+
+    Raises:
+        ValueError: `step_location` is neither.
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        *,
+        step_location: StepLocation = "inside",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if step_location not in ("inside", "outside"):
+            raise ValueError(f"step_location must be 'inside' or 'outside', got {step_location!r}")
+        self.step_location: StepLocation = step_location
+        self.residual = torch.zeros(dimension, dtype=dtype, device=device)
+
+    def correct(self, gradient: Tensor, step_size: float) -> Tensor:
+        """The corrected gradient u [d]: e + ηg, or e + g when the step size stands outside; a new tensor.
+
+        Raises:
+            ValueError: `gradient` has not the residual's shape.
+        """
+        if gradient.shape != self.residual.shape:
+            raise ValueError(f"expected a gradient of shape {tuple(self.residual.shape)}, got {tuple(gradient.shape)}")
+        return self.residual.add(gradient, alpha=step_size if self.step_location == "inside" else 1.0)
+
+    def store_residual(self, corrected: Tensor, payload: SparsePayload) -> None:
+        """Keep what was not sent: e = u − C(u), exactly, as the selected entries are set to zero."""
+        self.residual = payload.remainder(corrected)

@@ -1,0 +1,98 @@
+"""Everything that the figures read, in one command: convergence runs, contraction study, and a torchrun check.
+
+`python -m sparsync.experiments.reproduce --profile quick --data-folder paper/data`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.data import load_dataset
+from sparsync.experiments.runs import RUNS
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.contraction import run_contraction
+from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
+from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.verify.provenance import write_json
+
+_TORCHRUN_PROCESS_COUNT = 4
+_TORCHRUN_STEPS = 20
+_TORCHRUN_DEADLINE_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """Run all studies of a profile."""
+
+    data_folder: Path
+    """where the JSON files go; created if absent"""
+    profile: ProfileName = "quick"
+    """how large the studies are"""
+    jobs: int = field(default_factory=default_job_count)
+    """training runs at a time"""
+
+
+def reproduce(command: ReproduceCommand) -> None:
+    """Run all studies of a profile and write their files.
+
+    Raises:
+        ValueError: `jobs` below 1.
+        RuntimeError: torchrun failed, or its parameters differ from the simulation's.
+    """
+    if command.jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {command.jobs}")
+    command.data_folder.mkdir(parents=True, exist_ok=True)
+    profile = PROFILES[command.profile]
+    write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
+    write_json(command.data_folder / "contraction.json", run_contraction(command.profile, load_dataset(profile.data)))
+    with step_progress(len(convergence_cases(profile)), visible=True) as advance:
+        run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
+
+
+def compare_with_torchrun(run_name: str) -> dict[str, Any]:
+    """Train the same few steps with real processes and in simulation; both results, side by side.
+
+    Raises:
+        RuntimeError: torchrun failed, or the final parameters differ in a bit.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "result.json"
+        launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(_TORCHRUN_PROCESS_COUNT), "-m")
+        training = ("sparsync.experiments.train", "--run-name", run_name, "--steps", str(_TORCHRUN_STEPS))
+        finished = subprocess.run(
+            [sys.executable, "-m", *launcher, *training, "--output", str(output)],
+            env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+            timeout=_TORCHRUN_DEADLINE_SECONDS,
+            check=False,
+        )
+        if finished.returncode:
+            raise RuntimeError(f"torchrun ended with status {finished.returncode}:\n{finished.stderr}")
+        distributed = json.loads(output.read_text())
+    run = replace(RUNS[run_name], steps=_TORCHRUN_STEPS, workers=_TORCHRUN_PROCESS_COUNT)
+    simulated = simulate(run).parameters_sha256
+    if distributed["parameters_sha256"] != simulated:
+        raise RuntimeError(f"torchrun and simulation differ: {distributed['parameters_sha256']} and {simulated}")
+    return {"simulated_parameters_sha256": simulated, **distributed}
+
+
+def main() -> None:
+    """Run the command line."""
+    command = tyro.cli(ReproduceCommand)
+    with exit_on_bad_input():
+        reproduce(command)
+
+
+if __name__ == "__main__":
+    main()

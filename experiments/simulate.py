@@ -1,0 +1,55 @@
+"""Distributed training with all workers in one process: the same steps, the same bits as `train.py`.
+
+`python -m sparsync.experiments.simulate --run fnn3_top_k --workers 4 --output FILE`
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparsync.experiments.collectives import LocalAverager
+from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
+from sparsync.experiments.data import Dataset, load_dataset
+from sparsync.experiments.record import training_record
+from sparsync.experiments.runs import Run
+from sparsync.experiments.training import Observer, TrainingResult, run_training, start_threads
+from sparsync.verify.provenance import write_json
+
+DEFAULT_WORKER_COUNT = 4
+
+
+def simulate(run: Run, data: Dataset | None = None, observe: Observer | None = None) -> TrainingResult:
+    """Train with `run.workers` workers (4 if None) in this process.
+
+    Args:
+        run: settings.
+        data: examples; None loads `run.data`.
+        observe: see `run_training`.
+
+    Raises:
+        ValueError: see `load_dataset` and `run_training`.
+        FloatingPointError: a loss or gradient is not finite.
+    """
+    run = replace(run, workers=run.workers or DEFAULT_WORKER_COUNT)
+    start_threads(run)
+    return run_training(
+        run,
+        load_dataset(run.data, pixels=run.pixels) if data is None else data,
+        worker_count=run.workers or DEFAULT_WORKER_COUNT,
+        local_ranks=range(run.workers or DEFAULT_WORKER_COUNT),
+        average=LocalAverager(run.collective),
+        observe=observe,
+    )
+
+
+def main() -> None:
+    """Run the command line."""
+    with exit_on_bad_input():
+        command: Command = read_command("Simulate distributed training in one process.")
+        with step_progress(command.settings.steps, visible=True) as advance:
+            result = simulate(command.settings, observe=lambda *_: advance())
+        write_json(command.output, training_record(command.run, result, process_count=1))
+
+
+if __name__ == "__main__":
+    main()

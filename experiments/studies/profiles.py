@@ -1,0 +1,67 @@
+"""How large each study is in the three profiles: smoke (CI), quick (two cores, minutes), full (GPU nodes)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ProfileName = Literal["smoke", "quick", "full"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The size of every study.
+
+    Args:
+        steps: updates of each training run; None keeps the run's own number.
+        seed_count: paired seeds of the convergence runs.
+        momentum_seed_count: paired seeds of the runs with momentum 0.9.
+        workers: n.
+        data: source of the training data.
+        observed_steps: updates after which corrected gradients are looked at.
+        sample_dimension: d of the vectors drawn from a law.
+        selection_dimensions: d of the vectors on which the selectors are timed.
+    """
+
+    steps: int | None
+    seed_count: int
+    momentum_seed_count: int
+    workers: int
+    data: str
+    observed_steps: tuple[int, ...]
+    sample_dimension: int
+    selection_dimensions: tuple[int, ...]
+
+
+PROFILES: dict[ProfileName, Profile] = {
+    "smoke": Profile(
+        steps=20,
+        seed_count=1,
+        momentum_seed_count=1,
+        workers=4,
+        data="embedded",
+        observed_steps=(1, 20),
+        sample_dimension=10_000,
+        selection_dimensions=(10_000,),
+    ),
+    "quick": Profile(
+        steps=None,
+        seed_count=3,
+        momentum_seed_count=10,
+        workers=4,
+        data="embedded",
+        observed_steps=(1, 100, 600),
+        sample_dimension=100_000,
+        selection_dimensions=(10_000, 100_000, 1_000_000),
+    ),
+    "full": Profile(
+        steps=6000,
+        seed_count=8,
+        momentum_seed_count=10,
+        workers=16,
+        data="fashion_mnist",
+        observed_steps=(1, 100, 600, 6000),
+        sample_dimension=1_000_000,
+        selection_dimensions=(10_000, 100_000, 1_000_000, 10_000_000, 100_000_000),
+    ),
+}

@@ -1,0 +1,89 @@
+"""Distributed training, one worker per process, under torchrun: gloo on CPUs, NCCL on GPUs.
+
+`torchrun --nproc-per-node 4 -m sparsync.experiments.train --run-name fnn3_top_k --steps 200 --output FILE`
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager
+from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
+from sparsync.experiments.data import load_dataset
+from sparsync.experiments.record import training_record
+from sparsync.experiments.runs import Run
+from sparsync.experiments.training import TrainingResult, run_training, start_threads
+from sparsync.verify.provenance import write_json
+
+# A lost peer ends the others within this time, on backends that do not notice at once.
+_COLLECTIVE_TIMEOUT = timedelta(minutes=5)
+
+
+def train(command: Command) -> None:
+    """Train this process's share of the run; rank 0 writes the result.
+
+    Raises:
+        ValueError: the number of processes differs from `--workers`, or see `load_dataset` and `run_training`.
+        FloatingPointError: a loss or gradient is not finite, on any rank.
+    """
+    rank, worker_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    run = command.settings
+    if run.workers not in (None, worker_count):
+        raise ValueError(f"--workers {run.workers} differs from the {worker_count} processes started")
+    run = replace(run, workers=worker_count)
+    start_threads(run)
+    data = load_dataset(run.data, pixels=run.pixels)
+    device = _device()
+    with (
+        _averager(run, worker_count, device) as average,
+        step_progress(run.steps, visible=rank == 0) as advance,
+    ):
+        result: TrainingResult = run_training(
+            run,
+            data,
+            worker_count=worker_count,
+            local_ranks=[rank],
+            average=average,
+            device=device,
+            observe=lambda *_: advance(),
+        )
+    if rank == 0:
+        write_json(command.output, training_record(command.run, result, process_count=worker_count))
+
+
+def _device() -> torch.device:
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(device)
+    return device
+
+
+@contextmanager
+def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+    """Join the process group for as long as the training lasts; a lone process needs none."""
+    if worker_count == 1:
+        yield LocalAverager(run.collective)
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_COLLECTIVE_TIMEOUT)
+    try:
+        yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
+    finally:
+        dist.destroy_process_group()
+
+
+def main() -> None:
+    """Run the command line."""
+    with exit_on_bad_input():
+        train(read_command("Distributed training; start it with torchrun."))
+
+
+if __name__ == "__main__":
+    main()

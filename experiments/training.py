@@ -1,0 +1,153 @@
+"""The training loop that `simulate.py` and `train.py` share, and what it returns.
+
+`Run` and data → n steps of `worker.step` → `TrainingResult`, from which `record.py` writes the JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from sparsync.experiments.batches import BatchSchedule
+from sparsync.experiments.collectives import Averager
+from sparsync.experiments.data import Dataset
+from sparsync.experiments.descent import MomentumDescent
+from sparsync.experiments.feedback import ErrorFeedback
+from sparsync.experiments.models import FlatModel
+from sparsync.experiments.runs import Run
+from sparsync.experiments.seeding import random_stream
+from sparsync.experiments.worker import Replica, StepFacts, Worker, step
+
+Observer = Callable[[int, Sequence[torch.Tensor]], None]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Test accuracy after a number of updates."""
+
+    step_count: int
+    test_accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """What a run measured.
+
+    Args:
+        run: its settings, the actual number of workers filled in.
+        dimension: d.
+        data_sha256: digest that names the data.
+        steps: one `StepFacts` per update.
+        evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
+        parameters: [d], final.
+        wall_seconds: of the loop, evaluations included.
+    """
+
+    run: Run
+    dimension: int
+    data_sha256: str
+    steps: list[StepFacts]
+    evaluations: list[Evaluation]
+    parameters: torch.Tensor
+    wall_seconds: float
+
+    @property
+    def test_accuracy(self) -> float:
+        """After the last update, in [0, 1]."""
+        return self.evaluations[-1].test_accuracy
+
+    @property
+    def parameters_sha256(self) -> str:
+        """Digest of the final parameters' bytes: equal digests mean equal bits."""
+        return hashlib.sha256(self.parameters.cpu().numpy().tobytes()).hexdigest()
+
+
+def start_threads(run: Run) -> None:
+    """Fix the number of arithmetic threads; call before any arithmetic, since sums depend on it."""
+    torch.set_num_threads(run.threads)
+
+
+def run_training(
+    run: Run,
+    data: Dataset,
+    *,
+    worker_count: int,
+    local_ranks: Sequence[int],
+    average: Averager,
+    device: torch.device | str = "cpu",
+    observe: Observer | None = None,
+) -> TrainingResult:
+    """Train `run.steps` updates with the workers `local_ranks` in this process.
+
+    Args:
+        run: settings.
+        data: examples, on any device.
+        worker_count: n, over all processes.
+        local_ranks: the workers that live here, ascending.
+        average: how they meet the others.
+        device: where parameters, residuals and examples live.
+        observe: called after each update with the number of updates done and the corrected gradients [d] of the
+            local workers.
+
+    Raises:
+        ValueError: fewer training examples than one step needs.
+        FloatingPointError: a loss or gradient is not finite.
+    """
+    data = _moved(data, device)
+    schedule = BatchSchedule(
+        len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
+    )
+    model = FlatModel(
+        run.model,
+        feature_count=data.feature_count,
+        class_count=data.class_count,
+        seed=run.seed,
+        device=device,
+    )
+    descent = MomentumDescent(
+        model.parameters,
+        momentum=run.momentum,
+        weight_decay=run.weight_decay,
+        step_location=run.step_location,
+    )
+    replica = Replica(run, data, schedule, model, descent)
+    workers = [_new_worker(run, rank, model) for rank in local_ranks]
+    started = time.perf_counter()
+    steps: list[StepFacts] = []
+    evaluations = [Evaluation(0, model.accuracy(data.test_images, data.test_labels))]
+    for index in range(run.steps):
+        facts, corrected = step(index, replica, workers, average)
+        steps.append(facts)
+        if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
+            accuracy = model.accuracy(data.test_images, data.test_labels)
+            evaluations.append(Evaluation(index + 1, accuracy))
+        if observe is not None:
+            observe(index + 1, corrected)
+    return TrainingResult(
+        run=run,
+        dimension=model.parameters.numel(),
+        data_sha256=data.sha256,
+        steps=steps,
+        evaluations=evaluations,
+        parameters=model.parameters,
+        wall_seconds=time.perf_counter() - started,
+    )
+
+
+def _moved(data: Dataset, device: torch.device | str) -> Dataset:
+    tensors = ("train_images", "train_labels", "test_images", "test_labels")
+    return replace(data, **{name: getattr(data, name).to(device) for name in tensors})
+
+
+def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
+    feedback = ErrorFeedback(
+        model.parameters.numel(),
+        step_location=run.step_location,
+        dtype=model.parameters.dtype,
+        device=model.parameters.device,
+    )
+    return Worker(rank, feedback, random_stream(run.seed, "selection", rank))

@@ -1,0 +1,204 @@
+"""The selectors, in plain PyTorch: these definitions are what any faster version is tested against.
+
+Each takes the corrected gradient u = g + e [d] and a target count k, and returns the entries to send.
+All of them check their input the same way and return unique ascending indices; none keeps state.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import torch
+from torch import Tensor
+
+from sparsync.kernels.band_search import ThresholdSearch, count_band, search_threshold
+from sparsync.kernels.magnitude import (
+    check_selection_input,
+    magnitude_bit_width,
+    magnitude_bits,
+    mantissa_bit_width,
+)
+from sparsync.kernels.payload import SparsePayload
+
+# The first bracket of `gaussian_k` spans an eighth of an octave: a narrower one would often miss the band,
+# about 6 % of the threshold wide for a Gaussian at density 0.001, and a wider one would cost more halvings.
+_START_OCTAVE_FRACTION_BITS = 3
+# Passes of the released refinement when a residual is kept.
+_RELEASED_PASS_COUNT = 3
+
+
+def keep_all(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """C(u) = u: every entry, whatever k; the dense baseline.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: checked, otherwise unused.
+        generator: unused.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    del generator
+    check_selection_input(corrected, k)
+    indices = torch.arange(corrected.numel(), dtype=torch.int32, device=corrected.device)
+    return SparsePayload(corrected.clone(), indices, corrected.numel())
+
+
+def top_k(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """The k entries of largest magnitude, exactly k of them; ties go to the lowest index.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: unused.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    del generator
+    check_selection_input(corrected, k)
+    return _payload_at(corrected, _largest(magnitude_bits(corrected), k))
+
+
+def random_k(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """k entries drawn uniformly without replacement; E‖u − C(u)‖² = (1 − k/d)‖u‖².
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: where the draw comes from; None is torch's default generator on the CPU.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    check_selection_input(corrected, k)
+    device = torch.device("cpu") if generator is None else generator.device
+    drawn = torch.randperm(corrected.numel(), generator=generator, device=device)[:k]
+    return _payload_at(corrected, drawn.sort().values.to(corrected.device))
+
+
+def gaussian_k(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """Between ⌈2k/3⌉ and ⌊4k/3⌋ entries of largest magnitude, wherever the entries' law lies.
+
+    With a_i the bits of |u_i| and N(t) = #{i : a_i ≥ t}: all non-zeros if k = d or fewer than ⌈2k/3⌉ entries
+    are non-zero; else the entries with a_i ≥ t*, where t* has the most trailing zero bits among the t ≥ 1
+    with N(t) in the band; else (ties) the k largest, lowest index first. The Gaussian quantile only chooses
+    where the search for t* begins (`band_search.py`), so the result is a function of the order statistics
+    alone. Source: ours, after the Gaussian-k of Shi, Chu, Cheung, See 2019, whose released refinement bounds
+    no count.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: unused.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    del generator
+    check_selection_input(corrected, k)
+    bits = magnitude_bits(corrected)
+    if k == corrected.numel() or _count_at_least(bits, 1) < count_band(k)[0]:
+        return _payload_at(corrected, (bits > 0).nonzero().flatten())
+    threshold = _search(corrected, bits, k, _gaussian_start(corrected, k)).threshold
+    if threshold is None:
+        return _payload_at(corrected, _largest(bits, k))
+    return _payload_at(corrected, (bits >= threshold).nonzero().flatten())
+
+
+def gaussian_k_search(corrected: Tensor, k: int, start: int | None = None) -> ThresholdSearch:
+    """The threshold search of `gaussian_k`, with the number of counting passes it took.
+
+    Args:
+        corrected: [d], as in `gaussian_k`.
+        k: 1 ≤ k ≤ d.
+        start: magnitude bits where the search begins; None starts at the quantile of a centred Gaussian with
+            the second moment of `corrected`.
+
+    Raises:
+        ValueError: see `check_selection_input`; `start` is not a magnitude of the dtype.
+    """
+    check_selection_input(corrected, k)
+    begin = _gaussian_start(corrected, k) if start is None else start
+    return _search(corrected, magnitude_bits(corrected), k, begin)
+
+
+def gaussian_k_released(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """The threshold rule of the public GaussianK-SGD code, as it behaves: any count from 0 to d.
+
+    t starts at mean + z·std, z = Φ⁻¹(1 − k/2d). Three passes count |u_i| > t; below 2k/3 t is halved, above
+    4k/3 it is multiplied by 1.5, otherwise the passes stop. What the last count saw is returned, the last
+    change of t never is. Mean and unbiased standard deviation are taken in float64, and t is rounded to
+    the dtype of u before comparing. d = 1 has no standard deviation and selects nothing. Source: the code
+    released with Shi, Chu, Cheung, See 2019 (hclhkbu/GaussianK-SGD), written anew from its behaviour.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: unused.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    del generator
+    check_selection_input(corrected, k)
+    magnitudes = corrected.abs()
+    selected = torch.zeros_like(magnitudes, dtype=torch.bool)
+    if corrected.numel() > 1:
+        threshold = _released_start(corrected, k)
+        for _ in range(_RELEASED_PASS_COUNT):
+            selected = magnitudes > torch.tensor(threshold, dtype=corrected.dtype, device=corrected.device)
+            count = int(selected.count_nonzero())
+            if 3 * count < 2 * k:
+                threshold *= 0.5
+            elif 3 * count > 4 * k:
+                threshold *= 1.5
+            else:
+                break
+    return _payload_at(corrected, selected.nonzero().flatten())
+
+
+def _payload_at(corrected: Tensor, indices: Tensor) -> SparsePayload:
+    return SparsePayload(corrected[indices], indices.to(torch.int32), corrected.numel())
+
+
+def _count_at_least(bits: Tensor, threshold: int) -> int:
+    return int((bits >= threshold).count_nonzero())
+
+
+def _search(corrected: Tensor, bits: Tensor, k: int, start: int) -> ThresholdSearch:
+    return search_threshold(
+        lambda threshold: _count_at_least(bits, threshold),
+        count_band(k),
+        bit_width=magnitude_bit_width(corrected.dtype),
+        start=start,
+        start_level=mantissa_bit_width(corrected.dtype) - _START_OCTAVE_FRACTION_BITS,
+    )
+
+
+def _largest(bits: Tensor, k: int) -> Tensor:
+    """Ascending positions of the k largest, lowest index first among ties (`torch.topk` leaves ties open)."""
+    smallest_kept = bits.topk(k, sorted=False).values.min()
+    above = (bits > smallest_kept).nonzero().flatten()
+    tied = (bits == smallest_kept).nonzero().flatten()[: k - above.numel()]
+    return torch.cat([above, tied]).sort().values
+
+
+def _two_sided_quantile(k: int, dimension: int) -> float:
+    """z with P(|N(0, 1)| > z) = k/d."""
+    return -NormalDist().inv_cdf(k / dimension / 2)
+
+
+def _gaussian_start(corrected: Tensor, k: int) -> int:
+    """Magnitude bits of z·√(mean u²); a rough value is enough, so overflow and underflow are clipped."""
+    dimension = corrected.numel()
+    root_mean_square = float(torch.linalg.vector_norm(corrected, dtype=torch.float64)) / math.sqrt(dimension)
+    largest = torch.finfo(corrected.dtype).max
+    threshold = min(_two_sided_quantile(k, dimension) * root_mean_square, largest)
+    return int(magnitude_bits(torch.tensor([threshold], dtype=torch.float64).to(corrected.dtype)))
+
+
+def _released_start(corrected: Tensor, k: int) -> float:
+    wide = corrected.double()
+    return float(wide.mean()) + _two_sided_quantile(k, corrected.numel()) * float(wide.std())

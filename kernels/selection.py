@@ -1,0 +1,28 @@
+"""The public selectors by name. A new one is a function in `reference.py` and a line here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sparsync.kernels import reference
+from sparsync.kernels.payload import SparsePayload
+
+
+class Selector(Protocol):
+    """A rule that chooses which entries of a corrected gradient are sent."""
+
+    def __call__(self, corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+        """Select from `corrected` [d], with target count k; a random rule draws from `generator`."""
+        ...
+
+
+SELECTORS: dict[str, Selector] = {
+    "keep_all": reference.keep_all,
+    "top_k": reference.top_k,
+    "random_k": reference.random_k,
+    "gaussian_k": reference.gaussian_k,
+    "gaussian_k_released": reference.gaussian_k_released,
+}

@@ -1,0 +1,52 @@
+"""Workers see disjoint batches, every example at most once an epoch, and the same ones in every process."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsync.experiments.batches import BatchSchedule
+
+SIZES = st.tuples(st.integers(1, 5), st.integers(1, 8), st.integers(0, 60)).map(
+    lambda s: (s[0], s[1], s[0] * s[1] + s[2])
+)
+
+
+def schedule(sizes: tuple[int, int, int], seed: int = 0) -> BatchSchedule:
+    worker_count, batch_size, example_count = sizes
+    return BatchSchedule(example_count, worker_count=worker_count, batch_size=batch_size, seed=seed)
+
+
+@given(sizes=SIZES)
+def test_an_epoch_uses_no_example_twice(sizes: tuple[int, int, int]) -> None:
+    batches = schedule(sizes)
+    seen = torch.cat([batches.batch(t, r) for t in range(batches.steps_per_epoch) for r in range(sizes[0])])
+    assert len(seen) == batches.steps_per_epoch * sizes[0] * sizes[1] > sizes[2] - sizes[0] * sizes[1]
+    assert len(seen.unique()) == len(seen)
+    assert 0 <= int(seen.min()) <= int(seen.max()) < sizes[2]
+
+
+@given(sizes=SIZES, step=st.integers(0, 50))
+def test_n_workers_see_what_one_worker_with_their_batches_together_sees(sizes: tuple[int, int, int], step: int) -> None:
+    worker_count, batch_size, example_count = sizes
+    together = torch.cat([schedule(sizes).batch(step, rank) for rank in range(worker_count)])
+    assert torch.equal(together, schedule((1, worker_count * batch_size, example_count)).batch(step, 0))
+
+
+def test_steps_may_be_asked_for_in_any_order() -> None:
+    forward, backward = schedule((2, 3, 20)), schedule((2, 3, 20))
+    asked = {step: backward.batch(step, 1) for step in reversed(range(9))}
+    assert all(torch.equal(forward.batch(step, 1), asked[step]) for step in range(9))
+
+
+def test_epochs_and_seeds_are_shuffled_differently() -> None:
+    batches = schedule((1, 50, 50))
+    assert not torch.equal(batches.batch(0, 0), batches.batch(1, 0))
+    assert not torch.equal(batches.batch(0, 0), schedule((1, 50, 50), seed=1).batch(0, 0))
+
+
+def test_too_few_examples_for_one_step_are_refused() -> None:
+    with pytest.raises(ValueError, match="4 workers with batch size 8 need more than the 31"):
+        schedule((4, 8, 31))

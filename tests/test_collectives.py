@@ -1,0 +1,144 @@
+"""Every entry that a rank sends arrives exactly once, whatever the counts; the simulation adds the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from workers import run_workers
+
+from sparsync.experiments.collectives import GroupAverager, LocalAverager, mean_in_rank_order
+from sparsync.kernels.payload import SparsePayload
+from sparsync.kernels.selection import SELECTORS
+
+WORLD_SIZE = 3
+DIMENSION = 1000
+# Entries per rank: equal, unequal, some empty, all empty, everything.
+COUNTS = {
+    "equal": (7, 7, 7),
+    "unequal": (5, 14, 9),
+    "one empty": (0, 14, 9),
+    "all empty": (0, 0, 0),
+    "one entry in all": (0, 0, 1),
+    "everything": (DIMENSION, DIMENSION, DIMENSION),
+}
+
+
+def vector_of(rank: int) -> torch.Tensor:
+    return torch.randn(DIMENSION, generator=torch.Generator().manual_seed(rank))
+
+
+def payloads_with(counts: tuple[int, ...]) -> list[SparsePayload]:
+    """Payloads of exactly these counts; neighbouring ranks share most of their indices."""
+    payloads = []
+    for rank, count in enumerate(counts):
+        indices = torch.arange(count, dtype=torch.int32)
+        payloads.append(SparsePayload(vector_of(rank)[:count].clone(), indices, DIMENSION))
+    return payloads
+
+
+def exchange() -> dict[str, Any]:
+    """What one rank sees of every exchange in this module."""
+    rank = dist.get_rank()
+    seen: dict[str, Any] = {}
+    for case, counts in COUNTS.items():
+        average = GroupAverager("sparse", rank_order=True).average([payloads_with(counts)[rank]])
+        seen[case] = (average.mean, average.sent_bytes)
+    whole = payloads_with(COUNTS["everything"])[rank]
+    for collective in ("dense", "dense_bfloat16"):
+        for rank_order in (True, False):
+            average = GroupAverager(collective, rank_order=rank_order).average([whole])
+            seen[f"{collective} {rank_order}"] = (average.mean, average.sent_bytes)
+    seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([rank + 0.5])
+    return seen
+
+
+@pytest.fixture(scope="module")
+def seen() -> list[dict[str, Any]]:
+    return run_workers(exchange, WORLD_SIZE)
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_sparse_mean_equals_the_simulation_bit_for_bit_on_every_rank(case: str, seen: list[dict[str, Any]]) -> None:
+    expected = LocalAverager("sparse").average(payloads_with(COUNTS[case]))
+    for rank in range(WORLD_SIZE):
+        assert torch.equal(seen[rank][case][0], expected.mean)
+        assert seen[rank][case][1] == expected.sent_bytes
+
+
+@pytest.mark.parametrize("collective", ["dense", "dense_bfloat16"])
+def test_dense_mean_in_rank_order_equals_the_simulation_bit_for_bit(
+    collective: Any, seen: list[dict[str, Any]]
+) -> None:
+    expected = LocalAverager(collective).average(payloads_with(COUNTS["everything"]))
+    for rank in range(WORLD_SIZE):
+        mean, sent_bytes = seen[rank][f"{collective} True"]
+        assert torch.equal(mean, expected.mean)
+        assert sent_bytes == expected.sent_bytes
+
+
+@pytest.mark.parametrize(("collective", "unit_roundoff"), [("dense", 2.0**-24), ("dense_bfloat16", 2.0**-8)])
+def test_all_reduce_is_the_mean_up_to_its_roundings(
+    collective: str, unit_roundoff: float, seen: list[dict[str, Any]]
+) -> None:
+    exact = torch.stack([vector_of(rank).double() for rank in range(WORLD_SIZE)])
+    # One rounding of each summand, one per addition, one of the division: fewer than 2n, each relative to Σ|x|/n.
+    bound = 2 * WORLD_SIZE * unit_roundoff * exact.abs().mean(dim=0)
+    for rank in range(WORLD_SIZE):
+        mean, _ = seen[rank][f"{collective} False"]
+        assert bool(((mean.double() - exact.mean(dim=0)).abs() <= bound).all())
+        assert torch.equal(mean, seen[0][f"{collective} False"][0])
+
+
+def test_every_rank_learns_every_number_in_rank_order(seen: list[dict[str, Any]]) -> None:
+    assert [seen[rank]["numbers"] for rank in range(WORLD_SIZE)] == [[0.5, 1.5, 2.5]] * WORLD_SIZE
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("all empty", 3 * 8),
+        ("unequal", 3 * (8 + 14 * (4 + 4))),
+        ("everything", 3 * (8 + DIMENSION * (4 + 4))),
+    ],
+)
+def test_sparse_bytes_are_counts_and_padded_pairs(case: str, expected: int) -> None:
+    assert LocalAverager("sparse").average(payloads_with(COUNTS[case])).sent_bytes == expected
+
+
+@pytest.mark.parametrize(("collective", "value_bytes"), [("dense", 4), ("dense_bfloat16", 2)])
+def test_dense_bytes_are_the_vectors_in_their_wire_format(collective: Any, value_bytes: int) -> None:
+    average = LocalAverager(collective).average(payloads_with(COUNTS["everything"]))
+    assert average.sent_bytes == 3 * DIMENSION * value_bytes
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_sum_of_corrected_is_n_means_plus_the_residuals(name: str) -> None:
+    corrected = [vector_of(rank) for rank in range(WORLD_SIZE)]
+    payloads = [SELECTORS[name](u, 50, torch.Generator().manual_seed(3)) for u in corrected]
+    residuals = [payload.remainder(u) for payload, u in zip(payloads, corrected, strict=True)]
+    created = torch.stack(corrected).double().sum(dim=0)
+    kept = torch.stack(residuals).double().sum(dim=0)
+    sent = WORLD_SIZE * mean_in_rank_order(payloads).double()
+    # The mean rounds n − 1 additions and a division; everything else is exact or in float64.
+    bound = 2 * WORLD_SIZE * 2.0**-24 * torch.stack(corrected).double().abs().sum(dim=0)
+    assert bool(((created - kept - sent).abs() <= bound).all())
+
+
+def test_payloads_of_different_dimensions_are_refused() -> None:
+    one = SparsePayload(torch.ones(1), torch.zeros(1, dtype=torch.int32), 4)
+    other = SparsePayload(torch.ones(1), torch.zeros(1, dtype=torch.int32), 5)
+    with pytest.raises(ValueError, match=r"\[4, 5\]"):
+        mean_in_rank_order([one, other])
+
+
+def test_the_mean_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no payloads"):
+        mean_in_rank_order([])
+
+
+def test_an_unknown_collective_is_refused() -> None:
+    with pytest.raises(ValueError, match="'ring'"):
+        LocalAverager("ring")  # type: ignore[arg-type]  # the point of the test

@@ -1,0 +1,60 @@
+"""Nothing is lost: corrected = sent + kept, bit for bit, after every step of every selector."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sparsync.experiments.feedback import ErrorFeedback, StepLocation
+from sparsync.kernels.selection import SELECTORS
+
+DIMENSION = 300
+
+
+def gradients(count: int) -> list[torch.Tensor]:
+    stream = torch.Generator().manual_seed(7)
+    return [torch.randn(DIMENSION, generator=stream) for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_sent_plus_kept_is_corrected_at_every_step(name: str) -> None:
+    feedback = ErrorFeedback(DIMENSION)
+    stream = torch.Generator().manual_seed(1)
+    for gradient in gradients(20):
+        corrected = feedback.correct(gradient, step_size=0.1)
+        payload = SELECTORS[name](corrected, 10, stream)
+        feedback.store_residual(corrected, payload)
+        assert torch.equal(payload.dense() + feedback.residual, corrected)
+
+
+@pytest.mark.parametrize(("step_location", "factor"), [("inside", 0.25), ("outside", 1.0)])
+def test_the_step_size_stands_where_it_is_told(step_location: StepLocation, factor: float) -> None:
+    feedback = ErrorFeedback(DIMENSION, step_location=step_location)
+    (gradient,) = gradients(1)
+    assert torch.equal(feedback.correct(gradient, step_size=0.25), factor * gradient)
+
+
+def test_what_was_kept_is_added_to_the_next_gradient() -> None:
+    feedback = ErrorFeedback(4, step_location="outside")
+    corrected = feedback.correct(torch.tensor([1.0, 5.0, -2.0, 0.0]), step_size=1.0)
+    feedback.store_residual(corrected, SELECTORS["top_k"](corrected, 1))
+    assert feedback.correct(torch.ones(4), step_size=1.0).tolist() == [2.0, 1.0, -1.0, 1.0]
+
+
+def test_correct_changes_neither_gradient_nor_residual() -> None:
+    feedback = ErrorFeedback(DIMENSION)
+    (gradient,) = gradients(1)
+    before = gradient.clone()
+    feedback.correct(gradient, step_size=0.1)
+    assert torch.equal(gradient, before)
+    assert not bool(feedback.residual.any())
+
+
+def test_a_gradient_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"\(4,\), got \(5,\)"):
+        ErrorFeedback(4).correct(torch.zeros(5), step_size=0.1)
+
+
+def test_an_unknown_step_location_is_refused() -> None:
+    with pytest.raises(ValueError, match="'beside'"):
+        ErrorFeedback(4, step_location="beside")  # type: ignore[arg-type]  # the point of the test

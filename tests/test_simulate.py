@@ -1,0 +1,149 @@
+"""One process shows what n workers do: deterministically, and equal to algorithms known from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from sparsync.experiments.batches import BatchSchedule
+from sparsync.experiments.data import Dataset, load_dataset
+from sparsync.experiments.models import MODELS, FlatModel
+from sparsync.experiments.runs import RUNS, Run
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.training import TrainingResult
+from sparsync.kernels.band_search import count_band
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return load_dataset("embedded", pixels="unit")
+
+
+def short(name: str) -> Run:
+    return replace(RUNS[name], steps=STEPS, evaluate_every=5)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_same_run_twice_gives_the_same_bits(name: str, data: Dataset) -> None:
+    first, second = simulate(short(name), data), simulate(short(name), data)
+    assert torch.equal(first.parameters, second.parameters)
+    assert first.parameters_sha256 == second.parameters_sha256
+    assert first.steps == second.steps
+
+
+def test_another_seed_gives_another_run(data: Dataset) -> None:
+    digests = {simulate(replace(short("fnn3_top_k"), seed=seed), data).parameters_sha256 for seed in range(2)}
+    assert len(digests) == 2
+
+
+def test_dense_training_is_sgd_on_the_mean_loss_of_all_workers(data: Dataset) -> None:
+    """Against torch's own SGD on one batch of 4 × 32, in float64 so that only roundings differ."""
+    run = replace(short("fnn3_dense"), workers=4)
+    theirs = _plain_sgd(run, data)
+    ours = simulate(run, data).parameters.double()
+    # Float32 steps of size 0.1 round gradients of norm below 10 at 2⁻²⁴ a handful of times per sum of up to 784 terms;
+    # a wrong average would be off by the size of a step, 1e-2.
+    assert float((ours - theirs).abs().max()) < 1e-5
+
+
+def _plain_sgd(run: Run, data: Dataset) -> torch.Tensor:
+    network = MODELS[run.model](data.feature_count, data.class_count).double()
+    start = FlatModel(run.model, feature_count=data.feature_count, class_count=data.class_count, seed=run.seed)
+    nn.utils.vector_to_parameters(start.parameters.double(), network.parameters())
+    optimiser = torch.optim.SGD(network.parameters(), lr=run.step_size)
+    together = BatchSchedule(len(data.train_labels), worker_count=1, batch_size=4 * run.batch_size, seed=run.seed)
+    for index in range(run.steps):
+        examples = together.batch(index, 0)
+        optimiser.zero_grad()
+        logits = network(data.train_images[examples].double())
+        nn.functional.cross_entropy(logits, data.train_labels[examples]).backward()
+        optimiser.step()
+    return nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+@pytest.mark.parametrize("name", ["top_k", "gaussian_k"])
+def test_density_one_is_dense_training_bit_for_bit(name: str, data: Dataset) -> None:
+    dense = simulate(short("fnn3_dense"), data)
+    everything = simulate(replace(short(f"fnn3_{name}"), density=1.0), data)
+    assert torch.equal(everything.parameters, dense.parameters)
+
+
+def test_gaussian_k_keeps_its_count_in_the_band_on_every_step_of_every_worker(data: Dataset) -> None:
+    result = simulate(replace(short("fnn3_gaussian_k"), steps=60), data)
+    low, high = count_band(199)
+    counts = [count for facts in result.steps for count in facts.selected_counts]
+    assert len(counts) == 60 * 4
+    assert all(low <= count <= high for count in counts)
+
+
+def test_measured_delta_of_top_k_is_at_least_the_density_and_of_dense_is_one(data: Dataset) -> None:
+    top_k = simulate(short("fnn3_top_k"), data)
+    assert all(199 / top_k.dimension <= delta < 1 for facts in top_k.steps for delta in facts.deltas)
+    assert {delta for facts in simulate(short("fnn3_dense"), data).steps for delta in facts.deltas} == {1.0}
+
+
+def test_sparse_training_sends_what_its_counts_say(data: Dataset) -> None:
+    top_k = simulate(short("fnn3_top_k"), data)
+    assert {facts.sent_bytes for facts in top_k.steps} == {4 * (8 + 199 * 8)}
+    assert {facts.sent_bytes for facts in simulate(short("fnn3_dense"), data).steps} == {4 * 4 * top_k.dimension}
+
+
+def test_accuracy_is_measured_before_every_so_often_and_after(data: Dataset) -> None:
+    result = simulate(short("fnn3_top_k"), data)
+    assert [evaluation.step_count for evaluation in result.evaluations] == [0, 5, 10, 12]
+    assert result.test_accuracy == result.evaluations[-1].test_accuracy
+
+
+def test_learning_happens(data: Dataset) -> None:
+    """60 steps lift every sound method well above the 10 % of a guess."""
+    accuracies = {name: _accuracy(name, data) for name in ("fnn3_dense", "fnn3_top_k", "fnn3_gaussian_k")}
+    assert min(accuracies.values()) > 0.4, accuracies
+
+
+def _accuracy(name: str, data: Dataset) -> float:
+    return simulate(replace(RUNS[name], steps=60), data).test_accuracy
+
+
+def test_observers_see_every_workers_corrected_gradient(data: Dataset) -> None:
+    seen: list[tuple[int, int]] = []
+    simulate(short("fnn3_top_k"), data, lambda step_count, corrected: seen.append((step_count, len(corrected))))
+    assert seen == [(step_count, 4) for step_count in range(1, STEPS + 1)]
+
+
+@pytest.mark.parametrize("name", ["fnn3_dense", "fnn3_gaussian_k"])
+def test_a_diverging_run_stops_at_the_first_non_finite_loss(name: str, data: Dataset) -> None:
+    with pytest.raises(FloatingPointError, match=r"step \d+: loss or gradient of worker \d is not finite"):
+        simulate(replace(short(name), step_size=1e30), data)
+
+
+def test_an_averaged_step_conserves_mass(data: Dataset) -> None:
+    """Without momentum x₀ − x_T plus the mean residual is the mean of everything created, Σ ηg; float32 roundings."""
+    run = replace(short("fnn3_top_k"), density=0.01)
+    moved, last = _moved_and_last_corrected(run, data)
+    # One more run that stops one step earlier gives x_{T−1}; what T sent is what the last corrected vectors lost.
+    earlier = simulate(replace(run, steps=STEPS - 1), data).parameters
+    sent = earlier - moved.parameters
+    k = run.target_count(moved.dimension, epoch=0)
+    expected = torch.stack([_largest_only(vector, k) for vector in last]).mean(dim=0)
+    # x is stored in float32: its update rounds once at |x| ≤ 1, the mean a few times far below.
+    assert float((sent - expected).abs().max()) <= 2.0**-23
+    assert float(expected.abs().max()) > 1e-3
+
+
+def _moved_and_last_corrected(run: Run, data: Dataset) -> tuple[TrainingResult, list[torch.Tensor]]:
+    last: list[torch.Tensor] = []
+
+    def keep(_: int, corrected: object) -> None:
+        last[:] = list(corrected)  # type: ignore[call-overload]  # a sequence of tensors
+
+    return simulate(run, data, keep), last
+
+
+def _largest_only(vector: torch.Tensor, k: int) -> torch.Tensor:
+    smallest_kept = vector.abs().sort(descending=True).values[k - 1]
+    return torch.where(vector.abs() >= smallest_kept, vector, 0.0)

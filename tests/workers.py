@@ -1,0 +1,106 @@
+"""Start real processes: gloo ranks that call one function, or a command under torchrun."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+DEADLINE_SECONDS = 240.0
+Answer = tuple[int, bytes, str | None]
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
+    """Call `function` (importable, no arguments) on every rank of a fresh gloo group; what each rank returned.
+
+    Raises:
+        RuntimeError: a rank raised, exited with a status other than 0, or outlived the deadline.
+    """
+    # The parent owns the store and its free port, so no other process can take the port first.
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    context = multiprocessing.get_context("spawn")
+    answers: multiprocessing.Queue[Answer] = context.Queue()
+    processes = [
+        context.Process(target=_rank, args=(function, rank, world_size, store.port, answers), daemon=True)
+        for rank in range(world_size)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        results = _collect(answers, world_size)
+        for process in processes:
+            process.join(timeout=DEADLINE_SECONDS)
+    finally:
+        for process in processes:
+            process.kill()
+    exits = [process.exitcode for process in processes]
+    if any(exits):
+        raise RuntimeError(f"exit statuses by rank: {exits}")
+    return [results[rank] for rank in range(world_size)]
+
+
+def _collect(answers: multiprocessing.Queue[Answer], world_size: int) -> dict[int, Any]:
+    results: dict[int, Any] = {}
+    end = time.monotonic() + DEADLINE_SECONDS
+    while len(results) < world_size:
+        try:
+            rank, result, failure = answers.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            raise RuntimeError(f"only ranks {sorted(results)} answered in {DEADLINE_SECONDS} s") from None
+        if failure is not None:
+            raise RuntimeError(f"rank {rank} failed:\n{failure}")
+        results[rank] = pickle.loads(result)
+    return results
+
+
+def _rank(
+    function: Callable[[], Any],
+    rank: int,
+    world_size: int,
+    port: int,
+    answers: multiprocessing.Queue[Answer],
+) -> None:
+    torch.set_num_threads(1)
+    timeout = timedelta(seconds=DEADLINE_SECONDS)
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timeout)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=timeout)
+    try:
+        # Bytes, not tensors: a queued tensor lives in shared memory that dies with its process.
+        answers.put((rank, pickle.dumps(function()), None))
+    except BaseException:
+        answers.put((rank, b"", traceback.format_exc()))
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+def run_module(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `python -m arguments…` from the repository's root, as a user would, and wait for its end."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=_ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def torchrun(process_count: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `torchrun --nproc-per-node process_count -m arguments…` on a free port."""
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(process_count), "-m")
+    return run_module(*launcher, *arguments)

@@ -1,0 +1,143 @@
+"""What is a statement? A bound with its assumptions, its domain, its source and a derivation that can be executed.
+
+Every theorem is one `Statement`. Symbols and exact rationals stay exact; a float appears only in `evaluate`.
+Conventions are ours: ε = 1 − δ is what is bounded, κ = k/d.
+"""
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import sympy
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
+
+from sparsync.theory.symbols import LATEX_NAMES
+
+DECIMAL_DIGITS = 40
+"""Precision in which an irrational bound is computed before it is rounded to a float (17 digits)."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One executed step of a derivation: a claim in words and the computation that decides it.
+
+    Args:
+        claim: the step, as a reader would say it.
+        compute: runs the step; returns an expression that must simplify to 0 or a condition that must simplify to true.
+    """
+
+    claim: str
+    compute: Callable[[], sympy.Basic]
+
+    def holds(self) -> bool:
+        """Execute the step; true iff its expression simplifies to 0 or its condition to true."""
+        residue = self.compute()
+        if isinstance(residue, Boolean):
+            return bool(sympy.simplify(residue) == sympy.true)
+        return bool(sympy.simplify(residue) == 0)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A bound `left side ≤ right side` (or `=`) under named assumptions, for every value of the symbols in the domain.
+
+    Args:
+        label: key in `STATEMENTS`.
+        title: a line for tables.
+        assumptions: hypotheses as LaTeX text, one each.
+        relation: what is stated; its left side is the bounded quantity, its right side the bound.
+        domain: conditions on the symbols, in addition to the symbols' own assumptions.
+        source: author, year and theorem, or "ours".
+        derivation: the proof, in order; nothing runs before `Step.holds` is called.
+    """
+
+    label: str
+    title: str
+    assumptions: tuple[str, ...]
+    relation: Relational
+    domain: tuple[Boolean, ...]
+    source: str
+    derivation: tuple[Step, ...]
+
+    @property
+    def bound(self) -> sympy.Expr:
+        """The right side, a sympy expression in the parameters."""
+        return self.relation.rhs
+
+    @property
+    def parameters(self) -> tuple[sympy.Symbol, ...]:
+        """The symbols that need a number, in alphabetical order."""
+        symbols = set(self.bound.free_symbols).union(*(condition.free_symbols for condition in self.domain))
+        return tuple(sorted(symbols, key=lambda symbol: str(symbol.name)))
+
+    def exact(self, **numbers_by_name: object) -> sympy.Expr:
+        """The bound at the given numbers, exact: floats and fractions are read as the rationals they are.
+
+        Raises:
+            ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain.
+        """
+        values = self._values(numbers_by_name)
+        return sympy.sympify(self.bound.xreplace(values)).doit()
+
+    def evaluate(self, **numbers_by_name: object) -> float:
+        """The bound at the given numbers as a float: correctly rounded if rational, else from 40 exact digits.
+
+        Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused.
+
+        Raises:
+            ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain.
+        """
+        value = self.exact(**numbers_by_name)
+        if isinstance(value, sympy.Rational):
+            return int(value.p) / int(value.q)
+        return float(sympy.N(value, DECIMAL_DIGITS))
+
+    def unproved_claims(self) -> tuple[str, ...]:
+        """Execute the derivation; return the claims of the steps that do not hold (empty: proved)."""
+        return tuple(step.claim for step in self.derivation if not step.holds())
+
+    def latex(self) -> str:
+        """The statement and its assumptions as one LaTeX table cell."""
+        formula = f"${sympy.latex(self.relation, order='none', symbol_names=LATEX_NAMES)}$"
+        return f"{formula} if {'; '.join(self.assumptions)}" if self.assumptions else formula
+
+    def _values(self, numbers_by_name: dict[str, object]) -> dict[sympy.Symbol, sympy.Rational]:
+        by_name = {str(symbol.name): symbol for symbol in self.parameters}
+        if set(numbers_by_name) != set(by_name):
+            message = f"{self.label}: expected the parameters {sorted(by_name)}, got {sorted(numbers_by_name)}"
+            raise ValueError(message)
+        values = {by_name[name]: self._number(by_name[name], numbers_by_name[name]) for name in by_name}
+        for condition in self.domain:
+            if condition.xreplace(values) != sympy.true:
+                got = ", ".join(f"{symbol} = {value}" for symbol, value in values.items())
+                raise ValueError(f"{self.label}: {condition} is violated by {got}")
+        return values
+
+    def _number(self, symbol: sympy.Symbol, number: object) -> sympy.Rational:
+        value = None if isinstance(number, bool) else _rational(number, integral=bool(symbol.is_integer))
+        if value is None:
+            kind = "an integer" if symbol.is_integer else "a finite real number"
+            raise ValueError(f"{self.label}: {symbol} must be {kind}, got {number!r}")
+        for fact, expected in symbol.assumptions0.items():
+            if getattr(value, f"is_{fact}") is not expected:
+                raise ValueError(
+                    f"{self.label}: {symbol} must be {fact if expected else f'not {fact}'}, got {number!r}"
+                )
+        return value
+
+
+def _rational(number: object, *, integral: bool) -> sympy.Rational | None:
+    """The exact value of a number, or None where its type or value is refused."""
+    if isinstance(number, numbers.Integral):
+        return sympy.Integer(int(number))
+    if integral:
+        return None
+    if isinstance(number, numbers.Rational):
+        return sympy.Rational(int(number.numerator), int(number.denominator))
+    if isinstance(number, numbers.Real) and math.isfinite(number):
+        exact = Fraction(float(number))
+        return sympy.Rational(exact.numerator, exact.denominator)
+    return None

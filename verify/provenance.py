@@ -1,0 +1,105 @@
+"""Where does a result file come from? The facts about code, versions and machine that every result carries.
+
+The one place for them: the ledger here and the runs in `experiments/` both write through `write_json`.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy
+import sympy
+import torch
+
+PACKAGE_FOLDER = Path(__file__).resolve().parent
+"""The folder of this file; in a checkout its parent is the repository's root."""
+RESULT_FOLDER = "paper/data"
+"""Tracked results; rewriting them does not make the code that wrote them dirty."""
+
+GIT_TIMEOUT_SECONDS = 30
+
+
+def provenance(*, process_count: int) -> dict[str, str | int | bool | None]:
+    """The commit, versions, machine and date of this run; null where a fact does not exist (no checkout, no GPU).
+
+    Args:
+        process_count: number of processes that computed the result.
+
+    Raises:
+        ValueError: process_count is below 1.
+    """
+    if process_count < 1:
+        raise ValueError(f"process_count must be at least 1, got {process_count}")
+    commit, dirty = git_state(PACKAGE_FOLDER)
+    return {
+        "git_commit": commit,
+        "git_dirty": dirty,
+        "python_version": platform.python_version(),
+        "torch_version": torch.__version__,
+        "numpy_version": numpy.__version__,
+        "sympy_version": sympy.__version__,
+        "cuda_version": torch.version.cuda,
+        "processor_name": _processor_name(),
+        "gpu_name": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "process_count": process_count,
+        "date_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
+    """The commit and whether the tree differs from it, results aside; (None, None) outside a checkout of ours.
+
+    Args:
+        package_folder: a folder whose parent is the repository's root. An installed copy inside another project's
+            checkout fails this test, so it never reports that project's commit.
+    """
+    root = package_folder.parent
+    top = _git(root, "rev-parse", "--show-toplevel")
+    commit = _git(root, "rev-parse", "HEAD")
+    if top is None or commit is None or Path(top).resolve() != root.resolve():
+        return None, None
+    return commit, _git(root, "status", "--porcelain", "--", ".", f":(exclude){RESULT_FOLDER}") != ""
+
+
+def write_json(path: Path, data: Mapping[str, object]) -> None:
+    """Write data as JSON atomically: a reader sees the old file or the whole new one. Creates parent folders.
+
+    Raises:
+        ValueError: data holds a NaN or an infinity, which JSON cannot.
+        TypeError: data holds something that is not JSON.
+    """
+    text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        beside = Path(folder) / path.name
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """The output of a git command, or None where git is missing or refuses (not a checkout, no commit yet)."""
+    if shutil.which("git") is None:
+        return None
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    finished = subprocess.run(
+        ("git", "-C", str(folder), *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=GIT_TIMEOUT_SECONDS,
+    )
+    return finished.stdout.strip() if finished.returncode == 0 else None
+
+
+def _processor_name() -> str:
+    processors = Path("/proc/cpuinfo")
+    lines = processors.read_text(encoding="utf-8").splitlines() if processors.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
