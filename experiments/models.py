@@ -63,7 +63,7 @@ class FlatModel:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""
         self.gradient.zero_()
         loss = functional.cross_entropy(self._network(images), labels)
-        torch.autograd.backward(loss)
+        loss.backward()
         return float(loss.detach()), self.gradient
 
     @torch.no_grad()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+
 from sparsync.experiments.collectives import LocalAverager
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
 from sparsync.experiments.data import Dataset, load_dataset
@@ -18,13 +20,20 @@ from sparsync.verify.provenance import write_json
 DEFAULT_WORKER_COUNT = 4
 
 
-def simulate(run: Run, data: Dataset | None = None, observe: Observer | None = None) -> TrainingResult:
+def simulate(
+    run: Run,
+    data: Dataset | None = None,
+    observe: Observer | None = None,
+    *,
+    device: torch.device | str = "cpu",
+) -> TrainingResult:
     """Train with `run.workers` workers (4 if None) in this process.
 
     Args:
         run: settings.
         data: examples; None loads `run.data`.
         observe: see `run_training`.
+        device: where everything is computed.
 
     Raises:
         ValueError: see `load_dataset` and `run_training`.
@@ -38,6 +47,7 @@ def simulate(run: Run, data: Dataset | None = None, observe: Observer | None = N
         worker_count=run.workers or DEFAULT_WORKER_COUNT,
         local_ranks=range(run.workers or DEFAULT_WORKER_COUNT),
         average=LocalAverager(run.collective),
+        device=device,
         observe=observe,
     )
 

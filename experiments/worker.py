@@ -20,6 +20,7 @@ from sparsync.experiments.descent import MomentumDescent
 from sparsync.experiments.feedback import ErrorFeedback
 from sparsync.experiments.models import FlatModel
 from sparsync.experiments.runs import Run
+from sparsync.kernels.magnitude import is_finite
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -101,7 +102,7 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], average: Avera
         images, labels = replica.data.train_images[examples], replica.data.train_labels[examples]
         loss, gradient = replica.model.loss_and_gradient(images, labels)
         corrected.append(worker.feedback.correct(gradient, step_size))
-        losses.append(loss if bool(corrected[-1].isfinite().all()) else math.nan)
+        losses.append(loss if is_finite(corrected[-1]) else math.nan)
     all_losses = _require_finite(index, average.gather(losses))
     for worker, vector in zip(workers, corrected, strict=True):
         payload = SELECTORS[run.selector](vector, target_count, worker.generator)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from workers import run_workers
 
 from sparsync.experiments.collectives import GroupAverager, LocalAverager, mean_in_rank_order
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
+from tests.workers import run_workers
 
 WORLD_SIZE = 3
 DIMENSION = 1000
@@ -57,7 +57,8 @@ def exchange() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def seen() -> list[dict[str, Any]]:
-    return run_workers(exchange, WORLD_SIZE)
+    results: list[dict[str, Any]] = run_workers(exchange, WORLD_SIZE)
+    return results
 
 
 @pytest.mark.parametrize("case", COUNTS)
@@ -90,6 +91,16 @@ def test_all_reduce_is_the_mean_up_to_its_roundings(
         mean, _ = seen[rank][f"{collective} False"]
         assert bool(((mean.double() - exact.mean(dim=0)).abs() <= bound).all())
         assert torch.equal(mean, seen[0][f"{collective} False"][0])
+
+
+def test_bfloat16_vectors_are_added_in_float32() -> None:
+    """Each summand is rounded to 8 bits once; adding them in bfloat16 as well would round again and again."""
+    vectors = [vector_of(rank) for rank in range(WORLD_SIZE)]
+    rounded = torch.stack([vector.to(torch.bfloat16).double() for vector in vectors])
+    measured = LocalAverager("dense_bfloat16").average(payloads_with(COUNTS["everything"])).mean.double()
+    # Two float32 additions and a division.
+    bound = (WORLD_SIZE + 1) * 2.0**-24 * rounded.abs().mean(dim=0)
+    assert bool(((measured - rounded.mean(dim=0)).abs() <= bound).all())
 
 
 def test_every_rank_learns_every_number_in_rank_order(seen: list[dict[str, Any]]) -> None:

@@ -201,6 +201,7 @@ def released_by_listing(vector: Tensor, k: int) -> list[int]:
     numbers = [float(x) for x in vector.double()]
     mean = math.fsum(numbers) / len(numbers)
     deviation = math.sqrt(math.fsum((x - mean) * (x - mean) for x in numbers) / (len(numbers) - 1))
+    selected: list[int] = []
     threshold = mean - NormalDist().inv_cdf(k / len(numbers) / 2) * deviation
     for _ in range(3):
         selected = [i for i, x in enumerate(numbers) if abs(x) > threshold]
@@ -221,6 +222,15 @@ def test_released_rule_is_its_listing(vector_name: str, density: float) -> None:
     k = max(1, round(density * vector.numel()))
     expected = released_by_listing(vector, k) if vector.numel() > 1 else []
     assert SELECTORS["gaussian_k_released"](vector, k).indices.tolist() == expected
+
+
+@pytest.mark.parametrize(("small", "small_count", "expected_count"), [(0.13, 50, 2), (0.25, 2, 4)])
+def test_released_rule_stops_at_both_ends_of_its_band(small: float, small_count: int, expected_count: int) -> None:
+    """k = 3 accepts 2 and 4. Two ones and `small_count` small entries of 1,000: t starts near 0.16 and near 0.14."""
+    vector = torch.zeros(1000, dtype=torch.float64)
+    vector[:2] = torch.tensor([1.0, -1.0])
+    vector[2 : 2 + small_count] = small * (1 - 2 * (torch.arange(small_count) % 2))
+    assert SELECTORS["gaussian_k_released"](vector, 3).count == expected_count
 
 
 @pytest.mark.parametrize(("dtype", "expected_count"), [(torch.float64, 9), (torch.bfloat16, 10)])

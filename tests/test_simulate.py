@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -64,6 +65,16 @@ def _plain_sgd(run: Run, data: Dataset) -> torch.Tensor:
         nn.functional.cross_entropy(logits, data.train_labels[examples]).backward()
         optimiser.step()
     return nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+def test_the_recorded_loss_is_the_mean_over_the_workers(data: Dataset) -> None:
+    run = short("fnn3_top_k")
+    model = FlatModel(run.model, feature_count=data.feature_count, class_count=data.class_count, seed=run.seed)
+    schedule = BatchSchedule(len(data.train_labels), worker_count=4, batch_size=run.batch_size, seed=run.seed)
+    batches = [schedule.batch(0, rank) for rank in range(4)]
+    losses = [model.loss_and_gradient(data.train_images[b], data.train_labels[b])[0] for b in batches]
+    assert simulate(run, data).steps[0].loss == math.fsum(losses) / 4
+    assert len(set(losses)) == 4
 
 
 @pytest.mark.parametrize("name", ["top_k", "gaussian_k"])

@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from workers import run_module, torchrun
 
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
+from tests.workers import run_module, torchrun
 
 TRAIN = "sparsync.experiments.train"
 SELECTORS_RUN = [name for name in RUNS if not name.endswith("_paper")]

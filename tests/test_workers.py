@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch.distributed as dist
-from workers import run_module, run_workers
+
+from tests.workers import run_module, run_workers
 
 
 def fail_on_rank_one() -> int:

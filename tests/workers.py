@@ -8,6 +8,7 @@ import pickle
 import queue
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -29,23 +30,24 @@ def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
     Raises:
         RuntimeError: a rank raised, exited with a status other than 0, or outlived the deadline.
     """
-    # The parent owns the store and its free port, so no other process can take the port first.
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[Answer] = context.Queue()
-    processes = [
-        context.Process(target=_rank, args=(function, rank, world_size, store.port, answers), daemon=True)
-        for rank in range(world_size)
-    ]
-    for process in processes:
-        process.start()
-    try:
-        results = _collect(answers, world_size)
+    with tempfile.TemporaryDirectory() as folder:
+        # Ranks meet through a file: no port to find free, and none that another process could take first.
+        meeting = f"file://{folder}/meeting"
+        processes = [
+            context.Process(target=_rank, args=(function, rank, world_size, meeting, answers), daemon=True)
+            for rank in range(world_size)
+        ]
         for process in processes:
-            process.join(timeout=DEADLINE_SECONDS)
-    finally:
-        for process in processes:
-            process.kill()
+            process.start()
+        try:
+            results = _collect(answers, world_size)
+            for process in processes:
+                process.join(timeout=DEADLINE_SECONDS)
+        finally:
+            for process in processes:
+                process.kill()
     exits = [process.exitcode for process in processes]
     if any(exits):
         raise RuntimeError(f"exit statuses by rank: {exits}")
@@ -70,13 +72,12 @@ def _rank(
     function: Callable[[], Any],
     rank: int,
     world_size: int,
-    port: int,
+    meeting: str,
     answers: multiprocessing.Queue[Answer],
 ) -> None:
     torch.set_num_threads(1)
     timeout = timedelta(seconds=DEADLINE_SECONDS)
-    store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timeout)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=timeout)
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world_size, timeout=timeout)
     try:
         # Bytes, not tensors: a queued tensor lives in shared memory that dies with its process.
         answers.put((rank, pickle.dumps(function()), None))

@@ -12,6 +12,7 @@ import sympy
 from sparsync.theory.profile import (
     bell_shape_steps,
     cell_average_step,
+    cell_class_step,
     convexity_step,
     exponent_bound,
     exponent_theorem,
@@ -49,7 +50,7 @@ def random_k() -> Statement:
         source="Stich, Cordonnier and Jaggi 2018",
         derivation=(
             Step("a coordinate is sent with probability C(d−1, k−1)/C(d, k) = k/d", _inclusion_probability),
-            Step("linearity: Σ_i v_i (1 − k/d) = (1 − k/d) Σ_i v_i", lambda: _linearity(bound)),
+            Step("linearity: Σ_i v_i (1 − k/d) = (1 − k/d) Σ_i v_i", lambda: _linearity(bound), concludes=bound),
             Step(f"summed over all subsets for k ≤ d ≤ {ENUMERATED_DIMENSION}", lambda: _enumeration(bound)),
         ),
     )
@@ -98,6 +99,7 @@ def square_convex() -> Statement:
         derivation=(
             *exponent_theorem(),
             convexity_step(),
+            cell_class_step(),
             cell_average_step(sympy.Integer(2), _odd(i), 2 * d),
             *tail_lemma(),
             *ratio_steps(_odd, (d - k) ** 2, bound),
@@ -137,6 +139,7 @@ def bell_shaped() -> Statement:
             convexity_step(),
             *exponent_theorem(),
             uniform_law_step(),
+            cell_class_step(),
             cell_average_step(sympy.Integer(1), _cube_difference(i), 3 * d**2),
             *tail_lemma(),
             *ratio_steps(_cube_difference, (d - k) ** 3, bound),

@@ -9,7 +9,7 @@ p = 2 is the published exponent 2, p = 1 ("bell-shaped") gives 3, and p → ∞ 
 import sympy
 
 from sparsync.theory.statement import Step
-from sparsync.theory.symbols import d, f, i, k, kappa, p, profile, s, t
+from sparsync.theory.symbols import d, f, i, k, kappa, p, profile, s, t, w
 
 REMAINING = sympy.Symbol("y", positive=True)
 """1 − t, or 1 − s: the share of ranks that follow; written as one positive symbol, so that its powers are real."""
@@ -35,17 +35,29 @@ def exponent_bound(shape: sympy.Expr) -> sympy.Expr:
 
 
 def cell_average_step(shape: sympy.Expr, weight: sympy.Expr, scale: sympy.Expr) -> Step:
-    """d ∫ (1 − t)^(2/p) dt over the i-th of d equal cells equals weight/scale: the finite form of π^p = 1 − t.
-
-    So if v_i is the average of π² over cell i, then v_i/weight is a mean of π²/(1 − t)^(2/p) over that cell, and these
-    means are non-increasing in i whenever π^p/(1 − t) is.
-    """
+    """d ∫ (1 − t)^(2/p) dt over the i-th of d equal cells equals weight/scale: the finite form of π^p = 1 − t."""
 
     def cell_average() -> sympy.Expr:
         integrand = (1 - t) ** (2 / shape)
         return sympy.integrate(integrand, (t, (i - 1) / d, i / d)) * d - weight / scale
 
     return Step(f"averaged over the cells ((i − 1)/d, i/d), (1 − t)^{2 / shape} is ({weight})/({scale})", cell_average)
+
+
+def cell_class_step() -> Step:
+    """If r = π²/(1 − t)^(2/p) is non-increasing, the cell averages v_i of π² have v_i/w_i non-increasing.
+
+    Between two cells r has the value r_e: before the edge r ≥ r_e, so v_i = r_e w_i + excess; after it r ≤ r_e, so
+    v_{i+1} = r_e w_{i+1} − shortfall, where w_i averages (1 − t)^(2/p) over cell i.
+    """
+
+    def cross_difference() -> sympy.Basic:
+        edge, excess, shortfall = sympy.symbols("r_e excess shortfall", nonnegative=True)
+        own, following = edge * w[i] + excess, edge * w[i + 1] - shortfall
+        difference = sympy.expand(own * w[i + 1] - following * w[i])
+        return sympy.true if difference.is_nonnegative else sympy.false
+
+    return Step("cell averages of π² are in the class of the cell averages of (1 − t)^(2/p)", cross_difference)
 
 
 def convexity_step() -> Step:

@@ -27,10 +27,12 @@ class Step:
     Args:
         claim: the step, as a reader would say it.
         compute: runs the step; returns an expression that must simplify to 0 or a condition that must simplify to true.
+        concludes: the bound that the derivation has reached with this step, if it has reached one.
     """
 
     claim: str
     compute: Callable[[], sympy.Basic]
+    concludes: sympy.Expr | None = None
 
     def holds(self) -> bool:
         """Execute the step; true iff its expression simplifies to 0 or its condition to true."""
@@ -96,8 +98,14 @@ class Statement:
         return float(sympy.N(value, DECIMAL_DIGITS))
 
     def unproved_claims(self) -> tuple[str, ...]:
-        """Execute the derivation; return the claims of the steps that do not hold (empty: proved)."""
-        return tuple(step.claim for step in self.derivation if not step.holds())
+        """Execute the derivation; return the claims that do not hold (empty: proved).
+
+        The last claim is that some step reaches the bound stated, so that a derivation cannot prove something else.
+        """
+        conclusions = (step.concludes for step in self.derivation if step.concludes is not None)
+        reached = any(sympy.simplify(conclusion - self.bound) == 0 for conclusion in conclusions)
+        failed = tuple(step.claim for step in self.derivation if not step.holds())
+        return failed if reached else (*failed, f"some step concludes with the bound {self.bound}")
 
     def latex(self) -> str:
         """The statement and its assumptions as one LaTeX table cell."""

@@ -45,6 +45,7 @@ def ratio_steps(weight: Weight, closed_tail: sympy.Expr, closed_ratio: sympy.Exp
         Step(
             f"tail(w)/total(w) = {closed_ratio}",
             lambda: _sum_above(weight, sympy.Integer(0)) * closed_ratio - _sum_above(weight, k),
+            concludes=closed_ratio,
         ),
     )
 
@@ -94,7 +95,7 @@ def _sum_above(weight: Weight, cut: sympy.Expr) -> sympy.Expr:
 
 
 def _total_splits() -> sympy.Basic:
-    return _head(v) + sympy.Sum(v[i], (i, k + 1, d)) - sympy.Sum(v[i], (i, 1, d))
+    return _head(v) + _tail(v).xreplace({j: i}) - sympy.Sum(v[i], (i, 1, d))
 
 
 def _heads_cancel() -> sympy.Basic:

@@ -50,12 +50,13 @@ class WorstCase:
 
     @property
     def tolerance(self) -> float:
-        """How far the optimum may be from the truth: tol·(2 + Σ y).
+        """How far the optimum may be from the truth: 3·tol·(2 + Σ y).
 
-        The gap is at most tol·(1 + optimum) ≤ 2·tol in absolute plus relative terms, and rows violated by at most tol
-        move the optimum by at most tol·Σ y.
+        Clarabel bounds each violated constraint by tol·(|right side| + |v| + |slack|) ≤ 3·tol here, in maximum norms.
+        Violating Σ v = 1 and the rows moves the optimum by at most 3·tol·(λ + Σ y) with λ ≤ 1; the gap between primal
+        and dual adds at most tol·(1 + λ) ≤ 2·tol.
         """
-        return SOLVER_TOLERANCE * (2.0 + sum(self.multipliers))
+        return 3.0 * SOLVER_TOLERANCE * (2.0 + sum(self.multipliers))
 
 
 def worst_cases(rows: Rows, counts: Iterable[int]) -> tuple[WorstCase, ...]:

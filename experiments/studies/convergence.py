@@ -14,6 +14,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from sparsync.experiments.data import Dataset, PixelScale, load_dataset
 from sparsync.experiments.record import training_record
 from sparsync.experiments.runs import RUNS, Run
@@ -103,9 +105,14 @@ def run_convergence(
 
 
 def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:
-    result = simulate(case.run, _data(case.run.data, case.run.pixels))
+    result = simulate(case.run, _data(case.run.data, case.run.pixels), device=_device(profile_name))
     record = training_record(case.run_name, result, process_count=1)
     write_json(folder / case.file_name, {"setting": case.setting, "profile": profile_name, **record})
+
+
+def _device(profile_name: ProfileName) -> str:
+    """The full profile uses a GPU where there is one; the others compute the same bits everywhere."""
+    return "cuda" if profile_name == "full" and torch.cuda.is_available() else "cpu"
 
 
 @cache

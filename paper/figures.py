@@ -1,0 +1,77 @@
+"""Draw the paper's figures from result files, as PDF for the paper and PNG for a screen.
+
+    python -m paper.figures --data-folder paper/data --output-folder paper/generated
+
+Each figure is one function from a data folder to a figure, and one line in `FIGURES`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from paper.results import write_whole
+from paper.shape_figures import ladder, profiles
+from paper.style import PNG_DOTS_PER_INCH, paper_style
+from paper.training_figures import convergence, counts, momentum
+
+FIGURES: dict[str, Callable[[Path], Figure]] = {
+    "ladder": ladder,
+    "profiles": profiles,
+    "convergence": convergence,
+    "counts": counts,
+    "momentum": momentum,
+}
+"""Every figure by file name."""
+
+_FORMATS: dict[str, dict[str, Any]] = {
+    # No date: the same data give the same bytes.
+    "pdf": {"metadata": {"CreationDate": None}},
+    "png": {"dpi": PNG_DOTS_PER_INCH},
+}
+
+
+def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
+    """Draw one figure and write `<name>.pdf` and `<name>.png`.
+
+    Args:
+        name: key of `FIGURES`.
+        data_folder: holds the result files.
+        output_folder: created if absent.
+
+    Raises:
+        ValueError: unknown name, or a result without a field that the figure needs.
+        FileNotFoundError: a result file is missing.
+    """
+    if name not in FIGURES:
+        raise ValueError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
+    with paper_style():
+        figure = FIGURES[name](data_folder)
+        for ending, options in _FORMATS.items():
+            write_whole(output_folder / f"{name}.{ending}", partial(figure.savefig, format=ending, **options))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (None: the process's own arguments).
+
+    Raises:
+        SystemExit: malformed arguments, or results that are missing or incomplete.
+    """
+    parser = argparse.ArgumentParser(prog="python -m paper.figures", description="Draw the paper's figures.")
+    parser.add_argument("--data-folder", type=Path, required=True, help="where the result files are")
+    parser.add_argument("--output-folder", type=Path, required=True, help="where the figures go; created if absent")
+    options = parser.parse_args(arguments)
+    try:
+        for name in FIGURES:
+            write_figure(name, options.data_folder, options.output_folder)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"error: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+r"""Write every number that the paper's text uses as a LaTeX macro, and its table of statements.
+
+    python -m paper.numbers --data-folder paper/data --output-folder paper/generated
+
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` holds the table. Values come from result
+files and from `STATEMENTS` only, so a number in the text cannot differ from the data it was computed from.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from paper import latex, study_facts
+from paper.results import Result, all_training_results, contraction_result, ledger_result, write_text
+from paper.statement_table import statement_table
+from paper.training_macros import TRAINING_MACROS, Macro
+
+COUNTEREXAMPLES = {
+    "TwoCoordinates": "two_coordinates",
+    "Constant": "constant",
+    "CappedLine": "capped_line_profile",
+    "BelowLine": "below_line_extremal",
+}
+"""Words of macro names to names in `verify/counterexamples.py`."""
+
+_SHOWN_COMMIT_LENGTH = 12
+
+
+def _counterexample_macros(word: str, name: str) -> dict[str, Macro]:
+    return {
+        f"{word}Ratio": lambda folder: latex.fraction(study_facts.counterexample(folder, name)["ratio"]),
+        f"{word}Claimed": lambda folder: latex.fraction(study_facts.counterexample(folder, name)["claimed"]),
+    }
+
+
+def _gains(data_folder: Path, kind: str) -> str:
+    return _enumeration([latex.decimal(gain, 1) for gain in study_facts.observed_gains(data_folder, kind)])
+
+
+def _observed_updates(data_folder: Path) -> str:
+    updates = study_facts.observed_vectors(contraction_result(data_folder), "gradient")
+    return _enumeration([latex.integer(update) for update in updates])
+
+
+def _certificate_count(data_folder: Path) -> str:
+    names = ("sharp_certificates_count", "end_point_certificates_count")
+    return latex.integer(study_facts.evidence_total(data_folder, "rational", names))
+
+
+def _provenance(results: Sequence[Result], name: str) -> str:
+    """The different values of a fact, in the order of the results."""
+    values = dict.fromkeys(str(result.record("provenance")[name]) for result in results)
+    return latex.escape(", ".join(values))
+
+
+def _commits(data_folder: Path) -> str:
+    """The commits of all result files, a file from changed sources being marked."""
+    records = [result.record("provenance") for result in _all_results(data_folder)]
+    names = (
+        str(record["git_commit"])[:_SHOWN_COMMIT_LENGTH] + (" with local changes" if record["git_dirty"] else "")
+        for record in records
+    )
+    return latex.escape(", ".join(dict.fromkeys(names)))
+
+
+def _all_results(data_folder: Path) -> list[Result]:
+    return [ledger_result(data_folder), contraction_result(data_folder), *all_training_results(data_folder)]
+
+
+def _profile(data_folder: Path) -> str:
+    """The profile of all measured results.
+
+    Raises:
+        ValueError: they come from different profiles.
+    """
+    results = [contraction_result(data_folder), *all_training_results(data_folder)]
+    profiles = {str(result["profile"]): result.path for result in results}
+    if len(profiles) > 1:
+        examples = ", ".join(f"{name} ({path})" for name, path in profiles.items())
+        raise ValueError(f"the results come from different profiles: {examples}")
+    return latex.escape(next(iter(profiles)))
+
+
+def _enumeration(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+MACROS: dict[str, Macro] = {
+    **TRAINING_MACROS,
+    "SampleDimension": lambda folder: latex.integer(contraction_result(folder)["bounds_dimension"]),
+    "LadderDensity": lambda folder: f"${contraction_result(folder)['density'][0]:g}$",
+    "UniformGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "uniform"), 1),
+    "GaussianGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "gaussian"), 1),
+    "LaplaceGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "laplace"), 1),
+    "BellShapedGain": lambda folder: latex.decimal(study_facts.bound_gain(folder, "bell_shaped"), 1),
+    "ObservedUpdates": _observed_updates,
+    "GradientGains": lambda folder: _gains(folder, "gradient"),
+    "CorrectedGains": lambda folder: _gains(folder, "corrected gradient"),
+    "ObservedRises": lambda folder: latex.integer(study_facts.observed_rise_count(folder)),
+    **{
+        macro_name: macro
+        for word, name in COUNTEREXAMPLES.items()
+        for macro_name, macro in _counterexample_macros(word, name).items()
+    },
+    "CertificateCount": _certificate_count,
+    "Profile": _profile,
+    "LedgerProfile": lambda folder: latex.escape(str(ledger_result(folder)["profile"])),
+    "Commits": _commits,
+    "Processor": lambda folder: _provenance(all_training_results(folder), "processor_name"),
+    "PythonVersion": lambda folder: _provenance(all_training_results(folder), "python_version"),
+    "TorchVersion": lambda folder: _provenance(all_training_results(folder), "torch_version"),
+}
+"""Every macro by its name without the leading `\\sp`."""
+
+
+def macro_definitions(data_folder: Path) -> str:
+    """One definition a line, in the order of `MACROS`.
+
+    Raises:
+        FileNotFoundError: a result file is missing.
+        ValueError: a result lacks a field, or holds a number that is not finite.
+    """
+    lines = (f"\\newcommand{{\\sp{name}}}{{{macro(data_folder)}}}\n" for name, macro in MACROS.items())
+    return "".join(lines)
+
+
+FILES: dict[str, Macro] = {"numbers.tex": macro_definitions, "statements.tex": statement_table}
+"""Every file that is written, by name."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (None: the process's own arguments).
+
+    Raises:
+        SystemExit: malformed arguments, or results that are missing or incomplete.
+    """
+    parser = argparse.ArgumentParser(prog="python -m paper.numbers", description="Write the paper's numbers.")
+    parser.add_argument("--data-folder", type=Path, required=True, help="where the result files are")
+    parser.add_argument("--output-folder", type=Path, required=True, help="where the files go; created if absent")
+    options = parser.parse_args(arguments)
+    try:
+        texts = {name: make(options.data_folder) for name, make in FILES.items()}
+        for name, text in texts.items():
+            write_text(options.output_folder / name, text)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"error: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

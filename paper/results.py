@@ -1,0 +1,112 @@
+"""Which result files does the paper read? The tracked JSON of the studies and the ledger, and nothing else.
+
+Every access names the file, and the field within it, that a figure or a number misses. Written by
+`experiments/reproduce.py` and `verify/ledger.py`; read by `figures.py` and `numbers.py`. Nothing is trained here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The content of one result file, or of a record within it; a missing field is an error that names both.
+
+    Args:
+        path: where it was read.
+        fields: its content.
+    """
+
+    path: Path
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """The field's value.
+
+        Raises:
+            ValueError: there is no such field.
+        """
+        if name not in self.fields:
+            raise ValueError(f"{self.path}: no field {name!r}")
+        return self.fields[name]
+
+    def record(self, name: str) -> Result:
+        """A field that is itself a record, such as `run` or `provenance`."""
+        return Result(self.path, self[name])
+
+    def records(self, name: str) -> list[Result]:
+        """A field that is a list of records."""
+        return [Result(self.path, fields) for fields in self[name]]
+
+
+def contraction_result(data_folder: Path) -> Result:
+    """The study of relative errors and sorted magnitudes."""
+    return _read(data_folder / "contraction.json")
+
+
+def ledger_result(data_folder: Path) -> Result:
+    """The evidence for every statement, and the counterexamples."""
+    return _read(data_folder / "verify.json")
+
+
+def training_results(data_folder: Path, setting: str, run_name: str, density: float) -> list[Result]:
+    """One result per seed, in the order of the seeds.
+
+    Args:
+        data_folder: holds the folder `convergence`.
+        setting: plain, standardised, momentum or paper.
+        run_name: key of `RUNS` in `experiments/runs.py`.
+        density: k/d.
+
+    Raises:
+        FileNotFoundError: no such run; the message holds the pattern of the missing files.
+    """
+    pattern = f"{setting}-{run_name}-{density:g}-*.json"
+    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
+    if not paths:
+        raise FileNotFoundError(f"{data_folder / 'convergence' / pattern} is missing; `make reproduce` writes it")
+    return sorted((_read(path) for path in paths), key=lambda result: int(result["seed"]))
+
+
+def all_training_results(data_folder: Path) -> list[Result]:
+    """Every training run of the data folder, in the order of the file names.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    paths = sorted((data_folder / "convergence").glob("*.json"))
+    if not paths:
+        raise FileNotFoundError(f"{data_folder / 'convergence' / '*.json'} is missing; `make reproduce` writes it")
+    return [_read(path) for path in paths]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as a whole, in UTF-8."""
+    write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `path`, then rename it: a reader sees the old file or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        beside = Path(folder) / path.name
+        write(beside)
+        beside.replace(path)
+
+
+def _read(path: Path) -> Result:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing; `make reproduce` writes it")
+    try:
+        return Result(path, json.loads(path.read_text(encoding="utf-8")))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error

@@ -1,0 +1,90 @@
+"""The command line chooses a run, an output file, and overrides fields; everything else is refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparsync.experiments.command import exit_on_bad_input, read_command, step_progress
+from sparsync.experiments.runs import RUNS
+
+
+@pytest.mark.parametrize("option", ["--run", "--run-name"])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_is_chosen_by_name(option: str, name: str, tmp_path: Path) -> None:
+    command = read_command("", [option, name, "--output", str(tmp_path / "out.json")])
+    assert (command.run, command.output, command.settings) == (name, tmp_path / "out.json", RUNS[name])
+
+
+def test_fields_override_the_run(tmp_path: Path) -> None:
+    words = [
+        "--density",
+        "0.5",
+        "--seed",
+        "7",
+        "--data",
+        "cifar10:here",
+        "--rank-order",
+        "--density-warmup",
+        "1",
+        "0.7",
+    ]
+    command = read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json"), *words])
+    settings = command.settings
+    assert (settings.density, settings.seed, settings.data, settings.rank_order) == (0.5, 7, "cifar10:here", True)
+    assert settings.density_warmup == (1.0, 0.7)
+    assert settings.selector == "top_k"
+
+
+def test_an_unknown_run_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="unknown run 'fnn4'; known: fnn3_dense"):
+        read_command("", ["--run", "fnn4", "--output", "out.json"])
+
+
+@pytest.mark.parametrize("words", [[], ["--run", "fnn3_top_k"], ["--output", "out.json"]])
+def test_run_and_output_are_required(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_command("", words)
+    assert caught.value.code == 2
+
+
+def test_an_output_that_is_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must name a file"):
+        read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path)])
+
+
+def test_an_output_in_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="does not exist"):
+        read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "absent" / "out.json")])
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ValueError("v"), 2), (FileNotFoundError("f"), 2), (FloatingPointError("n"), 1)]
+)
+def test_what_a_user_can_cause_becomes_one_line_and_a_status(
+    error: Exception, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught, exit_on_bad_input():
+        raise error
+    assert caught.value.code == status
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_only_rank_zero_complains(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(SystemExit), exit_on_bad_input():
+        raise ValueError("said once")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bug_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError), exit_on_bad_input():
+        raise ZeroDivisionError
+
+
+def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with step_progress(3, visible=True) as advance:
+        advance()
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")

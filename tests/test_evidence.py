@@ -1,0 +1,84 @@
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+import sympy
+
+from sparsync.theory.statement import Step
+from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.symbols import d, k, ratio
+from sparsync.verify.evidence import GRADES, PROFILES, Outcome, Profile, Row, collect
+from sparsync.verify.margins import MARGINS
+from sparsync.verify.weights import CLASS_WEIGHTS
+from sparsync.verify.worst_case import Rows, WorstCase, worst_cases
+
+TINY = Profile(dimensions=(2, 3), examples_count=20)
+
+
+@pytest.mark.parametrize("label", STATEMENTS)
+def test_every_statement_earns_every_grade_that_applies(label: str) -> None:
+    row = collect(label, TINY)
+    assert row.lost == ()
+    assert {"symbolic", "property"} <= set(row.earned)
+
+
+@pytest.mark.parametrize("label", CLASS_WEIGHTS)
+def test_statements_about_top_k_earn_exact_certificates(label: str) -> None:
+    assert collect(label, TINY).earned == ("symbolic", "rational", "numeric", "property")
+
+
+def test_grades_are_listed_strongest_first() -> None:
+    outcomes = {grade: Outcome(earned=True, detail={}) for grade in reversed(GRADES)}
+    assert Row(label="any", outcomes=outcomes).earned == GRADES
+
+
+def test_a_grade_that_is_not_earned_is_lost() -> None:
+    outcomes = {"property": Outcome(earned=False, detail={}), "symbolic": Outcome(earned=True, detail={})}
+    row = Row(label="any", outcomes=outcomes)
+    assert (row.earned, row.lost) == (("symbolic",), ("property",))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "lost"),
+    [
+        pytest.param(1 - (k + 1) / d, ("rational", "property"), id="one coordinate more"),
+        pytest.param((1 - k / d) ** 2, ("rational", "property"), id="a larger exponent"),
+        pytest.param(1 - k / (d + 1), ("rational",), id="true but not sharp"),
+    ],
+)
+def test_a_wrong_bound_loses_grades(wrong: sympy.Expr, lost: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    relation = sympy.Le(ratio, wrong, evaluate=False)
+    monkeypatch.setitem(STATEMENTS, "top_k", replace(STATEMENTS["top_k"], relation=relation))
+    assert collect("top_k", TINY).lost == ("symbolic", *lost)
+
+
+def test_a_solver_that_disagrees_loses_the_numeric_grade(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inaccurate(rows: Rows, counts: Iterable[int]) -> tuple[WorstCase, ...]:
+        return tuple(replace(solution, optimum=solution.optimum + 1e-5) for solution in worst_cases(rows, counts))
+
+    monkeypatch.setattr("sparsync.verify.evidence.worst_cases", inaccurate)
+    assert collect("square_convex", TINY).lost == ("numeric",)
+
+
+def test_a_certificate_that_fails_its_check_loses_the_rational_grade(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparsync.verify.evidence.check", lambda _certificate: False)
+    assert collect("square_convex", TINY).lost == ("rational",)
+
+
+@pytest.mark.parametrize("label", MARGINS)
+def test_a_broken_step_loses_the_symbolic_grade(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = (*STATEMENTS[label].derivation, Step("one is two", lambda: sympy.Integer(1)))
+    monkeypatch.setitem(STATEMENTS, label, replace(STATEMENTS[label], derivation=broken))
+    row = collect(label, TINY)
+    assert row.lost == ("symbolic",)
+    assert row.outcomes["symbolic"].detail["unproved_claims"] == ["one is two"]
+
+
+def test_a_statement_without_a_derivation_is_not_symbolic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STATEMENTS, "random_k", replace(STATEMENTS["random_k"], derivation=()))
+    assert collect("random_k", TINY).lost == ("symbolic",)
+
+
+def test_larger_profiles_do_more() -> None:
+    sizes = [(len(PROFILES[name].dimensions), PROFILES[name].examples_count) for name in ("smoke", "quick", "full")]
+    assert sizes == sorted(sizes)

@@ -1,0 +1,141 @@
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import torch
+
+from sparsync.verify.provenance import git_state, provenance, write_json
+
+FACTS = {
+    "git_commit",
+    "git_dirty",
+    "python_version",
+    "torch_version",
+    "numpy_version",
+    "sympy_version",
+    "cuda_version",
+    "processor_name",
+    "gpu_name",
+    "process_count",
+    "date_utc",
+}
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(("git", *identity, *arguments), cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    package = tmp_path / "checkout" / "verify"
+    package.mkdir(parents=True)
+    (package / "module.py").write_text("1\n", encoding="utf-8")
+    root = package.parent
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "first")
+    return package
+
+
+def test_every_fact_is_there_and_is_json() -> None:
+    facts = provenance(process_count=3)
+    assert set(facts) == FACTS
+    assert facts["process_count"] == 3
+    assert facts["python_version"] == ".".join(str(part) for part in sys.version_info[:3])
+    assert facts["torch_version"] == torch.__version__
+    assert json.loads(json.dumps(facts)) == facts
+
+
+def test_the_date_is_utc_and_names_no_local_time() -> None:
+    date = datetime.fromisoformat(str(provenance(process_count=1)["date_utc"]))
+    assert date.tzinfo == UTC
+
+
+def test_the_processor_has_a_name() -> None:
+    assert provenance(process_count=1)["processor_name"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the machine has a GPU")
+def test_without_a_gpu_its_name_is_null() -> None:
+    assert provenance(process_count=1)["gpu_name"] is None
+
+
+@pytest.mark.parametrize("process_count", [0, -1])
+def test_no_process_computes_nothing(process_count: int) -> None:
+    with pytest.raises(ValueError, match=str(process_count)):
+        provenance(process_count=process_count)
+
+
+def test_a_clean_checkout_reports_its_commit(checkout: Path) -> None:
+    commit, dirty = git_state(checkout)
+    assert commit is not None
+    assert len(commit) == 40
+    assert dirty is False
+
+
+@pytest.mark.parametrize("path", ["verify/module.py", "verify/untracked.py"])
+def test_a_changed_or_new_file_makes_the_checkout_dirty(checkout: Path, path: str) -> None:
+    (checkout.parent / path).write_text("2\n", encoding="utf-8")
+    assert git_state(checkout)[1] is True
+
+
+def test_new_results_do_not_make_the_checkout_dirty(checkout: Path) -> None:
+    write_json(checkout.parent / "paper" / "data" / "result.json", {})
+    assert git_state(checkout)[1] is False
+
+
+def test_a_checkout_without_a_commit_has_none(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    assert git_state(tmp_path / "verify") == (None, None)
+
+
+def test_outside_a_checkout_the_commit_is_null(tmp_path: Path) -> None:
+    assert git_state(tmp_path / "sparsync" / "verify") == (None, None)
+
+
+def test_an_installed_copy_does_not_report_the_commit_of_the_project_around_it(checkout: Path) -> None:
+    installed = checkout / "site-packages" / "verify"
+    installed.mkdir(parents=True)
+    assert git_state(installed) == (None, None)
+
+
+def test_without_git_the_commit_is_null(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    assert git_state(checkout) == (None, None)
+
+
+def test_written_json_reads_back_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "result.json"
+    write_json(path, {"value": 0.1, "text": "≤"})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"value": 0.1, "text": "≤"}
+    assert [entry.name for entry in path.parent.iterdir()] == ["result.json"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"), [(float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError)]
+)
+def test_data_that_is_no_json_leaves_the_old_file(tmp_path: Path, bad: object, error: type[Exception]) -> None:
+    path = tmp_path / "result.json"
+    write_json(path, {"value": 1})
+    with pytest.raises(error):
+        write_json(path, {"value": bad})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"value": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "result.json"
+    write_json(path, {"value": 1})
+
+    def interrupted(_self: Path, _target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_json(path, {"value": 2})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"value": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]

@@ -1,0 +1,34 @@
+"""The whole road starts torchrun once, and a difference from the simulation would be an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparsync.experiments import reproduce
+from sparsync.experiments.training import TrainingResult
+
+
+def test_torchrun_and_simulation_agree_and_are_recorded_together() -> None:
+    record = reproduce.compare_with_torchrun("fnn3_gaussian_k")
+    assert record["parameters_sha256"] == record["simulated_parameters_sha256"]
+    assert (record["run"]["workers"], record["provenance"]["process_count"]) == (4, 4)
+
+
+def test_a_difference_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TrainingResult, "parameters_sha256", "0" * 64)
+    with pytest.raises(RuntimeError, match="torchrun and simulation differ"):
+        reproduce.compare_with_torchrun("fnn3_gaussian_k")
+
+
+def test_a_failing_launch_is_an_error_with_its_output() -> None:
+    with pytest.raises(RuntimeError, match="unknown run 'fnn4'"):
+        reproduce.compare_with_torchrun("fnn4")
+
+
+def test_no_jobs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    command = reproduce.ReproduceCommand(data_folder=tmp_path / "data", profile="smoke", jobs=0)
+    with pytest.raises(ValueError, match="jobs must be at least 1, got 0"):
+        reproduce.reproduce(command)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,140 @@
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsync.theory.statement import Statement, Step
+from sparsync.theory.symbols import d, k, kappa, ratio
+
+HALF_OPEN = Statement(
+    label="density_bound",
+    title="a bound in a real parameter",
+    assumptions=(),
+    relation=sympy.Le(ratio, sympy.sqrt(kappa), evaluate=False),
+    domain=(sympy.Le(kappa, 1),),
+    source="ours",
+    derivation=(),
+)
+RATIONAL = Statement(
+    label="count_bound",
+    title="a bound in integer parameters",
+    assumptions=("$u$ is any vector", "$k$ is fixed"),
+    relation=sympy.Le(ratio, 1 - k / d, evaluate=False),
+    domain=(sympy.Le(k, d),),
+    source="ours",
+    derivation=(
+        Step("one is one", lambda: sympy.Integer(1) - 1, concludes=(d - k) / d),
+        Step("d is d + 1", lambda: d - (d + 1)),
+    ),
+)
+
+
+@given(st.integers(1, 10**30).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
+def test_a_rational_bound_is_correctly_rounded(pair: tuple[int, int]) -> None:
+    count, dimension = pair
+    assert RATIONAL.evaluate(k=count, d=dimension) == float(1 - Fraction(count, dimension))
+
+
+def test_the_ends_of_the_domain_evaluate() -> None:
+    assert RATIONAL.evaluate(k=7, d=7) == 0.0
+    assert RATIONAL.evaluate(k=1, d=1) == 0.0
+
+
+def test_numpy_integers_are_integers() -> None:
+    assert RATIONAL.evaluate(k=numpy.int32(1), d=numpy.uint8(4)) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("numbers", "offender"),
+    [
+        ({"k": 0, "d": 5}, "0"),
+        ({"k": -2, "d": 5}, "-2"),
+        ({"k": 6, "d": 5}, "6"),
+        ({"k": 1, "d": 0}, "0"),
+        ({"k": True, "d": 5}, "True"),
+        ({"k": 2.5, "d": 5}, "2.5"),
+        ({"k": 2.0, "d": 5}, "2.0"),
+        ({"k": math.nan, "d": 5}, "nan"),
+        ({"k": "2", "d": 5}, "'2'"),
+        ({"k": 2}, "['k']"),
+        ({"k": 2, "d": 5, "n": 1}, "'n'"),
+    ],
+)
+def test_a_number_outside_the_domain_is_refused_by_name_and_value(numbers: dict[str, object], offender: str) -> None:
+    with pytest.raises(ValueError, match="count_bound") as refusal:
+        RATIONAL.evaluate(**numbers)
+    assert offender in str(refusal.value)
+
+
+@pytest.mark.parametrize("number", [0.0, -0.5, 1.5, math.inf, math.nan, True])
+def test_a_real_parameter_has_a_domain_too(number: object) -> None:
+    with pytest.raises(ValueError, match="density_bound"):
+        HALF_OPEN.evaluate(kappa=number)
+
+
+@pytest.mark.parametrize("number", [0.1, 0.25, 1, 1.0, Fraction(1, 9), numpy.float32(0.3)])
+def test_an_irrational_bound_agrees_with_the_library_root(number: float) -> None:
+    # math.sqrt is correctly rounded, and so is a root computed to 40 digits unless it ties to 23 digits.
+    assert HALF_OPEN.evaluate(kappa=number) == math.sqrt(number)
+
+
+def test_floats_are_read_as_the_rationals_they_are() -> None:
+    exact = HALF_OPEN.exact(kappa=0.1)
+    assert exact**2 == sympy.Rational(*(0.1).as_integer_ratio())
+
+
+def test_only_failing_steps_are_unproved() -> None:
+    assert RATIONAL.unproved_claims() == ("d is d + 1",)
+
+
+def test_a_derivation_of_another_bound_proves_nothing() -> None:
+    other = replace(RATIONAL, relation=sympy.Le(ratio, 1 - k / (d + 1), evaluate=False))
+    assert other.unproved_claims() == ("d is d + 1", "some step concludes with the bound -k/(d + 1) + 1")
+
+
+def test_without_a_derivation_nothing_is_proved() -> None:
+    assert HALF_OPEN.unproved_claims() == ("some step concludes with the bound sqrt(kappa)",)
+
+
+@pytest.mark.parametrize(
+    ("residue", "holds"),
+    [
+        (sympy.sin(kappa) ** 2 + sympy.cos(kappa) ** 2 - 1, True),
+        (kappa - 1, False),
+        (sympy.true, True),
+        (sympy.false, False),
+        (sympy.Le(k, d), False),
+    ],
+)
+def test_a_step_holds_iff_its_residue_simplifies_to_zero_or_true(residue: sympy.Basic, holds: bool) -> None:
+    assert Step("claim", lambda: residue).holds() is holds
+
+
+def test_a_step_runs_only_when_asked() -> None:
+    runs: list[str] = []
+
+    def compute() -> sympy.Basic:
+        runs.append("run")
+        return sympy.true
+
+    step = Step("claim", compute)
+    assert runs == []
+    assert step.holds()
+    assert runs == ["run"]
+
+
+def test_latex_holds_statement_and_assumptions_and_fits_a_table_cell() -> None:
+    cell = RATIONAL.latex()
+    assert cell.startswith(r"$\frac{\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}} \leq 1 - \frac{k}{d}$")
+    assert all(assumption in cell for assumption in RATIONAL.assumptions)
+    assert "&" not in cell
+    assert "\\\\" not in cell
+
+
+def test_latex_without_assumptions_is_the_formula_alone() -> None:
+    assert HALF_OPEN.latex().endswith(r"\leq \sqrt{\kappa}$")
