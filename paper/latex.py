@@ -1,7 +1,7 @@
 """How do numbers and words from result files read in LaTeX? One small function per kind of value.
 
-Each returns text that may stand anywhere in a sentence; numbers carry their own mathematics mode, so that a minus sign
-is a minus sign. Used by `numbers.py`.
+Each returns text that may stand in a sentence or in a formula; numbers ensure mathematics mode, so that a minus sign is
+a minus sign. Used by `numbers.py`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ def escape(text: str) -> str:
 
 
 def decimal(value: float, digits: int) -> str:
-    """A number with so many digits after the point: `$-0.25$`; a rounded zero has no sign.
+    """A number with so many digits after the point: -0.25; a rounded zero has no sign.
 
     Raises:
         ValueError: not a finite number.
     """
-    return f"${_rounded(value, digits)}$"
+    return mathematics(_rounded(value, digits))
 
 
 def signed(value: float, digits: int) -> str:
-    """A difference, its sign always shown unless it rounds to zero: `$+0.25$`.
+    """A difference, its sign always shown unless it rounds to zero: +0.25.
 
     Raises:
         ValueError: not a finite number.
     """
     rounded = _rounded(value, digits)
-    return f"$+{rounded}$" if float(rounded) > 0 else f"${rounded}$"
+    return mathematics(f"+{rounded}" if float(rounded) > 0 else rounded)
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share of one as a percentage, without the sign: 0.805 is `$80.5$`.
+    """A share of one as a percentage, without the sign: 0.805 is 80.5.
 
     Raises:
         ValueError: not a finite number.
@@ -52,8 +52,19 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def integer(value: int) -> str:
-    """A whole number in groups of three digits: `$199\\,210$`; four digits stay together."""
-    return f"${value}$" if abs(value) < 10_000 else f"${value:,}$".replace(",", r"\,")
+    """A whole number in groups of three digits, split by thin spaces; four digits stay together."""
+    return mathematics(str(value) if abs(value) < 10_000 else f"{value:,}".replace(",", r"\,"))
+
+
+def shortest(value: float) -> str:
+    """A number as it was set: 0.1, not 0.10.
+
+    Raises:
+        ValueError: not a finite number.
+    """
+    if not isfinite(value):
+        raise ValueError(f"a number must be finite, got {value}")
+    return mathematics(f"{value:g}")
 
 
 def size(byte_count: float) -> str:
@@ -67,17 +78,22 @@ def size(byte_count: float) -> str:
     unit, scale = ("MB", _MEGABYTE) if byte_count >= _MEGABYTE else ("kB", _KILOBYTE)
     scaled = byte_count / scale
     digits = max(0, 3 - len(str(int(scaled))))
-    return f"${scaled:.{digits}f}$\\,{unit}"
+    return f"{mathematics(f'{scaled:.{digits}f}')}\\,{unit}"
 
 
 def fraction(text: str) -> str:
-    """A rational number as written in the ledger, "5/9", in mathematics mode.
+    """A rational number as written in the ledger, "5/9".
 
     Raises:
         ValueError: not a rational number.
     """
     value = Fraction(text)
-    return f"${value.numerator}/{value.denominator}$" if value.denominator != 1 else f"${value.numerator}$"
+    return mathematics(str(value))
+
+
+def mathematics(formula: str) -> str:
+    """A formula that brings its own mathematics mode where there is none."""
+    return f"\\ensuremath{{{formula}}}"
 
 
 def _rounded(value: float, digits: int) -> str:

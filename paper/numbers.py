@@ -91,7 +91,7 @@ def _enumeration(words: Sequence[str]) -> str:
 MACROS: dict[str, Macro] = {
     **TRAINING_MACROS,
     "SampleDimension": lambda folder: latex.integer(contraction_result(folder)["bounds_dimension"]),
-    "LadderDensity": lambda folder: f"${contraction_result(folder)['density'][0]:g}$",
+    "LadderDensity": lambda folder: latex.shortest(contraction_result(folder)["density"][0]),
     "UniformGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "uniform"), 1),
     "GaussianGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "gaussian"), 1),
     "LaplaceGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "laplace"), 1),

@@ -5,6 +5,7 @@ Rows come from `STATEMENTS`; the grades come from the ledger's file, so a grade 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import sympy
@@ -16,7 +17,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import LATEX_NAMES
 
 _COLUMNS = (
-    r"@{}>{\raggedright}p{0.19\textwidth}l>{\raggedright}p{0.29\textwidth}"
+    r"@{}>{\raggedright}p{0.21\textwidth}l>{\raggedright}p{0.27\textwidth}"
     r">{\raggedright\arraybackslash}p{0.2\textwidth}@{}"
 )
 _HEAD = (r"statement", r"bound", r"hypotheses", r"source, \emph{evidence}")
@@ -39,14 +40,20 @@ def statement_table(data_folder: Path) -> str:
 
 
 def bound_cell(statement: Statement) -> str:
-    """The relation's sign and right side, as displayed mathematics: `$\\displaystyle = 1 - \\frac{k}{d}$`."""
+    """The relation's sign and right side: `$= 1 - \\frac{k}{d}$`."""
     sign = "=" if isinstance(statement.relation, sympy.Eq) else r"\le"
     bound = sympy.latex(statement.bound, order="none", symbol_names=LATEX_NAMES)
-    return f"$\\displaystyle {sign} {bound}$"
+    return f"${sign} {bound}$"
+
+
+def _title_cell(title: str) -> str:
+    """The title with its symbol k, in `Top-k` too, set as mathematics."""
+    return re.sub(r"\bk\b", "$k$", escape(title))
 
 
 def _row(statement: Statement, earned: list[str]) -> str:
-    name = f"{escape(statement.title)}\\newline\\texttt{{{escape(statement.label)}}}"
+    label = escape(statement.label).replace(r"\_", r"\_\allowbreak{}")
+    name = f"{_title_cell(statement.title)}\\newline\\texttt{{{label}}}"
     evidence = f"{escape(statement.source)}\\newline\\emph{{{escape(', '.join(earned) or 'none')}}}"
     cells = (name, bound_cell(statement), "; ".join(statement.assumptions), evidence)
     return " &\n".join(cells) + " \\\\\n"

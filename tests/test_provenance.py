@@ -1,11 +1,14 @@
 import json
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparsync.verify.provenance import git_state, provenance, write_json
 
@@ -139,3 +142,40 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         write_json(path, {"value": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"value": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda items: st.lists(items, max_size=4) | st.dictionaries(st.text(), items, max_size=4),
+)
+
+
+@given(data=st.dictionaries(st.text(), JSON, max_size=4))
+def test_what_is_written_is_read_back_unchanged(data: dict[str, object]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        write_json(path, data)
+        assert json.loads(path.read_text(encoding="utf-8")) == data
+
+
+def test_a_series_takes_one_line_and_a_field_another(tmp_path: Path) -> None:
+    write_json(tmp_path / "result.json", {"run": {"seed": 1}, "loss": [1.5, 2.5], "rows": [{"k": 1}]})
+    assert (tmp_path / "result.json").read_text(encoding="utf-8").splitlines() == [
+        "{",
+        '  "run": {',
+        '    "seed": 1',
+        "  },",
+        '  "loss": [1.5, 2.5],',
+        '  "rows": [',
+        "    {",
+        '      "k": 1',
+        "    }",
+        "  ]",
+        "}",
+    ]
+
+
+def test_a_field_name_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"\[1\]"):
+        write_json(tmp_path / "result.json", {"outer": {1: 2}})
+    assert list(tmp_path.iterdir()) == []

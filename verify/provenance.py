@@ -74,12 +74,26 @@ def write_json(path: Path, data: Mapping[str, object]) -> None:
         ValueError: data holds a NaN or an infinity, which JSON cannot.
         TypeError: data holds something that is not JSON.
     """
-    text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = _json_text(data) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         beside = Path(folder) / path.name
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
+
+
+def _json_text(value: object, indent: str = "") -> str:
+    """JSON with a line per field, and each list of numbers or strings, however long, on one line."""
+    deeper = indent + "  "
+    if isinstance(value, Mapping) and value:
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError(f"names of JSON fields are strings, got {list(value)}")
+        fields = (f"{deeper}{json.dumps(name)}: {_json_text(field, deeper)}" for name, field in value.items())
+        return "{\n" + ",\n".join(fields) + f"\n{indent}}}"
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
+        items = (f"{deeper}{_json_text(item, deeper)}" for item in value)
+        return "[\n" + ",\n".join(items) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -1,0 +1,201 @@
+"""Figures show what the result files say, alike for every method, and a gap in the files is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+
+import matplotlib as mpl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+from paper import figures
+from paper.results import write_whole
+from paper.style import METHODS, paper_style
+from paper.training_figures import moving_mean
+from tests.paper_data import rewrite, write, write_results, write_run
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_results(tmp_path_factory.mktemp("paper") / "data")
+
+
+def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
+    line = next(line for line in axes.get_lines() if line.get_label() == label)
+    return [float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()]
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_every_figure_is_written_as_pdf_and_png_and_nothing_else_is(
+    name: str, data_folder: Path, tmp_path: Path
+) -> None:
+    figures.write_figure(name, data_folder, tmp_path / "new")
+    written = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    assert written.keys() == {f"{name}.pdf", f"{name}.png"}
+    assert written[f"{name}.pdf"].startswith(b"%PDF")
+    assert written[f"{name}.png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png"])
+def test_the_same_data_give_the_same_bytes(ending: str, data_folder: Path, tmp_path: Path) -> None:
+    figures.write_figure("counts", data_folder, tmp_path / "first")
+    figures.write_figure("counts", data_folder, tmp_path / "second")
+    first, second = (tmp_path / folder / f"counts.{ending}" for folder in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
+    figures.write_figure("momentum", data_folder, tmp_path)
+    assert b"CreationDate" not in (tmp_path / "momentum.pdf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("ladder", "contraction.json"),
+        ("profiles", "contraction.json"),
+        ("convergence", "plain-fnn3_dense-0.001-"),
+        ("counts", "plain-fnn3_gaussian_k-0.001-"),
+        ("momentum", "momentum-fnn3_top_k-0.001-"),
+    ],
+)
+def test_a_missing_file_is_named(name: str, file: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=file):
+        figures.FIGURES[name](tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("convergence", "loss"), ("convergence", "sent_bytes"), ("counts", "largest_selected_count")],
+)
+def test_a_missing_field_is_named_with_its_file(name: str, field: str, tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    path = write_run(folder, "plain", "gaussian_k", 0.01, 1)
+    rewrite(path, **{field: None})
+    with pytest.raises(ValueError, match=f"plain-fnn3_gaussian_k-0.01-1.json: no field '{field}'"):
+        figures.FIGURES[name](folder)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "contraction.json").write_text('{"profile": ')
+    with pytest.raises(ValueError, match=r"contraction\.json is not JSON"):
+        figures.FIGURES["ladder"](tmp_path)
+
+
+def test_an_unknown_vector_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "contraction.json", {"profile": "quick", "vectors": [{"name": "cauchy"}]})
+    with pytest.raises(ValueError, match="unknown vector 'cauchy'"):
+        figures.FIGURES["profiles"](tmp_path)
+
+
+def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unknown figure 'ladders'"):
+        figures.write_figure("ladders", tmp_path, tmp_path)
+
+
+def test_the_command_line_ends_with_a_message_when_a_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"error: .*contraction\.json is missing"):
+        figures.main(["--data-folder", str(tmp_path), "--output-folder", str(tmp_path)])
+
+
+def test_the_command_line_writes_every_figure(data_folder: Path, tmp_path: Path) -> None:
+    figures.main(["--data-folder", str(data_folder), "--output-folder", str(tmp_path)])
+    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(figures.FIGURES)
+
+
+@pytest.mark.parametrize(("profile", "note"), [("smoke", "smoke profile: not for reading"), ("quick", "")])
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_figures_of_the_smoke_profile_say_so(name: str, profile: str, note: str, tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data", profile=profile, seeds=(0,))
+    assert figures.FIGURES[name](folder).get_suptitle() == note
+
+
+def test_a_method_has_one_colour_in_every_figure(data_folder: Path) -> None:
+    drawn = {
+        (line.get_label(), line.get_color())
+        for name in ("convergence", "counts")
+        for axes in figures.FIGURES[name](data_folder).axes
+        for line in axes.get_lines()
+    }
+    assert drawn == {(look.title, look.colour) for look in METHODS.values()}
+
+
+def test_the_gain_is_measured_against_the_density_that_was_kept(data_folder: Path) -> None:
+    gain_axes = figures.FIGURES["ladder"](data_folder).axes[1]
+    densities, gains = _line(gain_axes, "Gaussian sample")
+    assert densities == [3 / 2000, 0.5]
+    assert gains == [(1 - 0.97) / (3 / 2000), (1 - 0.2) / 0.5]
+
+
+def test_the_first_corrected_gradient_is_not_drawn_twice(data_folder: Path) -> None:
+    axes = figures.FIGURES["ladder"](data_folder).axes[0]
+    bound_count, law_count, gradient_count, corrected_count = 3, 3, 2, 1
+    assert len(axes.get_lines()) == bound_count + law_count + gradient_count + corrected_count
+
+
+def test_profiles_show_squares_and_magnitudes(data_folder: Path) -> None:
+    square_axes, magnitude_axes = figures.FIGURES["profiles"](data_folder).axes
+    assert _line(magnitude_axes, "gradient")[1] == [1.0, 0.4, 0.04]
+    assert _line(square_axes, "gradient")[1] == [value**2 for value in (1.0, 0.4, 0.04)]
+
+
+def test_bytes_are_cumulative_and_in_megabytes(data_folder: Path) -> None:
+    accuracy_against_bytes = figures.FIGURES["convergence"](data_folder).axes[6]
+    sent, accuracy = _line(accuracy_against_bytes, METHODS["top_k"].title)
+    assert sent == [(1000 + 2000 + 3000 + 4000) / 1e6]
+    assert accuracy == [fmean([100 * 0.80, 100 * 0.82])]
+
+
+def test_a_count_of_zero_has_a_place_on_the_axis(data_folder: Path) -> None:
+    axes = figures.FIGURES["counts"](data_folder).axes[0]
+    _, means = _line(axes, METHODS["gaussian_k_released"].title)
+    assert means == [0, 1, 2, 5]
+    assert axes.get_ylim()[0] < 0
+    assert 0 in axes.get_yticks()
+
+
+def test_momentum_shows_paired_differences(data_folder: Path) -> None:
+    axes = figures.FIGURES["momentum"](data_folder).axes[0]
+    dots = next(line for line in axes.get_lines() if line.get_marker() == "o")
+    assert [float(y) for y in dots.get_ydata()] == [100 * (0.81 - 0.80), 100 * (0.80 - 0.82)]
+
+
+def test_runs_with_other_seeds_are_not_paired(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    write_run(folder, "momentum", "gaussian_k", 0.001, 1).unlink()
+    with pytest.raises(ValueError, match=r"seeds \[0\], not \[0, 1\]"):
+        figures.FIGURES["momentum"](folder)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=30), st.integers(1, 40))
+def test_a_moving_mean_is_the_mean_of_each_window(values: list[int], width: int) -> None:
+    means = moving_mean(values, width)
+    size = min(width, len(values))
+    assert len(means) == len(values) - size + 1
+    assert means == [sum(values[start : start + size]) / size for start in range(len(means))]
+
+
+def test_the_style_ends_with_its_context_and_ignores_the_users_own() -> None:
+    with mpl.rc_context({"lines.linestyle": ":", "font.size": 20}):
+        with paper_style():
+            inside = (mpl.rcParams["lines.linestyle"], mpl.rcParams["font.size"])
+        outside = (mpl.rcParams["lines.linestyle"], mpl.rcParams["font.size"])
+    assert inside == ("-", 9)
+    assert outside == (":", 20)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "figure.pdf"
+    path.write_text("old")
+
+    def fail(beside: Path) -> None:
+        beside.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
