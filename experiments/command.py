@@ -22,8 +22,8 @@ from rich.progress import Progress
 from sparsync.experiments.runs import RUNS, Run
 
 _USAGE_STATUS = 2
-# Under Python 3.11.7 torchrun takes `--run`, though it follows the module's name, for an ambiguous abbreviation of its
-# own `--run-path` and `--run_path`, and stops; this spelling passes.
+# torchrun 2.13 under Python 3.11 takes `--run`, though it follows the module's name, for an ambiguous abbreviation of
+# its own `--run-path` and `--run_path`, and stops (pytorch/pytorch#120601); this spelling passes.
 _RUN_ALIASES = ("--run-name",)
 
 

@@ -17,8 +17,8 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import LATEX_NAMES
 
 _COLUMNS = (
-    r"@{}>{\raggedright}p{0.21\textwidth}l>{\raggedright}p{0.27\textwidth}"
-    r">{\raggedright\arraybackslash}p{0.2\textwidth}@{}"
+    r"@{}>{\raggedright}p{0.175\textwidth}l>{\raggedright}p{0.27\textwidth}"
+    r">{\raggedright\arraybackslash}p{0.19\textwidth}@{}"
 )
 _HEAD = (r"statement", r"bound", r"hypotheses", r"source, \emph{evidence}")
 
@@ -40,9 +40,9 @@ def statement_table(data_folder: Path) -> str:
 
 
 def bound_cell(statement: Statement) -> str:
-    """The relation's sign and right side: `$= 1 - \\frac{k}{d}$`."""
+    """The relation's sign and right side: `$= 1 - \\dfrac{k}{d}$`."""
     sign = "=" if isinstance(statement.relation, sympy.Eq) else r"\le"
-    bound = sympy.latex(statement.bound, order="none", symbol_names=LATEX_NAMES)
+    bound = sympy.latex(statement.bound, order="none", symbol_names=LATEX_NAMES).replace(r"\frac", r"\dfrac")
     return f"${sign} {bound}$"
 
 

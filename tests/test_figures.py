@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
     line = next(line for line in axes.get_lines() if line.get_label() == label)
-    return [float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()]
+    return np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist()
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)
@@ -160,7 +161,7 @@ def test_a_count_of_zero_has_a_place_on_the_axis(data_folder: Path) -> None:
 def test_momentum_shows_paired_differences(data_folder: Path) -> None:
     axes = figures.FIGURES["momentum"](data_folder).axes[0]
     dots = next(line for line in axes.get_lines() if line.get_marker() == "o")
-    assert [float(y) for y in dots.get_ydata()] == [100 * (0.81 - 0.80), 100 * (0.80 - 0.82)]
+    assert np.asarray(dots.get_ydata(), float).tolist() == [100 * (0.81 - 0.80), 100 * (0.80 - 0.82)]
 
 
 def test_runs_with_other_seeds_are_not_paired(tmp_path: Path) -> None:

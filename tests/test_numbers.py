@@ -1,0 +1,248 @@
+"""Every number in the text is the one that the result files give, and every macro in the text exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper import latex, numbers
+from paper.results import training_results
+from paper.statement_table import bound_cell, statement_table
+from paper.study_facts import counterexample
+from sparsync.theory.statements import STATEMENTS
+from tests.paper_data import rewrite, write_results, write_run
+
+MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_results(tmp_path_factory.mktemp("paper") / "data")
+
+
+def plain(text: str) -> str:
+    """The text without mathematics mode."""
+    return re.sub(r"\\ensuremath\{([^{}]*)\}", r"\1", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Workers", "4"),
+        ("Seeds", "2"),
+        ("StepSize", "0.1"),
+        ("Dimension", "6000"),
+        ("ThousandthTarget", "6"),
+        ("HundredthTarget", "60"),
+        # 80 and 82; the dense runs lie at density 0.001 only.
+        ("ThousandthTopkAccuracy", "81.0 (80.0--82.0)"),
+        ("HundredthDenseAccuracy", "91.0 (90.0--92.0)"),
+        # 81 − 80 and 80 − 82.
+        ("StandardisedOursDifferences", "+1.00, -2.00"),
+        ("StandardisedOursDifference", "-0.50"),
+        ("MomentumOursMean", "-0.50"),
+        # √((1.5² + 1.5²)/(2 − 1)) = 2.12.
+        ("MomentumOursDeviation", "2.12"),
+        ("MomentumTheirsSmallest", "-10.00"),
+        ("MomentumTheirsLargest", "0.00"),
+        # Counts from 4 to 8 at k = 6; the released rule's are in range at the second of four updates.
+        ("ThousandthOursBandShare", "100.0"),
+        ("ThousandthTheirsBandShare", "25.0"),
+        ("ThousandthOursSmallestCount", "0.67"),
+        ("ThousandthOursLargestCount", "1.33"),
+        # The means 0, 1, 2, 5 of both seeds.
+        ("ThousandthTheirsMedianCount", "1.50"),
+        ("ThousandthTheirsSmallestCount", "0.00"),
+        ("ThousandthTheirsLargestCount", "9.00"),
+        # δ of 0.002, 0.003, 0.005, 0.007 at κ = 0.001, and at κ = 0.01.
+        ("ThousandthTopkGain", "4.0"),
+        ("HundredthTopkGain", "0.4"),
+        # 1000, 2000, 3000 and 4000 bytes.
+        ("ThousandthTopkBytes", r"2.50\,kB"),
+        # κ = 3/2000; ratios 0.97 − 0.01·order, bound 0.991.
+        ("GaussianGain", "20.0"),
+        ("LaplaceGain", "26.7"),
+        ("UniformGain", "33.3"),
+        ("BellShapedGain", "6.0"),
+        ("LadderDensity", "0.0013"),
+        ("ObservedUpdates", "1 and 4"),
+        ("GradientGains", "40.0 and 46.7"),
+        # The corrected gradient after the first update is the gradient, so only the later one is listed.
+        ("CorrectedGains", "60.0"),
+        # 1, 0.4/0.5, 0.04/0.1 never rises.
+        ("ObservedRises", "0"),
+        ("BelowLineRatio", "5/9"),
+        ("TwoCoordinatesClaimed", "49/100"),
+        # Three per statement.
+        ("CertificateCount", "18"),
+        ("Profile", "quick"),
+        ("Commits", "0123456789ab"),
+        ("Processor", r"Test \& Sons 100\%"),
+    ],
+)
+def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
+    assert plain(numbers.MACROS[name](data_folder)) == text
+
+
+def test_the_text_uses_every_macro_and_no_other() -> None:
+    used = set(re.findall(r"\\sp([A-Z][A-Za-z]*)", MAIN_TEX.read_text(encoding="utf-8")))
+    assert used == set(numbers.MACROS)
+
+
+def test_macro_names_hold_letters_only() -> None:
+    assert all(re.fullmatch(r"[A-Z][A-Za-z]*", name) for name in numbers.MACROS)
+
+
+def test_the_text_cites_only_what_is_in_the_references_and_all_of_it() -> None:
+    references = MAIN_TEX.with_name("references.bib").read_text(encoding="utf-8")
+    cited = re.findall(r"\\cite[pt]\{([^}]*)\}", MAIN_TEX.read_text(encoding="utf-8"))
+    assert {key for keys in cited for key in keys.split(",")} == set(re.findall(r"@\w+\{(\w+),", references))
+
+
+def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: Path) -> None:
+    numbers.main(["--data-folder", str(data_folder), "--output-folder", str(tmp_path)])
+    defined = re.findall(r"^\\newcommand\{\\sp(\w+)\}", (tmp_path / "numbers.tex").read_text(), flags=re.MULTILINE)
+    assert defined == list(numbers.MACROS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["numbers.tex", "statements.tex"]
+
+
+def test_a_ledger_that_is_missing_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    (folder / "verify.json").unlink()
+    with pytest.raises(SystemExit, match=r"error: .*verify\.json is missing"):
+        numbers.main(["--data-folder", str(folder), "--output-folder", str(tmp_path / "output")])
+    assert not (tmp_path / "output").exists()
+
+
+def test_a_missing_field_is_named_with_its_file(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(write_run(folder, "paper", "gaussian_k", 0.001, 0), delta=None, test_accuracy=None)
+    with pytest.raises(ValueError, match=r"paper-fnn3_gaussian_k_paper-0\.001-0\.json: no field 'test_accuracy'"):
+        numbers.macro_definitions(folder)
+
+
+def test_seeds_are_ordered_as_numbers(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data", seeds=(10, 0, 2))
+    assert [result["seed"] for result in training_results(folder, "plain", "fnn3_top_k", 0.001)] == [0, 2, 10]
+
+
+def test_a_single_seed_has_no_standard_deviation(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data", seeds=(0,))
+    assert numbers.MACROS["MomentumOursDeviation"](folder) == "undefined"
+    assert plain(numbers.MACROS["ThousandthTopkAccuracy"](folder)) == "80.0"
+
+
+def test_results_of_different_profiles_are_not_mixed(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    write_run(folder, "plain", "dense", 0.001, 0, profile="smoke")
+    with pytest.raises(ValueError, match=r"quick .*smoke .*plain-fnn3_dense-0\.001-0\.json"):
+        numbers.MACROS["Profile"](folder)
+
+
+def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "verify.json", provenance={"git_commit": "f" * 40, "git_dirty": True})
+    assert numbers.MACROS["Commits"](folder) == "ffffffffffff with local changes, 0123456789ab"
+
+
+def test_a_rising_quotient_is_counted(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    vectors = [
+        {"name": "gradient, step 1", "position": [0.0, 0.5, 0.9], "magnitude": [1.0, 0.6, 0.01]},
+        {"name": "corrected gradient, step 1", "position": [0.0, 0.5, 0.9], "magnitude": [1.0, 0.6, 0.5]},
+    ]
+    rewrite(folder / "contraction.json", vectors=vectors)
+    assert plain(numbers.MACROS["ObservedRises"](folder)) == "3"
+
+
+def test_a_counterexample_that_refutes_nothing_is_an_error(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    record = {"name": "constant", "ratio": "1/4", "claimed": "1/4", "refutes": False}
+    rewrite(folder / "verify.json", counterexamples=[record])
+    with pytest.raises(ValueError, match="'constant' refutes nothing"):
+        counterexample(folder, "constant")
+
+
+def test_the_table_has_a_row_with_bound_and_source_for_every_statement(data_folder: Path) -> None:
+    table = statement_table(data_folder)
+    assert table.count(r"\newline\texttt{") == len(STATEMENTS)
+    assert all(bound_cell(statement) in table for statement in STATEMENTS.values())
+    assert r"\texttt{bell\_\allowbreak{}shaped}" in table
+
+
+def test_an_equality_is_printed_as_one_and_a_bound_as_a_bound() -> None:
+    assert bound_cell(STATEMENTS["random_k"]) == r"$= 1 - \dfrac{k}{d}$"
+    assert bound_cell(STATEMENTS["top_k"]) == r"$\le 1 - \dfrac{k}{d}$"
+
+
+def test_a_grade_is_printed_only_where_the_ledger_earned_it(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    records = [{"label": label, "grades": []} for label in STATEMENTS]
+    rewrite(folder / "verify.json", statements=[{"label": "top_k", "grades": ["ball"]}, *records[:1], *records[2:]])
+    table = statement_table(folder)
+    assert table.count(r"\emph{ball}") == 1
+    assert table.count(r"\emph{none}") == len(STATEMENTS) - 1
+
+
+def test_a_statement_that_the_ledger_lacks_is_named(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "verify.json", statements=[{"label": "top_k", "grades": []}])
+    with pytest.raises(ValueError, match=r"verify\.json: no statement random_k, square_convex"):
+        statement_table(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("gaussian_k", r"gaussian\_k"),
+        ("50% of $1 & #2", r"50\% of \$1 \& \#2"),
+        ("{a}", r"\{a\}"),
+        ("C:\\x", r"C:\textbackslash{}x"),
+        ("~^", r"\textasciitilde{}\textasciicircum{}"),
+    ],
+)
+def test_escaped_text_reads_as_it_was(text: str, escaped: str) -> None:
+    assert latex.escape(text) == escaped
+
+
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="\\~^")))
+def test_escaping_only_puts_backslashes_before_special_characters(text: str) -> None:
+    escaped = latex.escape(text)
+    assert re.sub(r"\\([&%$#_{}])", r"\1", escaped) == text
+    assert not re.search(r"(?<!\\)[&%$#_{}]", escaped)
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (latex.decimal(-0.004, 2), "0.00"),
+        (latex.decimal(-0.25, 1), "-0.2"),
+        (latex.signed(0.26, 1), "+0.3"),
+        (latex.signed(-0.26, 1), "-0.3"),
+        (latex.signed(0.004, 2), "0.00"),
+        (latex.percent(0.805), "80.5"),
+        (latex.integer(1992), "1992"),
+        (latex.integer(199210), r"199\,210"),
+        (latex.shortest(0.1), "0.1"),
+        (latex.size(6400), r"6.40\,kB"),
+        (latex.size(501_000), r"501\,kB"),
+        (latex.size(3_187_360), r"3.19\,MB"),
+        (latex.size(123_456_789), r"123\,MB"),
+        (latex.fraction("10/18"), "5/9"),
+        (latex.fraction("2"), "2"),
+    ],
+)
+def test_numbers_are_formatted_for_reading(shown: str, text: str) -> None:
+    assert plain(shown) == text
+
+
+@pytest.mark.parametrize("show", [latex.percent, latex.shortest, latex.size, lambda value: latex.decimal(value, 1)])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_refused(show: Callable[[float], str], value: float) -> None:
+    with pytest.raises(ValueError, match=str(value)):
+        show(value)
