@@ -32,6 +32,9 @@ STANDARDISED = Condition("standardised", 0.001)
 RELEASED_SETTINGS = Condition("paper", 0.001)
 MOMENTUM = Condition("momentum", 0.001)
 
+SMOOTHING_UPDATES = 20
+"""The loss is drawn as the mean of this many updates, at the last of them."""
+
 
 def condition_results(data_folder: Path, condition: Condition, method: str) -> list[Result]:
     """One result per seed; a dense run has no density, and lies among those of density 0.001.

@@ -20,6 +20,7 @@ from paper.style import BLACK, METHODS, YELLOW, legend_below, new_figure
 from paper.training_facts import (
     HUNDREDTH,
     MOMENTUM,
+    SMOOTHING_UPDATES,
     STANDARDISED,
     THOUSANDTH,
     condition_results,
@@ -27,8 +28,6 @@ from paper.training_facts import (
     relative_counts,
 )
 
-SMOOTHING_STEPS = 20
-"""The loss is drawn as the mean of this many steps, at the last of them."""
 COUNT_PANELS = {
     "unit pixels, density 0.001": THOUSANDTH,
     "unit pixels, density 0.01": HUNDREDTH,
@@ -90,8 +89,9 @@ def counts(data_folder: Path) -> Figure:
             _draw_counts(axes, method, results)
         axes.set(xlabel="update", title=title)
         axes.set_yscale("symlog", linthresh=_LINEAR_BELOW, linscale=0.4)
-        axes.set_ylim(bottom=-_LINEAR_BELOW / 5)
         axes.yaxis.set(major_locator=FixedLocator([0, 0.01, 0.1, 1, 10, 100]), major_formatter="{x:g}")
+    # After every panel is drawn: setting one end of a shared axis fixes the other where it is.
+    panels[0].set_ylim(bottom=-_LINEAR_BELOW / 5)
     panels[0].set_ylabel("entries sent, divided by $k$")
     legend_below(figure, panels[0], columns=3)
     return figure
@@ -129,7 +129,7 @@ def _megabytes(result: Result) -> list[float]:
 
 
 def _loss(results: Sequence[Result], positions: Positions) -> tuple[list[float], list[list[float]]]:
-    smoothed = [moving_mean(result["loss"], SMOOTHING_STEPS) for result in results]
+    smoothed = [moving_mean(result["loss"], SMOOTHING_UPDATES) for result in results]
     update_count = len(results[0]["loss"])
     return _mean_positions(results, positions, range(update_count - len(smoothed[0]) + 1, update_count + 1)), smoothed
 

@@ -145,6 +145,7 @@ TRAINING_MACROS: dict[str, Macro] = {
     "MomentumValue": _setting(MOMENTUM, "momentum", latex.shortest),
     "Seeds": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(len(results))),
     "MomentumSeeds": _measured(MOMENTUM, "top_k", lambda results: latex.integer(len(results))),
+    "SmoothingUpdates": lambda _: latex.integer(training_facts.SMOOTHING_UPDATES),
     "Dimension": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(results[0]["dimension"])),
     "ThousandthTarget": _measured(THOUSANDTH, "top_k", _target_count),
     "HundredthTarget": _measured(HUNDREDTH, "top_k", _target_count),

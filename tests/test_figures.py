@@ -153,9 +153,16 @@ def test_bytes_are_cumulative_and_in_megabytes(data_folder: Path) -> None:
 def test_a_count_of_zero_has_a_place_on_the_axis(data_folder: Path) -> None:
     axes = figures.FIGURES["counts"](data_folder).axes[0]
     _, means = _line(axes, METHODS["gaussian_k_released"].title)
-    assert means == [0, 1, 2, 5]
+    assert means == [0, 1, 2, 1.5]
     assert axes.get_ylim()[0] < 0
     assert 0 in axes.get_yticks()
+
+
+def test_the_largest_count_of_any_panel_is_on_the_axis(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    write_run(folder, "standardised", "gaussian_k_released", 0.001, 0, largest_selected_count=[6 * 100] * 4)
+    panels = figures.FIGURES["counts"](folder).axes
+    assert min(axes.get_ylim()[1] for axes in panels) > 100
 
 
 def test_momentum_shows_paired_differences(data_folder: Path) -> None:

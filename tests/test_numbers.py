@@ -55,8 +55,8 @@ def plain(text: str) -> str:
         ("ThousandthTheirsBandShare", "25.0"),
         ("ThousandthOursSmallestCount", "0.67"),
         ("ThousandthOursLargestCount", "1.33"),
-        # The means 0, 1, 2, 5 of both seeds.
-        ("ThousandthTheirsMedianCount", "1.50"),
+        # The means 0, 1, 2, 1.5 of both seeds.
+        ("ThousandthTheirsMedianCount", "1.25"),
         ("ThousandthTheirsSmallestCount", "0.00"),
         ("ThousandthTheirsLargestCount", "9.00"),
         # δ of 0.002, 0.003, 0.005, 0.007 at κ = 0.001, and at κ = 0.01.
