@@ -54,6 +54,7 @@ reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|fu
 	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
+	$(if $(filter smoke,$(PROFILE)),,cp $(GENERATED)/convergence.png paper/convergence.png)
 
 paper: $(STAMP) ## figures and numbers from paper/data, then paper/main.pdf (needs latexmk)
 	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }

@@ -48,7 +48,7 @@ def read_command(description: str, arguments: Sequence[str] | None = None) -> Co
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    scout.add_argument("--run", *_RUN_ALIASES, dest="run")
+    scout.add_argument("--run", *_RUN_ALIASES, "--run_name", dest="run")
     name = scout.parse_known_args(words)[0].run
     if name is not None and name not in RUNS:
         raise ValueError(f"unknown run {name!r}; known: {', '.join(RUNS)}")
@@ -62,8 +62,10 @@ def read_command(description: str, arguments: Sequence[str] | None = None) -> Co
             settings=RUNS[next(iter(RUNS)) if name is None else name],
         ),
     )
-    if command.output.is_dir():
-        raise ValueError(f"--output must name a file, got the folder {command.output}")
+    if command.run != name:
+        raise ValueError(f"write --run {command.run} in full, so that its settings are found")
+    if command.output.exists() and not command.output.is_file():
+        raise ValueError(f"--output must name a file, got {command.output}")
     if not command.output.parent.is_dir():
         raise ValueError(f"the output folder {command.output.parent} does not exist")
     return command
@@ -83,8 +85,8 @@ def exit_on_bad_input() -> Iterator[None]:
 
 
 def _complain(error: Exception) -> None:
-    if int(os.environ.get("RANK", "0")) == 0:
-        sys.stderr.write(f"error: {error}\n")
+    rank = os.environ.get("RANK")
+    sys.stderr.write(f"error: {error}\n" if rank is None else f"error on rank {rank}: {error}\n")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sparsync.experiments.seeding import random_stream
+from sparsync.kernels.magnitude import is_finite
 
 
 def fnn3(feature_count: int, class_count: int) -> nn.Module:
@@ -68,8 +69,15 @@ class FlatModel:
 
     @torch.no_grad()
     def accuracy(self, images: Tensor, labels: Tensor) -> float:
-        """Share of examples whose largest output is at their label."""
-        return float((self._network(images).argmax(dim=1) == labels).double().mean())
+        """Share of examples whose largest output is at their label.
+
+        Raises:
+            FloatingPointError: an output is not finite, so the largest is undefined.
+        """
+        outputs = self._network(images)
+        if not is_finite(outputs.flatten()):
+            raise FloatingPointError("the model's outputs are not finite; try a smaller step size")
+        return float((outputs.argmax(dim=1) == labels).double().mean())
 
 
 @torch.no_grad()

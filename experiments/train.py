@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,8 @@ def train(command: Command) -> None:
     """Train this process's share of the run; rank 0 writes the result.
 
     Raises:
-        ValueError: the number of processes differs from `--workers`, or see `load_dataset` and `run_training`.
+        ValueError: the number of processes differs from `--workers`, settings differ between ranks, a rank has no GPU
+            where others have, or see `load_dataset` and `run_training`.
         FloatingPointError: a loss or gradient is not finite, on any rank.
     """
     rank, worker_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -45,6 +47,7 @@ def train(command: Command) -> None:
         _averager(run, worker_count, device) as average,
         step_progress(run.steps, visible=rank == 0) as advance,
     ):
+        require_equal_settings(run, data.sha256, average)
         result: TrainingResult = run_training(
             run,
             data,
@@ -58,10 +61,30 @@ def train(command: Command) -> None:
         write_json(command.output, training_record(command.run, result, process_count=worker_count))
 
 
+def require_equal_settings(run: Run, data_sha256: str, average: Averager) -> None:
+    """All ranks train the same run on the same data, or none does.
+
+    Raises:
+        ValueError: on every rank, if one was started with other settings or data than rank 0.
+    """
+    digest = hashlib.sha256(f"{run}/{data_sha256}".encode()).digest()
+    # 48 bits, so that the number passes through a float64 unchanged.
+    numbers = average.gather([float(int.from_bytes(digest[:6], "little"))])
+    different = [rank for rank, number in enumerate(numbers) if number != numbers[0]]
+    if different:
+        raise ValueError(f"ranks {different} were started with other settings or data than rank 0")
+
+
 def _device() -> torch.device:
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    if local_rank >= torch.cuda.device_count():
+        raise ValueError(
+            f"local rank {local_rank} has no GPU, {torch.cuda.device_count()} present; "
+            "an empty CUDA_VISIBLE_DEVICES trains on CPUs"
+        )
+    device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
     return device
 

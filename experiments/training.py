@@ -95,7 +95,7 @@ def run_training(
 
     Raises:
         ValueError: fewer training examples than one step needs.
-        FloatingPointError: a loss or gradient is not finite.
+        FloatingPointError: a loss, a gradient or an output on the test images is not finite.
     """
     data = _moved(data, device)
     schedule = BatchSchedule(

@@ -79,7 +79,7 @@ def random_k(corrected: Tensor, k: int, generator: torch.Generator | None = None
 
 
 def gaussian_k(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
-    """Between ⌈2k/3⌉ and ⌊4k/3⌋ entries of largest magnitude, wherever the entries' law lies.
+    """Between ⌈2k/3⌉ and ⌊4k/3⌋ entries of largest magnitude, or all non-zeros if there are fewer.
 
     With a_i the bits of |u_i| and N(t) = #{i : a_i ≥ t}: all non-zeros if k = d or fewer than ⌈2k/3⌉ entries
     are non-zero; else the entries with a_i ≥ t*, where t* has the most trailing zero bits among the t ≥ 1

@@ -132,6 +132,11 @@ def test_a_diverging_run_stops_at_the_first_non_finite_loss(name: str, data: Dat
         simulate(replace(short(name), step_size=1e30), data)
 
 
+def test_a_run_that_diverges_at_its_last_step_is_no_success(data: Dataset) -> None:
+    with pytest.raises(FloatingPointError, match="outputs are not finite"):
+        simulate(replace(RUNS["fnn3_dense"], steps=1, step_size=1e30), data)
+
+
 def test_an_averaged_step_conserves_mass(data: Dataset) -> None:
     """Without momentum x₀ − x_T plus the mean residual is the mean of everything created, Σ ηg; float32 roundings."""
     run = replace(short("fnn3_top_k"), density=0.01)

@@ -9,10 +9,13 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+import torch.distributed as dist
 
+from sparsync.experiments.collectives import GroupAverager
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
-from tests.workers import run_module, torchrun
+from sparsync.experiments.train import require_equal_settings
+from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
 SELECTORS_RUN = [name for name in RUNS if not name.endswith("_paper")]
@@ -75,6 +78,20 @@ def test_a_world_size_other_than_the_workers_asked_for_is_refused(tmp_path: Path
     assert finished.returncode != 0
     assert "--workers 3 differs from the 2 processes started" in finished.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def train_with_the_rank_as_seed() -> str:
+    """What a rank says that was started with its own seed."""
+    run = replace(RUNS["fnn3_top_k"], seed=dist.get_rank())
+    average = GroupAverager(run.collective, rank_order=True)
+    with pytest.raises(ValueError, match="other settings or data") as caught:
+        require_equal_settings(run, "data", average)
+    return str(caught.value)
+
+
+def test_ranks_started_with_different_settings_all_refuse_to_train() -> None:
+    message = "ranks [1] were started with other settings or data than rank 0"
+    assert run_workers(train_with_the_rank_as_seed, 2) == [message] * 2
 
 
 @pytest.mark.parametrize(

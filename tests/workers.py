@@ -93,7 +93,7 @@ def run_module(*arguments: str, environment: dict[str, str] | None = None) -> su
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=_ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
+        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""} | (environment or {}),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -99,9 +99,13 @@ def run_convergence(
         futures = [
             pool.submit(_run_case, case, profile_name, folder) for case in convergence_cases(PROFILES[profile_name])
         ]
-        for future in as_completed(futures):
-            future.result()
-            advance()
+        try:
+            for future in as_completed(futures):
+                future.result()
+                advance()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:
