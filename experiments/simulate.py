@@ -39,13 +39,14 @@ def simulate(
         ValueError: see `load_dataset` and `run_training`.
         FloatingPointError: a loss or gradient is not finite.
     """
-    run = replace(run, workers=run.workers or DEFAULT_WORKER_COUNT)
+    worker_count = run.workers or DEFAULT_WORKER_COUNT
+    run = replace(run, workers=worker_count)
     start_threads(run)
     return run_training(
         run,
         load_dataset(run.data, pixels=run.pixels) if data is None else data,
-        worker_count=run.workers or DEFAULT_WORKER_COUNT,
-        local_ranks=range(run.workers or DEFAULT_WORKER_COUNT),
+        worker_count=worker_count,
+        local_ranks=range(worker_count),
         average=LocalAverager(run.collective),
         device=device,
         observe=observe,

@@ -107,21 +107,25 @@ def gaussian_k(corrected: Tensor, k: int, generator: torch.Generator | None = No
     return _payload_at(corrected, (bits >= threshold).nonzero().flatten())
 
 
-def gaussian_k_search(corrected: Tensor, k: int, start: int | None = None) -> ThresholdSearch:
-    """The threshold search of `gaussian_k`, with the number of counting passes it took.
+def gaussian_k_search(
+    corrected: Tensor, k: int, start: int | None = None, *, start_level: int | None = None
+) -> ThresholdSearch:
+    """The threshold search of `gaussian_k`, with the passes it took; `gaussian_k` counts the non-zeros once besides.
 
     Args:
         corrected: [d], as in `gaussian_k`.
         k: 1 ≤ k ≤ d.
         start: magnitude bits where the search begins; None starts at the quantile of a centred Gaussian with
             the second moment of `corrected`.
+        start_level: the first bracket has 2 to this power thresholds; None spans an eighth of an octave, the bit width
+            of a magnitude is plain bisection from the root.
 
     Raises:
         ValueError: see `check_selection_input`; `start` is not a magnitude of the dtype.
     """
     check_selection_input(corrected, k)
     begin = _gaussian_start(corrected, k) if start is None else start
-    return _search(corrected, magnitude_bits(corrected), k, begin)
+    return _search(corrected, magnitude_bits(corrected), k, begin, start_level)
 
 
 def gaussian_k_released(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
@@ -167,13 +171,14 @@ def _count_at_least(bits: Tensor, threshold: int) -> int:
     return int((bits >= threshold).count_nonzero())
 
 
-def _search(corrected: Tensor, bits: Tensor, k: int, start: int) -> ThresholdSearch:
+def _search(corrected: Tensor, bits: Tensor, k: int, start: int, start_level: int | None = None) -> ThresholdSearch:
+    narrow = mantissa_bit_width(corrected.dtype) - _START_OCTAVE_FRACTION_BITS
     return search_threshold(
         lambda threshold: _count_at_least(bits, threshold),
         count_band(k),
         bit_width=magnitude_bit_width(corrected.dtype),
         start=start,
-        start_level=mantissa_bit_width(corrected.dtype) - _START_OCTAVE_FRACTION_BITS,
+        start_level=narrow if start_level is None else start_level,
     )
 
 

@@ -10,12 +10,14 @@ import torch
 from torch import nn
 
 from sparsync.experiments.batches import BatchSchedule
+from sparsync.experiments.collectives import mean_in_rank_order
 from sparsync.experiments.data import Dataset, load_dataset
 from sparsync.experiments.models import MODELS, FlatModel
 from sparsync.experiments.runs import RUNS, Run
+from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.training import TrainingResult
 from sparsync.kernels.band_search import count_band
+from sparsync.kernels.selection import SELECTORS
 
 STEPS = 12
 
@@ -137,29 +139,28 @@ def test_a_run_that_diverges_at_its_last_step_is_no_success(data: Dataset) -> No
         simulate(replace(RUNS["fnn3_dense"], steps=1, step_size=1e30), data)
 
 
-def test_an_averaged_step_conserves_mass(data: Dataset) -> None:
-    """Without momentum x₀ − x_T plus the mean residual is the mean of everything created, Σ ηg; float32 roundings."""
-    run = replace(short("fnn3_top_k"), density=0.01)
-    moved, last = _moved_and_last_corrected(run, data)
-    # One more run that stops one step earlier gives x_{T−1}; what T sent is what the last corrected vectors lost.
-    earlier = simulate(replace(run, steps=STEPS - 1), data).parameters
-    sent = earlier - moved.parameters
-    k = run.target_count(moved.dimension, epoch=0)
-    expected = torch.stack([_largest_only(vector, k) for vector in last]).mean(dim=0)
-    # x is stored in float32: its update rounds once at |x| ≤ 1, the mean a few times far below.
-    assert float((sent - expected).abs().max()) <= 2.0**-23
-    assert float(expected.abs().max()) > 1e-3
+@pytest.mark.parametrize("name", SELECTORS)
+def test_every_step_corrects_with_exactly_what_the_last_one_kept(name: str, data: Dataset) -> None:
+    """u_{t+1} = (u_t − C(u_t)) + ηg_{t+1} bit for bit, with C and g computed again outside the training loop."""
+    run = replace(RUNS["fnn3_top_k"], selector=name, steps=6, workers=2)
+    seen = _corrected_by_step(run, data)
+    model = FlatModel(run.model, feature_count=data.feature_count, class_count=data.class_count, seed=run.seed)
+    schedule = BatchSchedule(len(data.train_labels), worker_count=2, batch_size=run.batch_size, seed=run.seed)
+    streams = [random_stream(run.seed, "selection", rank) for rank in range(2)]
+    residuals = [torch.zeros_like(model.parameters) for _ in range(2)]
+    for index, corrected in enumerate(seen):
+        payloads = []
+        for rank in range(2):
+            batch = schedule.batch(index, rank)
+            _, gradient = model.loss_and_gradient(data.train_images[batch], data.train_labels[batch])
+            assert torch.equal(corrected[rank], residuals[rank].add(gradient, alpha=run.step_size))
+            payload = SELECTORS[name](corrected[rank], run.target_count(gradient.numel(), 0), streams[rank])
+            residuals[rank] = corrected[rank] - payload.dense()
+            payloads.append(payload)
+        model.parameters.sub_(mean_in_rank_order(payloads))
 
 
-def _moved_and_last_corrected(run: Run, data: Dataset) -> tuple[TrainingResult, list[torch.Tensor]]:
-    last: list[torch.Tensor] = []
-
-    def keep(_: int, corrected: object) -> None:
-        last[:] = list(corrected)  # type: ignore[call-overload]  # a sequence of tensors
-
-    return simulate(run, data, keep), last
-
-
-def _largest_only(vector: torch.Tensor, k: int) -> torch.Tensor:
-    smallest_kept = vector.abs().sort(descending=True).values[k - 1]
-    return torch.where(vector.abs() >= smallest_kept, vector, 0.0)
+def _corrected_by_step(run: Run, data: Dataset) -> list[list[torch.Tensor]]:
+    seen: list[list[torch.Tensor]] = []
+    simulate(run, data, lambda _, corrected: seen.append(list(corrected)))
+    return seen
