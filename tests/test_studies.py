@@ -56,6 +56,9 @@ def test_laws_have_the_mean_magnitudes_they_should(law: str) -> None:
     draws = LAWS[law](100_000, torch.Generator().manual_seed(1))
     assert float(draws.abs().mean()) == pytest.approx(expected, abs=5 * (2 / 100_000) ** 0.5)
     assert abs(float(draws.sign().mean())) < 5 / 100_000**0.5
+    # E X² = 1, 2, 1/3; X² of Laplace has variance 20, the largest of the three.
+    second_moment = {"gaussian": 1.0, "laplace": 2.0, "uniform": 1 / 3}[law]
+    assert float(draws.square().mean()) == pytest.approx(second_moment, abs=5 * (20 / 100_000) ** 0.5)
 
 
 @pytest.mark.usefixtures("_tiny")
@@ -64,11 +67,18 @@ def test_contraction_study_measures_laws_gradients_and_corrected_gradients() -> 
     names = [vector["name"] for vector in study["vectors"]]
     observed = [f"{kind}, step {step}" for kind in ("gradient", "corrected gradient") for step in (1, 2)]
     assert names == [*LAWS, *observed]
-    assert set(study["bounds"]) == set(STATEMENTS)
+    dimension = study["bounds_dimension"]
+    counts = [max(1, round(density * dimension)) for density in DENSITIES]
+    for label, statement in STATEMENTS.items():
+        assert study["bounds"][label] == [statement.evaluate(k=k, d=dimension) for k in counts]
     for vector in study["vectors"]:
         assert len(vector["ratio"]) == len(DENSITIES)
         assert all(later <= earlier for earlier, later in zip(vector["ratio"], vector["ratio"][1:], strict=False))
         assert vector["magnitude"][0] == 1.0
+    uniform = next(vector for vector in study["vectors"] if vector["name"] == "uniform")
+    ramp = [1 - position for position in uniform["position"]]
+    # 500 sorted draws lie within 0.12 of 1 − t with chance above 1 − 2e-6 (DKW); the largest, their unit, is near 1.
+    assert uniform["magnitude"] == pytest.approx(ramp, abs=0.15)
     first, corrected = (
         next(v for v in study["vectors"] if v["name"] == f"{kind}, step 1") for kind in observed_kinds()
     )
