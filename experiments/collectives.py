@@ -95,11 +95,13 @@ class GroupAverager:
     Args:
         collective: "sparse" all-gathers payloads; "dense" and "dense_bfloat16" send whole vectors.
         rank_order: dense vectors are all-gathered and added in rank order (so that the bits do not depend
-            on the backend's reduction tree) instead of all-reduced.
-        device: where the collectives' tensors live, the GPU for NCCL.
+            on the backend's reduction tree) instead of all-reduced; sparse payloads always are.
+        device: where gathered numbers live, the GPU for NCCL; payloads stay where they are.
     """
 
-    def __init__(self, collective: CollectiveName, *, rank_order: bool, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, collective: CollectiveName, *, rank_order: bool = False, device: torch.device | str = "cpu"
+    ) -> None:
         self._collective = _checked(collective)
         self._rank_order = rank_order
         self._device = torch.device(device)

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -18,6 +16,7 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.data import load_dataset
+from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.contraction import run_contraction
@@ -69,13 +68,10 @@ def compare_with_torchrun(run_name: str) -> dict[str, Any]:
         output = Path(folder) / "result.json"
         launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(_TORCHRUN_PROCESS_COUNT), "-m")
         training = ("sparsync.experiments.train", "--run-name", run_name, "--steps", str(_TORCHRUN_STEPS))
-        finished = subprocess.run(
+        finished = run_to_end(
             [sys.executable, "-m", *launcher, *training, "--output", str(output)],
-            env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
-            capture_output=True,
-            text=True,
-            timeout=_TORCHRUN_DEADLINE_SECONDS,
-            check=False,
+            timeout_seconds=_TORCHRUN_DEADLINE_SECONDS,
+            environment={"CUDA_VISIBLE_DEVICES": ""},
         )
         if finished.returncode:
             raise RuntimeError(f"torchrun ended with status {finished.returncode}:\n{finished.stderr}")

@@ -47,7 +47,7 @@ def simulate(
         load_dataset(run.data, pixels=run.pixels) if data is None else data,
         worker_count=worker_count,
         local_ranks=range(worker_count),
-        average=LocalAverager(run.collective),
+        averager=LocalAverager(run.collective),
         device=device,
         observe=observe,
     )

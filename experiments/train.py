@@ -44,16 +44,16 @@ def train(command: Command) -> None:
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
     with (
-        _averager(run, worker_count, device) as average,
+        _averager(run, worker_count, device) as averager,
         step_progress(run.steps, visible=rank == 0) as advance,
     ):
-        require_equal_settings(run, data.sha256, average)
+        require_equal_settings(run, data.sha256, averager)
         result: TrainingResult = run_training(
             run,
             data,
             worker_count=worker_count,
             local_ranks=[rank],
-            average=average,
+            averager=averager,
             device=device,
             observe=lambda *_: advance(),
         )
@@ -61,7 +61,7 @@ def train(command: Command) -> None:
         write_json(command.output, training_record(command.run, result, process_count=worker_count))
 
 
-def require_equal_settings(run: Run, data_sha256: str, average: Averager) -> None:
+def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> None:
     """All ranks train the same run on the same data, or none does.
 
     Raises:
@@ -69,7 +69,7 @@ def require_equal_settings(run: Run, data_sha256: str, average: Averager) -> Non
     """
     digest = hashlib.sha256(f"{run}/{data_sha256}".encode()).digest()
     # 48 bits, so that the number passes through a float64 unchanged.
-    numbers = average.gather([float(int.from_bytes(digest[:6], "little"))])
+    numbers = averager.gather([float(int.from_bytes(digest[:6], "little"))])
     different = [rank for rank, number in enumerate(numbers) if number != numbers[0]]
     if different:
         raise ValueError(f"ranks {different} were started with other settings or data than rank 0")

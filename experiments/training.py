@@ -77,7 +77,7 @@ def run_training(
     *,
     worker_count: int,
     local_ranks: Sequence[int],
-    average: Averager,
+    averager: Averager,
     device: torch.device | str = "cpu",
     observe: Observer | None = None,
 ) -> TrainingResult:
@@ -88,7 +88,7 @@ def run_training(
         data: examples, on any device.
         worker_count: n, over all processes.
         local_ranks: the workers that live here, ascending.
-        average: how they meet the others.
+        averager: how they meet the others.
         device: where parameters, residuals and examples live.
         observe: called after each update with the number of updates done and the corrected gradients [d] of the
             local workers.
@@ -120,7 +120,7 @@ def run_training(
     steps: list[StepFacts] = []
     evaluations = [Evaluation(0, model.accuracy(data.test_images, data.test_labels))]
     for index in range(run.steps):
-        facts, corrected = step(index, replica, workers, average)
+        facts, corrected = step(index, replica, workers, averager)
         steps.append(facts)
         if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
             accuracy = model.accuracy(data.test_images, data.test_labels)

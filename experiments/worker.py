@@ -1,7 +1,7 @@
 """One step of distributed SGD with error feedback, from gradients to the update, in one function.
 
 gradient [d] → corrected [d] → `SparsePayload` (values [m], indices [m], d) → residual → mean [d] → update.
-A process may hold one worker (torchrun) or all of them (simulation): `average` is the only difference.
+A process may hold one worker (torchrun) or all of them (simulation): `averager` is the only difference.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class StepFacts:
     sent_bytes: int
 
 
-def step(index: int, replica: Replica, workers: Sequence[Worker], average: Averager) -> tuple[StepFacts, list[Tensor]]:
+def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Averager) -> tuple[StepFacts, list[Tensor]]:
     """Advance the replica by one update and the workers by one residual.
 
     Args:
         index: the step, from 0.
         replica: changed in place.
         workers: those that live in this process, in rank order; changed in place.
-        average: how they meet the others.
+        averager: how they meet the others.
 
     Returns:
         What was measured, and the corrected gradient [d] of each local worker.
@@ -103,19 +103,19 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], average: Avera
         loss, gradient = replica.model.loss_and_gradient(images, labels)
         corrected.append(worker.feedback.correct(gradient, step_size))
         losses.append(loss if is_finite(corrected[-1]) else math.nan)
-    all_losses = _require_finite(index, average.gather(losses))
+    all_losses = _require_finite(index, averager.gather(losses))
     for worker, vector in zip(workers, corrected, strict=True):
         payload = SELECTORS[run.selector](vector, target_count, worker.generator)
         worker.feedback.store_residual(vector, payload)
         payloads.append(payload)
-    averaged = average.average(payloads)
+    averaged = averager.average(payloads)
     replica.descent.apply(averaged.mean, step_size)
     captured = [captured_share(vector, payload) for vector, payload in zip(corrected, payloads, strict=True)]
     facts = StepFacts(
         target_count=target_count,
         loss=math.fsum(all_losses) / len(all_losses),
-        selected_counts=[int(count) for count in average.gather([payload.count for payload in payloads])],
-        deltas=average.gather(captured),
+        selected_counts=[int(count) for count in averager.gather([payload.count for payload in payloads])],
+        deltas=averager.gather(captured),
         sent_bytes=averaged.sent_bytes,
     )
     return facts, corrected
@@ -125,7 +125,8 @@ def captured_share(corrected: Tensor, payload: SparsePayload) -> float:
     """The measured contraction δ = 1 − ‖u − C(u)‖²/‖u‖² = ‖C(u)‖²/‖u‖², in float64; 1 where u = 0."""
     total = float(torch.linalg.vector_norm(corrected, dtype=torch.float64)) ** 2
     kept = float(torch.linalg.vector_norm(payload.values, dtype=torch.float64)) ** 2
-    return kept / total if total else 1.0
+    # Rounding could put the share of a selection that lost nothing just above 1.
+    return min(1.0, kept / total) if total else 1.0
 
 
 def _require_finite(index: int, losses: list[float]) -> list[float]:

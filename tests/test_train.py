@@ -83,9 +83,9 @@ def test_a_world_size_other_than_the_workers_asked_for_is_refused(tmp_path: Path
 def train_with_the_rank_as_seed() -> str:
     """What a rank says that was started with its own seed."""
     run = replace(RUNS["fnn3_top_k"], seed=dist.get_rank())
-    average = GroupAverager(run.collective, rank_order=True)
+    averager = GroupAverager(run.collective, rank_order=True)
     with pytest.raises(ValueError, match="other settings or data") as caught:
-        require_equal_settings(run, "data", average)
+        require_equal_settings(run, "data", averager)
     return str(caught.value)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import queue
 import subprocess
@@ -18,6 +17,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+from sparsync.experiments.launch import run_to_end
 
 DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]
@@ -90,14 +91,11 @@ def _rank(
 
 def run_module(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run `python -m arguments…` from the repository's root, as a user would, and wait for its end."""
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, "-m", *arguments],
-        cwd=_ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""} | (environment or {}),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
+        timeout_seconds=DEADLINE_SECONDS,
+        environment={"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **(environment or {})},
+        folder=_ROOT,
     )
 
 

@@ -1,0 +1,36 @@
+"""A command that outlives its time is ended together with every process it started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparsync.experiments.launch import run_to_end
+
+GRANDCHILD = "import pathlib, os, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
+CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {GRANDCHILD!r}], start_new_session=True)"
+
+
+def test_output_status_and_environment_come_back(tmp_path: Path) -> None:
+    words = "import os, sys; print(os.environ['WORD'], os.getcwd()); sys.exit(3)"
+    finished = run_to_end(
+        [sys.executable, "-c", words], timeout_seconds=60, environment={"WORD": "said"}, folder=tmp_path
+    )
+    assert (finished.returncode, finished.stdout) == (3, f"said {tmp_path}\n")
+
+
+def test_a_grandchild_in_its_own_session_does_not_survive(tmp_path: Path) -> None:
+    """The time is only how long the processes get to start; a start slower than that fails the test, not the claim."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_to_end([sys.executable, "-c", CHILD], timeout_seconds=10, environment={}, folder=tmp_path)
+    pid = int((tmp_path / "pid").read_text())
+    assert not is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    """A killed process may stay as a zombie until it is reaped."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
