@@ -6,10 +6,16 @@ torchrun starts ranks of its own; killing torchrun alone would orphan them.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
+
+_DEATH_DEADLINE_SECONDS = 30
+_DEATH_POLL_SECONDS = 0.01
 
 
 def run_to_end(
@@ -38,25 +44,31 @@ def run_to_end(
         try:
             output, errors = process.communicate(timeout=timeout_seconds)
         except BaseException:
-            _kill_descendants(process.pid)
+            _kill_with_descendants(process.pid)
             raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def _kill_descendants(root: int) -> None:
-    """torchrun puts each rank in a session of its own, so the process group alone does not reach them."""
-    children = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _parent(entry) == root]
-    for child in children:
-        _kill_descendants(child)
+def _kill_with_descendants(root: int) -> None:
+    """torchrun puts each rank in a session of its own, so the process group alone does not reach them.
+
+    SIGKILL takes effect some time after it is sent: the call returns when no process is left, or none but zombies.
+    """
     try:
-        os.kill(root, signal.SIGKILL)
-    except ProcessLookupError:
+        process = psutil.Process(root)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
         return
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    deadline = time.monotonic() + _DEATH_DEADLINE_SECONDS
+    while any(map(_is_alive, family)) and time.monotonic() < deadline:
+        time.sleep(_DEATH_POLL_SECONDS)
 
 
-def _parent(entry: Path) -> int | None:
+def _is_alive(process: psutil.Process) -> bool:
     try:
-        # The second field is the command in parentheses, which may itself hold spaces and parentheses.
-        return int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

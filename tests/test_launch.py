@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sparsync.experiments.launch import run_to_end
@@ -27,10 +28,5 @@ def test_a_grandchild_in_its_own_session_does_not_survive(tmp_path: Path) -> Non
     with pytest.raises(subprocess.TimeoutExpired):
         run_to_end([sys.executable, "-c", CHILD], timeout_seconds=10, environment={}, folder=tmp_path)
     pid = int((tmp_path / "pid").read_text())
-    assert not is_running(pid)
-
-
-def is_running(pid: int) -> bool:
-    """A killed process may stay as a zombie until it is reaped."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    facts = [process.info for process in psutil.process_iter(["pid", "status"])]
+    assert [fact for fact in facts if fact["pid"] == pid and fact["status"] != psutil.STATUS_ZOMBIE] == []
