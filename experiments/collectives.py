@@ -24,7 +24,6 @@ CollectiveName = Literal["sparse", "dense", "dense_bfloat16"]
 COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
 
 _COUNT_BYTES = 8
-_INDEX_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +57,8 @@ def mean_in_rank_order(payloads: Sequence[SparsePayload]) -> Tensor:
     Raises:
         ValueError: no payload, or dimensions that differ.
     """
-    if not payloads:
-        raise ValueError("the mean of no payloads is undefined")
-    dimensions = {payload.dimension for payload in payloads}
-    if len(dimensions) > 1:
-        raise ValueError(f"payloads of different dimensions: {sorted(dimensions)}")
-    total = torch.zeros(dimensions.pop(), dtype=payloads[0].values.dtype, device=payloads[0].values.device)
+    dimension = _common_dimension(payloads)
+    total = torch.zeros(dimension, dtype=payloads[0].values.dtype, device=payloads[0].values.device)
     for payload in payloads:
         # Indices are unique within a payload, so no addition is lost.
         total[payload.indices.long()] += payload.values
@@ -81,7 +76,12 @@ class LocalAverager:
         return list(numbers)
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
-        """The mean over the given payloads, in their order."""
+        """The mean over the given payloads, in their order.
+
+        Raises:
+            ValueError: no payload, or dimensions that differ.
+        """
+        _common_dimension(payloads)
         if self._collective == "sparse":
             sent = _sparse_bytes(payloads[0], [payload.count for payload in payloads])
             return Average(mean_in_rank_order(payloads), sent)
@@ -127,6 +127,15 @@ class GroupAverager:
         return Average(wire.to(payload.values.dtype).div_(dist.get_world_size()), sent)
 
 
+def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
+    if not payloads:
+        raise ValueError("the mean of no payloads is undefined")
+    dimensions = {payload.dimension for payload in payloads}
+    if len(dimensions) > 1:
+        raise ValueError(f"payloads of different dimensions: {sorted(dimensions)}")
+    return dimensions.pop()
+
+
 def _checked(collective: CollectiveName) -> CollectiveName:
     if collective not in COLLECTIVES:
         raise ValueError(f"unknown collective {collective!r}; known: {', '.join(COLLECTIVES)}")
@@ -155,7 +164,7 @@ def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
 
 
 def _sparse_bytes(payload: SparsePayload, counts: Sequence[int]) -> int:
-    padded = max(counts) * (payload.values.element_size() + _INDEX_BYTES)
+    padded = max(counts) * (payload.values.element_size() + payload.indices.element_size())
     return len(counts) * (_COUNT_BYTES + padded)
 
 

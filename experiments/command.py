@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def read_command(description: str, arguments: Sequence[str] | None = None) -> Co
     """Parse the command line (None: the process's own).
 
     Raises:
-        ValueError: unknown run, a field out of range, or an output folder that does not exist.
+        ValueError: unknown run, a field out of range, or an output folder that is absent or not writable.
         SystemExit: malformed arguments, after tyro's message; or `--help`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -66,9 +67,23 @@ def read_command(description: str, arguments: Sequence[str] | None = None) -> Co
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
     if command.output.exists() and not command.output.is_file():
         raise ValueError(f"--output must name a file, got {command.output}")
-    if not command.output.parent.is_dir():
-        raise ValueError(f"the output folder {command.output.parent} does not exist")
+    require_writable(command.output.parent)
     return command
+
+
+def require_writable(folder: Path) -> None:
+    """Find out before the work, not after it, that its result cannot be written.
+
+    Raises:
+        ValueError: no such folder, or no file can be written there.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"the output folder {folder} does not exist")
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(f"no file can be written in the output folder {folder}: {error.strerror}") from error
 
 
 @contextmanager
@@ -90,10 +105,10 @@ def _complain(error: Exception) -> None:
 
 
 @contextmanager
-def step_progress(total: int, *, visible: bool) -> Iterator[Callable[[], None]]:
+def step_progress(total: int, *, visible: bool, title: str = "steps") -> Iterator[Callable[[], None]]:
     """A progress bar over `total` steps, on a terminal outside CI; yields the function that advances it."""
     console = Console(stderr=True)
     shown = visible and console.is_terminal and not os.environ.get("CI")
     with Progress(console=console, disable=not shown) as progress:
-        task = progress.add_task("steps", total=total)
+        task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)

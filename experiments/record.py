@@ -40,5 +40,5 @@ def training_record(run_name: str, result: TrainingResult, *, process_count: int
         "test_accuracy": result.test_accuracy,
         "parameters_sha256": result.parameters_sha256,
         "wall_seconds": result.wall_seconds,
-        "provenance": provenance(process_count=process_count),
+        "provenance": provenance(process_count=process_count, device=result.parameters.device),
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import tyro
 
-from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.runs import RUNS
@@ -51,10 +51,11 @@ def reproduce(command: ReproduceCommand) -> None:
     if command.jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {command.jobs}")
     command.data_folder.mkdir(parents=True, exist_ok=True)
+    require_writable(command.data_folder)
     profile = PROFILES[command.profile]
     write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
     write_json(command.data_folder / "contraction.json", run_contraction(command.profile, load_dataset(profile.data)))
-    with step_progress(len(convergence_cases(profile)), visible=True) as advance:
+    with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:
         run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
 
 

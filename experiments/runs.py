@@ -13,7 +13,7 @@ from sparsync.experiments.collectives import COLLECTIVES, CollectiveName
 from sparsync.experiments.data import PIXEL_SCALES, PixelScale
 from sparsync.experiments.feedback import StepLocation
 from sparsync.experiments.models import MODELS
-from sparsync.kernels.selection import SELECTORS
+from sparsync.kernels.selection import SELECTORS, target_count
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Run:
         """The selector's k in an epoch (from 0)."""
         warming = epoch < len(self.density_warmup)
         density = max(self.density, self.density_warmup[epoch]) if warming else self.density
-        return max(1, round(density * dimension))
+        return target_count(density, dimension)
 
     def step_size_at(self, step: int, steps_per_epoch: int) -> float:
         """The step size of a step (from 0)."""

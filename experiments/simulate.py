@@ -14,7 +14,7 @@ from sparsync.experiments.command import Command, exit_on_bad_input, read_comman
 from sparsync.experiments.data import Dataset, load_dataset
 from sparsync.experiments.record import training_record
 from sparsync.experiments.runs import Run
-from sparsync.experiments.training import Observer, TrainingResult, run_training, start_threads
+from sparsync.experiments.training import Observer, TrainingResult, run_training
 from sparsync.verify.provenance import write_json
 
 DEFAULT_WORKER_COUNT = 4
@@ -41,7 +41,8 @@ def simulate(
     """
     worker_count = run.workers or DEFAULT_WORKER_COUNT
     run = replace(run, workers=worker_count)
-    start_threads(run)
+    # Before any arithmetic, since sums depend on it.
+    torch.set_num_threads(run.threads)
     return run_training(
         run,
         load_dataset(run.data, pixels=run.pixels) if data is None else data,

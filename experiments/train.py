@@ -20,7 +20,7 @@ from sparsync.experiments.command import Command, exit_on_bad_input, read_comman
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.record import training_record
 from sparsync.experiments.runs import Run
-from sparsync.experiments.training import TrainingResult, run_training, start_threads
+from sparsync.experiments.training import TrainingResult, run_training
 from sparsync.verify.provenance import write_json
 
 # A lost peer ends the others within this time, on backends that do not notice at once.
@@ -40,7 +40,8 @@ def train(command: Command) -> None:
     if run.workers not in (None, worker_count):
         raise ValueError(f"--workers {run.workers} differs from the {worker_count} processes started")
     run = replace(run, workers=worker_count)
-    start_threads(run)
+    # Before any arithmetic, since sums depend on it.
+    torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
     with (

@@ -66,11 +66,6 @@ class TrainingResult:
         return hashlib.sha256(self.parameters.cpu().numpy().tobytes()).hexdigest()
 
 
-def start_threads(run: Run) -> None:
-    """Fix the number of arithmetic threads; call before any arithmetic, since sums depend on it."""
-    torch.set_num_threads(run.threads)
-
-
 def run_training(
     run: Run,
     data: Dataset,

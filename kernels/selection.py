@@ -26,3 +26,16 @@ SELECTORS: dict[str, Selector] = {
     "gaussian_k": reference.gaussian_k,
     "gaussian_k_released": reference.gaussian_k_released,
 }
+
+
+def target_count(density: float, dimension: int) -> int:
+    """The k of a density k/d: density·d rounded to the nearest count, but at least 1.
+
+    Raises:
+        ValueError: density outside (0, 1], or dimension below 1.
+    """
+    if not 0 < density <= 1:
+        raise ValueError(f"density must lie in (0, 1], got {density}")
+    if dimension < 1:
+        raise ValueError(f"dimension must be at least 1, got {dimension}")
+    return max(1, round(density * dimension))

@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from paper.results import Result, contraction_result
-from paper.study_facts import actual_densities
+from paper.study_facts import bound_densities, measured_densities
 from paper.style import BLACK, GREEN, GREY, ORANGE, PURPLE, SKY, Look, legend_below, new_figure
 
 BOUNDS: dict[str, Look] = {
@@ -95,11 +95,9 @@ def drawn_vectors(study: Result) -> list[tuple[Look, Result]]:
 def _curves(study: Result) -> list[tuple[Look, list[float], list[float]]]:
     """Look, densities and relative errors of every bound and vector, the bounds first."""
     bounds = study.record("bounds")
-    bound_density = actual_densities(study, study["bounds_dimension"])
+    bound_density = bound_densities(study)
     drawn = [(look, bound_density, bounds[label]) for label, look in BOUNDS.items()]
-    return drawn + [
-        (look, actual_densities(study, vector["dimension"]), vector["ratio"]) for look, vector in drawn_vectors(study)
-    ]
+    return drawn + [(look, measured_densities(vector), vector["ratio"]) for look, vector in drawn_vectors(study)]
 
 
 def _look(study: Result, name: str) -> Look:

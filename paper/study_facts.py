@@ -16,9 +16,14 @@ from paper.results import Result, contraction_result, ledger_result
 _OBSERVED = re.compile(r"(?P<kind>[a-z ]+), step (?P<step>\d+)")
 
 
-def actual_densities(study: Result, dimension: int) -> list[float]:
-    """k/d as measured: the study rounds density·d to a whole count, at least one."""
-    return [max(1, round(density * dimension)) / dimension for density in study["density"]]
+def measured_densities(vector: Result) -> list[float]:
+    """k/d of a vector, at the whole counts k that were measured."""
+    return [count / vector["dimension"] for count in vector["target_count"]]
+
+
+def bound_densities(study: Result) -> list[float]:
+    """k/d at the whole counts k at which the statements were evaluated."""
+    return [count / study["bounds_dimension"] for count in study["bounds_target_count"]]
 
 
 def law_gain(data_folder: Path, law: str) -> float:
@@ -31,14 +36,13 @@ def law_gain(data_folder: Path, law: str) -> float:
     by_name = {vector["name"]: vector for vector in study.records("vectors")}
     if law not in by_name:
         raise ValueError(f"{study.path}: no vector {law!r}, only {', '.join(by_name)}")
-    return _gain(study, by_name[law])
+    return _gain(by_name[law])
 
 
 def bound_gain(data_folder: Path, label: str) -> float:
     """δ/κ that a statement promises at the study's smallest density."""
     study = contraction_result(data_folder)
-    density = actual_densities(study, study["bounds_dimension"])[0]
-    return float((1 - study.record("bounds")[label][0]) / density)
+    return float((1 - study.record("bounds")[label][0]) / bound_densities(study)[0])
 
 
 def observed_vectors(study: Result, kind: str) -> dict[int, Result]:
@@ -65,7 +69,7 @@ def observed_gains(data_folder: Path, kind: str) -> list[float]:
     """
     study = contraction_result(data_folder)
     vectors = observed_vectors(study, kind)
-    return [_gain(study, vector) for step, vector in vectors.items() if (kind, step) != ("corrected gradient", 1)]
+    return [_gain(vector) for step, vector in vectors.items() if (kind, step) != ("corrected gradient", 1)]
 
 
 def rise_count(vector: Result) -> int:
@@ -121,5 +125,5 @@ def evidence_total(data_folder: Path, grade: str, names: tuple[str, ...]) -> int
     return sum(int(entry[name]) for entry in graded for name in names)
 
 
-def _gain(study: Result, vector: Result) -> float:
-    return float((1 - vector["ratio"][0]) / actual_densities(study, vector["dimension"])[0])
+def _gain(vector: Result) -> float:
+    return float((1 - vector["ratio"][0]) / measured_densities(vector)[0])

@@ -88,7 +88,7 @@ def run_record(setting: str, method: str, density: float, seed: int) -> dict[str
 
 
 def contraction_record(profile: str) -> dict[str, Any]:
-    """Two densities, and three ranks of every vector; 0.0013 of 2,000 entries rounds to 3."""
+    """Two densities, and three ranks of every vector; 0.0013 of 2,000 entries is 3, rounded."""
     names = (
         "gaussian",
         "laplace",
@@ -105,6 +105,7 @@ def contraction_record(profile: str) -> dict[str, Any]:
             {
                 "name": name,
                 "dimension": 2000,
+                "target_count": [3, 1000],
                 "ratio": [0.97 - 0.01 * order, 0.2],
                 "position": [0.0, 0.5, 0.9],
                 "magnitude": [1.0, 0.4, 0.04],
@@ -113,6 +114,7 @@ def contraction_record(profile: str) -> dict[str, Any]:
         ],
         "bounds": {label: [0.991, 0.25] for label in STATEMENTS},
         "bounds_dimension": 2000,
+        "bounds_target_count": [3, 1000],
         "provenance": PROVENANCE,
     }
 

@@ -8,7 +8,12 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from sparsync.experiments.collectives import GroupAverager, LocalAverager, mean_in_rank_order
+from sparsync.experiments.collectives import (
+    COLLECTIVES,
+    GroupAverager,
+    LocalAverager,
+    mean_in_rank_order,
+)
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 from tests.workers import run_workers
@@ -143,11 +148,17 @@ def test_payloads_of_different_dimensions_are_refused() -> None:
     other = SparsePayload(torch.ones(1), torch.zeros(1, dtype=torch.int32), 5)
     with pytest.raises(ValueError, match=r"\[4, 5\]"):
         mean_in_rank_order([one, other])
+    for collective in COLLECTIVES:
+        with pytest.raises(ValueError, match=r"\[4, 5\]"):
+            LocalAverager(collective).average([one, other])
 
 
 def test_the_mean_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="no payloads"):
         mean_in_rank_order([])
+    for collective in COLLECTIVES:
+        with pytest.raises(ValueError, match="no payloads"):
+            LocalAverager(collective).average([])
 
 
 def test_an_unknown_collective_is_refused() -> None:

@@ -54,6 +54,17 @@ def test_an_output_that_is_a_folder_is_refused(tmp_path: Path) -> None:
         read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path)])
 
 
+def test_an_output_where_nothing_can_be_written_is_refused() -> None:
+    """In /proc not even root can create a file."""
+    with pytest.raises(ValueError, match="no file can be written in the output folder /proc"):
+        read_command("", ["--run", "fnn3_top_k", "--output", "/proc/out.json"])
+
+
+def test_asking_leaves_nothing_behind(tmp_path: Path) -> None:
+    read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json")])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_output_in_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not exist"):
         read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "absent" / "out.json")])

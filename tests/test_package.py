@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -42,8 +43,6 @@ def test_the_wheel_carries_both_licences(wheel_files: set[str]) -> None:
 
 
 def test_every_requirement_is_pinned_for_ci() -> None:
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     wanted = {_name(line) for group in (project["dependencies"], *extras) for line in group} - {"sparsync"}

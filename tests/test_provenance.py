@@ -67,6 +67,12 @@ def test_without_a_gpu_its_name_is_null() -> None:
     assert provenance(process_count=1)["gpu_name"] is None
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the machine has no GPU")
+def test_a_gpu_is_named_where_it_computed() -> None:
+    assert provenance(process_count=1)["gpu_name"] is None
+    assert provenance(process_count=1, device="cuda")["gpu_name"] == torch.cuda.get_device_name()
+
+
 @pytest.mark.parametrize("process_count", [0, -1])
 def test_no_process_computes_nothing(process_count: int) -> None:
     with pytest.raises(ValueError, match=str(process_count)):
@@ -116,6 +122,14 @@ def test_written_json_reads_back_and_leaves_nothing_beside_it(tmp_path: Path) ->
     write_json(path, {"value": 0.1, "text": "≤"})
     assert json.loads(path.read_text(encoding="utf-8")) == {"value": 0.1, "text": "≤"}
     assert [entry.name for entry in path.parent.iterdir()] == ["result.json"]
+
+
+def test_a_link_keeps_pointing_at_the_file_that_is_rewritten(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    link.symlink_to(target)
+    write_json(link, {"value": 1})
+    assert link.is_symlink()
+    assert json.loads(target.read_text(encoding="utf-8")) == {"value": 1}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from torch import Tensor
 from sparsync.kernels.band_search import count_band
 from sparsync.kernels.magnitude import magnitude_bit_width, magnitude_bits, mantissa_bit_width
 from sparsync.kernels.reference import gaussian_k_search
-from sparsync.kernels.selection import SELECTORS
+from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.strategies import vectors_with_count
 from sparsync.verify.vectors import DTYPES, HARD_VECTORS
 
@@ -256,3 +256,18 @@ def test_released_rule_misses_its_band_on_a_uniform_vector_where_ours_does_not()
     low, high = count_band(100)
     assert not low <= SELECTORS["gaussian_k_released"](vector, 100).count <= high
     assert low <= SELECTORS["gaussian_k"](vector, 100).count <= high
+
+
+@pytest.mark.parametrize(
+    ("density", "dimension", "expected"), [(0.001, 199_210, 199), (0.001, 10, 1), (1.0, 7, 7), (0.25, 7, 2), (1, 1, 1)]
+)
+def test_a_density_stands_for_its_share_of_the_entries_but_at_least_one(
+    density: float, dimension: int, expected: int
+) -> None:
+    assert target_count(density, dimension) == expected
+
+
+@pytest.mark.parametrize(("density", "dimension", "value"), [(0.0, 5, "0.0"), (1.5, 5, "1.5"), (0.5, 0, "0")])
+def test_a_density_or_dimension_out_of_range_is_refused(density: float, dimension: int, value: str) -> None:
+    with pytest.raises(ValueError, match=f"got {value}$"):
+        target_count(density, dimension)

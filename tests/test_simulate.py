@@ -134,6 +134,27 @@ def test_a_diverging_run_stops_at_the_first_non_finite_loss(name: str, data: Dat
         simulate(replace(short(name), step_size=1e30), data)
 
 
+def test_an_infinite_gradient_of_one_worker_ends_the_run_though_every_loss_is_finite(
+    data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[float] = []
+    healthy = FlatModel.loss_and_gradient
+
+    def third_call_overflows(
+        model: FlatModel, images: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[float, torch.Tensor]:
+        loss, gradient = healthy(model, images, labels)
+        calls.append(loss)
+        if len(calls) == 3:
+            gradient[17] = math.inf
+        return loss, gradient
+
+    monkeypatch.setattr(FlatModel, "loss_and_gradient", third_call_overflows)
+    with pytest.raises(FloatingPointError, match="step 0: loss or gradient of worker 2 is not finite"):
+        simulate(short("fnn3_top_k"), data)
+    assert all(map(math.isfinite, calls))
+
+
 def test_a_run_that_diverges_at_its_last_step_is_no_success(data: Dataset) -> None:
     with pytest.raises(FloatingPointError, match="outputs are not finite"):
         simulate(replace(RUNS["fnn3_dense"], steps=1, step_size=1e30), data)

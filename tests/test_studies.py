@@ -12,6 +12,8 @@ import torch
 
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.runs import RUNS
+from sparsync.experiments.seeding import random_stream
+from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies import convergence, selection
 from sparsync.experiments.studies.contraction import DENSITIES, LAWS, run_contraction, tail_ratios
 from sparsync.experiments.studies.profiles import PROFILES
@@ -69,25 +71,39 @@ def test_contraction_study_measures_laws_gradients_and_corrected_gradients() -> 
     assert names == [*LAWS, *observed]
     dimension = study["bounds_dimension"]
     counts = [max(1, round(density * dimension)) for density in DENSITIES]
+    assert study["bounds_target_count"] == counts
     for label, statement in STATEMENTS.items():
         assert study["bounds"][label] == [statement.evaluate(k=k, d=dimension) for k in counts]
     for vector in study["vectors"]:
         assert len(vector["ratio"]) == len(DENSITIES)
+        size = vector["dimension"]
+        assert vector["target_count"] == [max(1, round(density * size)) for density in DENSITIES]
         assert all(later <= earlier for earlier, later in zip(vector["ratio"], vector["ratio"][1:], strict=False))
         assert vector["magnitude"][0] == 1.0
     uniform = next(vector for vector in study["vectors"] if vector["name"] == "uniform")
     ramp = [1 - position for position in uniform["position"]]
     # 500 sorted draws lie within 0.12 of 1 − t with chance above 1 − 2e-6 (DKW); the largest, their unit, is near 1.
     assert uniform["magnitude"] == pytest.approx(ramp, abs=0.15)
-    first, corrected = (
-        next(v for v in study["vectors"] if v["name"] == f"{kind}, step 1") for kind in observed_kinds()
-    )
-    assert first["ratio"] == pytest.approx(corrected["ratio"], rel=1e-6)
 
 
-def observed_kinds() -> tuple[str, str]:
-    """At the first step no residual has built up, so both see the same vector."""
-    return "gradient", "corrected gradient"
+@pytest.mark.usefixtures("_tiny")
+@pytest.mark.parametrize(("kind", "run_name"), [("gradient", "fnn3_dense"), ("corrected gradient", "fnn3_top_k")])
+def test_observed_vectors_are_the_first_workers_in_their_run(kind: str, run_name: str) -> None:
+    data = load_dataset("embedded")
+    seen: list[torch.Tensor] = []
+    simulate(replace(RUNS[run_name], workers=2, steps=2), data, lambda _, corrected: seen.append(corrected[0].clone()))
+    vectors = {vector["name"]: vector for vector in run_contraction("smoke", data)["vectors"]}
+    for step, vector in enumerate(seen, start=1):
+        counts = [max(1, round(density * vector.numel())) for density in DENSITIES]
+        assert vectors[f"{kind}, step {step}"]["ratio"] == tail_ratios(vector, counts)
+
+
+@pytest.mark.usefixtures("_tiny")
+def test_gradient_and_corrected_gradient_part_once_a_residual_has_built_up() -> None:
+    study = run_contraction("smoke", load_dataset("embedded"))
+    ratios = {vector["name"]: vector["ratio"] for vector in study["vectors"]}
+    assert ratios["gradient, step 1"] == ratios["corrected gradient, step 1"]
+    assert ratios["gradient, step 2"] != ratios["corrected gradient, step 2"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -125,5 +141,8 @@ def test_selection_study_times_every_selector_on_every_law() -> None:
     study = selection.run_selection("smoke")
     assert {(row["selector"], row["law"]) for row in study["rows"]} == {(s, law) for s in SELECTORS for law in LAWS}
     assert all(row["best_seconds"] > 0 for row in study["rows"])
+    for row in study["rows"]:
+        vector = LAWS[row["law"]](300, random_stream(0, row["law"])).float()
+        assert row["selected_count"] == SELECTORS[row["selector"]](vector, row["target_count"]).count
     counted = [row for row in study["rows"] if row["counting_pass_count"] is not None]
     assert {row["selector"] for row in counted} == {"gaussian_k"}

@@ -18,7 +18,7 @@ from sparsync.experiments.train import require_equal_settings
 from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
-SELECTORS_RUN = [name for name in RUNS if not name.endswith("_paper")]
+PLAIN_RUNS = [name for name in RUNS if not name.endswith("_paper")]
 
 
 def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]
     return result
 
 
-@pytest.mark.parametrize("name", SELECTORS_RUN)
+@pytest.mark.parametrize("name", PLAIN_RUNS)
 def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, tmp_path: Path) -> None:
     result = trained(4, tmp_path / "result.json", "--run-name", name, "--steps", "50", "--rank-order")
     simulated = simulate(replace(RUNS[name], steps=50, workers=4, rank_order=True))

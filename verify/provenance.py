@@ -25,11 +25,12 @@ RESULT_FOLDER = "paper/data"
 GIT_TIMEOUT_SECONDS = 30
 
 
-def provenance(*, process_count: int) -> dict[str, str | int | bool | None]:
+def provenance(*, process_count: int, device: torch.device | str = "cpu") -> dict[str, str | int | bool | None]:
     """The commit, versions, machine and date of this run; null where a fact does not exist (no checkout, no GPU).
 
     Args:
         process_count: number of processes that computed the result.
+        device: where they computed it; a GPU that was present but not used is not named.
 
     Raises:
         ValueError: process_count is below 1.
@@ -46,7 +47,7 @@ def provenance(*, process_count: int) -> dict[str, str | int | bool | None]:
         "sympy_version": sympy.__version__,
         "cuda_version": torch.version.cuda,
         "processor_name": _processor_name(),
-        "gpu_name": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "gpu_name": torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else None,
         "process_count": process_count,
         "date_utc": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -75,6 +76,8 @@ def write_json(path: Path, data: Mapping[str, object]) -> None:
         TypeError: data holds something that is not JSON.
     """
     text = _json_text(data) + "\n"
+    # Renaming onto a link would put the file in the link's place.
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         beside = Path(folder) / path.name

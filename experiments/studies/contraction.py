@@ -18,6 +18,7 @@ from sparsync.experiments.runs import RUNS
 from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
+from sparsync.kernels.selection import target_count
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.provenance import provenance
 
@@ -42,7 +43,8 @@ def run_contraction(profile_name: ProfileName, data: Dataset, *, seed: int = 0) 
 
     Returns:
         The study's JSON: for every vector its `name`, `dimension`, `ratio` at each of `density`, and `magnitude` at
-        each of `position` (rank/d), the largest being 1; for every statement its `bound` at each density.
+        each of `position` (rank/d), the largest being 1; for every statement its bound at each density. The
+        `target_count` beside them are the k that the densities stand for.
     """
     profile = PROFILES[profile_name]
     vectors = {name: draw(profile.sample_dimension, random_stream(seed, name)) for name, draw in LAWS.items()}
@@ -55,6 +57,7 @@ def run_contraction(profile_name: ProfileName, data: Dataset, *, seed: int = 0) 
         "vectors": [_measured(name, vector) for name, vector in vectors.items()],
         "bounds": {label: _bounds(label, profile.sample_dimension) for label in STATEMENTS},
         "bounds_dimension": profile.sample_dimension,
+        "bounds_target_count": _counts(profile.sample_dimension),
         "provenance": provenance(process_count=1),
     }
 
@@ -75,20 +78,24 @@ def tail_ratios(vector: Tensor, counts: Sequence[int]) -> list[float]:
 
 
 def _measured(name: str, vector: Tensor) -> dict[str, Any]:
-    dimension = vector.numel()
+    dimension, counts = vector.numel(), _counts(vector.numel())
     magnitudes = vector.abs().double().sort(descending=True).values
     ranks = torch.linspace(0, dimension - 1, min(_PROFILE_POINT_COUNT, dimension)).round().long()
     return {
         "name": name,
         "dimension": dimension,
-        "ratio": tail_ratios(vector, [_count(density, dimension) for density in DENSITIES]),
+        "target_count": counts,
+        "ratio": tail_ratios(vector, counts),
         "position": (ranks.double() / dimension).tolist(),
         "magnitude": (magnitudes[ranks] / magnitudes[0]).tolist(),
     }
 
 
 def _observed(run_name: str, title: str, profile: Profile, data: Dataset, seed: int) -> dict[str, Tensor]:
-    """The first worker's corrected gradient after the profile's observed steps."""
+    """The first worker's corrected gradient after the profile's observed steps; in a dense run it is the gradient.
+
+    Both are multiplied by the step size, which changes no ratio.
+    """
     seen: dict[str, Tensor] = {}
 
     def observe(step_count: int, corrected: Sequence[Tensor]) -> None:
@@ -101,11 +108,11 @@ def _observed(run_name: str, title: str, profile: Profile, data: Dataset, seed: 
 
 
 def _bounds(label: str, dimension: int) -> list[float]:
-    return [STATEMENTS[label].evaluate(k=_count(density, dimension), d=dimension) for density in DENSITIES]
+    return [STATEMENTS[label].evaluate(k=k, d=dimension) for k in _counts(dimension)]
 
 
-def _count(density: float, dimension: int) -> int:
-    return max(1, round(density * dimension))
+def _counts(dimension: int) -> list[int]:
+    return [target_count(density, dimension) for density in DENSITIES]
 
 
 def _laplace(dimension: int, stream: torch.Generator) -> Tensor:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from sparsync.experiments.command import exit_on_bad_input
+from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
 from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.studies.contraction import LAWS
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.kernels.magnitude import magnitude_bit_width
 from sparsync.kernels.reference import gaussian_k_search
-from sparsync.kernels.selection import SELECTORS
+from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.provenance import provenance, write_json
 
 _DENSITY = 0.001
@@ -39,12 +40,15 @@ class SelectionCommand:
     """how large the vectors are"""
 
 
-def run_selection(profile_name: ProfileName, *, seed: int = 0) -> dict[str, Any]:
+def run_selection(
+    profile_name: ProfileName, *, seed: int = 0, advance: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
     """Measure all selectors; the study's JSON.
 
     Args:
         profile_name: key of `PROFILES`.
         seed: of the draws.
+        advance: called after each vector, of which there are `vector_count(profile_name)`.
     """
     torch.set_num_threads(1)
     rows = []
@@ -52,6 +56,7 @@ def run_selection(profile_name: ProfileName, *, seed: int = 0) -> dict[str, Any]
         for law, draw in LAWS.items():
             vector = draw(dimension, random_stream(seed, law)).float()
             rows += [_measured(name, law, vector) for name in SELECTORS]
+            advance()
     return {
         "profile": profile_name,
         "seed": seed,
@@ -61,8 +66,13 @@ def run_selection(profile_name: ProfileName, *, seed: int = 0) -> dict[str, Any]
     }
 
 
+def vector_count(profile_name: ProfileName) -> int:
+    """How many vectors the study measures every selector on."""
+    return len(PROFILES[profile_name].selection_dimensions) * len(LAWS)
+
+
 def _measured(name: str, law: str, vector: Tensor) -> dict[str, Any]:
-    k = max(1, round(_DENSITY * vector.numel()))
+    k = target_count(_DENSITY, vector.numel())
     times = []
     for repeat in range(_REPEAT_COUNT):
         stream = random_stream(repeat, name)
@@ -87,7 +97,9 @@ def main() -> None:
     """Run the command line."""
     command = tyro.cli(SelectionCommand)
     with exit_on_bad_input():
-        study = run_selection(command.profile)
+        require_writable(command.output.parent)
+        with step_progress(vector_count(command.profile), visible=True, title="vectors") as advance:
+            study = run_selection(command.profile, advance=advance)
         write_json(command.output, study)
     table = Table("selector", "law", "d", "count/k", "best ms", "passes", "from root")
     for row in study["rows"]:
