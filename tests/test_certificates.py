@@ -15,7 +15,7 @@ from sparsync.verify.certificates import (
     rationalise,
     to_json,
 )
-from sparsync.verify.evidence import certified_cases
+from sparsync.verify.contraction_checks import certified_cases
 from sparsync.verify.margins import exact_bound
 from sparsync.verify.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS
 from sparsync.verify.worst_case import WorstCase

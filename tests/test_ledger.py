@@ -8,15 +8,15 @@ import sympy
 
 from sparsync.theory.statement import Step
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify import evidence
 from sparsync.verify.certificates import CERTIFIED_CLASSES, check, from_json
 from sparsync.verify.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line
 from sparsync.verify.ledger import main
+from sparsync.verify.outcome import PROFILES, Profile
 
 
 @pytest.fixture(autouse=True)
 def small_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(evidence.PROFILES, "smoke", evidence.Profile(dimensions=(2, 3), examples_count=20))
+    monkeypatch.setitem(PROFILES, "smoke", Profile(dimensions=(2, 3), examples_count=20))
 
 
 def run(folder: Path) -> tuple[int, dict[str, object]]:

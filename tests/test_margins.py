@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory import contraction
 from sparsync.verify import margins
 from sparsync.verify.margins import ENUMERATION_LIMIT, MARGINS, exact_bound, top_k_margin
 from sparsync.verify.strategies import star_shaped
@@ -23,8 +23,8 @@ def fractions(values: tuple[int, ...]) -> tuple[Fraction, ...]:
     return tuple(Fraction(value) for value in values)
 
 
-def test_every_statement_has_a_margin() -> None:
-    assert list(MARGINS) == list(STATEMENTS)
+def test_every_statement_about_contraction_has_a_margin() -> None:
+    assert list(MARGINS) == list(contraction.STATEMENTS)
 
 
 @pytest.mark.parametrize("label", TOP_K_LABELS)

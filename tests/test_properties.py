@@ -1,14 +1,22 @@
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
+from hypothesis import strategies as st
 
+from sparsync.verify.contraction_checks import class_members, kept_back_count
 from sparsync.verify.margins import MARGINS, exact_bound
-from sparsync.verify.properties import class_members, search, search_margin
+from sparsync.verify.outcome import Profile
+from sparsync.verify.properties import Search, property_check, search_margin
 from sparsync.verify.strategies import star_shaped
 from sparsync.verify.weights import CLASS_WEIGHTS, Weights, constant, ramp, tail_ratio
 
 EXAMPLES = 100
+
+
+def search(label: str, *, max_examples: int) -> Search:
+    return search_margin(MARGINS[label], class_members(label), max_examples=max_examples, rank=kept_back_count)
 
 
 @pytest.mark.parametrize("label", MARGINS)
@@ -16,7 +24,8 @@ def test_no_member_of_its_class_breaks_a_statement_and_the_bound_is_reached(labe
     found = search(label, max_examples=EXAMPLES)
     assert not found.found_counterexample
     assert found.smallest_margin == 0
-    assert any(found.squares[found.count :])
+    squares, count = found.case
+    assert any(squares[count:])
     assert found.examples_count >= EXAMPLES
 
 
@@ -52,9 +61,19 @@ def test_a_bound_is_broken_on_a_wider_class(label: str, weights: Weights) -> Non
     members = star_shaped(weights, max_dimension=12)
     found = search_margin(margin, members, max_examples=EXAMPLES)
     assert found.found_counterexample
-    assert margin(found.squares, found.count) == found.smallest_margin
+    assert margin(*found.case) == found.smallest_margin
 
 
 def test_an_unknown_statement_is_refused() -> None:
     with pytest.raises(ValueError, match="'nothing'"):
         class_members("nothing")
+
+
+def test_the_grade_records_the_case_and_is_lost_to_a_negative_or_undefined_margin() -> None:
+    profile = Profile(dimensions=(), examples_count=20)
+    pairs = st.tuples(st.integers(0, 9), st.just(Fraction(1, 2)))
+    earned = property_check(lambda: pairs, lambda number, half: number + half)(profile)
+    assert earned.earned
+    assert (earned.detail["smallest_margin"], earned.detail["case"]) == ("1/2", [0, "1/2"])
+    assert not property_check(lambda: pairs, lambda number, half: half - number)(profile).earned
+    assert not property_check(lambda: pairs, lambda number, _half: math.nan if number == 0 else 1.0)(profile).earned

@@ -242,3 +242,14 @@ def _mean_error_equals(bound: sympy.Expr, *, count: int, dimension: int) -> symp
     kept_back = [total - sympy.Add(*(v[rank] for rank in sent)) for sent in combinations(ranks, count)]
     mean = sympy.Add(*kept_back) / len(kept_back)
     return sympy.Eq(sympy.expand(mean - bound.subs({k: count, d: dimension}) * total), 0)
+
+
+STATEMENTS: dict[str, Statement] = {
+    "random_k": random_k(),
+    "top_k": top_k(),
+    "square_convex": square_convex(),
+    "bell_shaped": bell_shaped(),
+    "square_convex_discrete": square_convex_discrete(),
+    "bell_shaped_discrete": bell_shaped_discrete(),
+}
+"""The statements of this file, by label."""

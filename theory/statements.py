@@ -1,24 +1,23 @@
-"""Which statements are there? One line each; evidence in `verify/` and tables in the paper run over this dict.
+"""Which statements are there? One dict per family, one line per statement; all evidence and tables run over them.
 
 Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
 """
 
-from sparsync.theory.contraction import (
-    bell_shaped,
-    bell_shaped_discrete,
-    random_k,
-    square_convex,
-    square_convex_discrete,
-    top_k,
-)
+from sparsync.theory import contraction, delay, feedback, laws, selectors, shapes, tight_rates
 from sparsync.theory.statement import Statement
 
+FAMILIES: dict[str, dict[str, Statement]] = {
+    "Contraction": contraction.STATEMENTS,
+    "Shapes": shapes.STATEMENTS,
+    "Laws": laws.STATEMENTS,
+    "Selectors": selectors.STATEMENTS,
+    "Error feedback": feedback.STATEMENTS,
+    "Tight rates": tight_rates.STATEMENTS,
+    "Delay": delay.STATEMENTS,
+}
+"""Families by title, in the order of the paper."""
+
 STATEMENTS: dict[str, Statement] = {
-    "random_k": random_k(),
-    "top_k": top_k(),
-    "square_convex": square_convex(),
-    "bell_shaped": bell_shaped(),
-    "square_convex_discrete": square_convex_discrete(),
-    "bell_shaped_discrete": bell_shaped_discrete(),
+    label: statement for family in FAMILIES.values() for label, statement in family.items()
 }
 """Every statement by label."""

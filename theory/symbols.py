@@ -39,13 +39,36 @@ profile = sympy.Function("pi")
 f = sympy.Function("f")
 """Density of a magnitude |u|."""
 
+n = sympy.Symbol("n", integer=True, positive=True)
+"""Number of workers."""
+T = sympy.Symbol("T", integer=True, positive=True)
+"""Number of updates."""
+eta = sympy.Symbol("step_size", positive=True)
+"""Step size η."""
+L = sympy.Symbol("smoothness", positive=True)
+"""Smoothness: the gradient is L-Lipschitz."""
+mu = sympy.Symbol("mu", positive=True)
+"""Strong convexity, μ ≤ L."""
+sigma_squared = sympy.Symbol("second_moment", nonnegative=True)
+"""Bound σ² on the second moment E‖g‖² of a stochastic gradient."""
+tau = sympy.Symbol("delay", integer=True, nonnegative=True)
+"""Delay τ: the gradient applied at a step was taken τ steps earlier."""
+beta = sympy.Symbol("momentum", nonnegative=True)
+"""Heavy-ball momentum, in [0, 1)."""
+
 ratio = sympy.Symbol("rho", nonnegative=True)
 """Relative error ‖u − C(u)‖² / ‖u‖² of a compressor C, for one vector u."""
 expected_ratio = sympy.Symbol("rho_E", nonnegative=True)
 """Relative error averaged over the compressor's own randomness, for one vector u."""
 
 LATEX_NAMES = {
+    eta: r"\eta",
+    L: "L",
+    mu: r"\mu",
+    sigma_squared: r"\sigma^{2}",
+    tau: r"\tau",
+    beta: r"\beta",
     ratio: r"\frac{\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
     expected_ratio: r"\frac{\mathbb{E}\,\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
 }
-"""How the left sides print in the paper; every other symbol prints as its own letter."""
+"""How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -16,8 +16,10 @@ from rich.table import Table
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.certificates import CERTIFIED_CLASSES, to_json
+from sparsync.verify.contraction_checks import certified_cases
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
-from sparsync.verify.evidence import GRADES, PROFILES, Row, certified_cases, collect
+from sparsync.verify.evidence import Row, collect
+from sparsync.verify.outcome import GRADES, PROFILES
 from sparsync.verify.provenance import provenance, write_json
 from sparsync.verify.worst_case import below_line_rows, convex_rows, worst_cases
 

@@ -1,27 +1,27 @@
-"""Can a statement be broken by searching? hypothesis draws members of its class and minimises the exact margin.
+"""Can a statement be broken by searching? hypothesis draws members of its class and minimises the margin.
 
-One search per statement, run in-process, deterministic, and without hypothesis' example database. The margin is a
-fraction, so a search that finds no negative one has tested the inequality itself, not a rounding of it. Ours.
+One search per statement, run in-process, deterministic, and without hypothesis' example database. A margin is at least
+zero where the statement holds; where it is a fraction, a search that finds no negative one has tested the inequality
+itself, not a rounding of it. The smallest margin found is how nearly the bound is attained. Ours.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings, target
 from hypothesis import strategies as st
 
-from sparsync.verify.margins import MARGINS, Margin
-from sparsync.verify.strategies import star_shaped
-from sparsync.verify.weights import CLASS_WEIGHTS, constant
+from sparsync.verify.outcome import Check, Outcome, Profile
 
-Case = tuple[tuple[Fraction, ...], int]
-"""Sorted squares v [d] and the count k."""
-
-MAX_DIMENSION = 16
-"""Largest d that a search draws."""
-RANDOM_K_MAX_DIMENSION = 7
-"""Largest d where the margin enumerates every subset."""
+Case = tuple[Any, ...]
+"""The arguments of a margin."""
+Margin = Callable[..., Fraction | float]
+"""A case to how much room the statement leaves there; negative iff the statement fails."""
+Members = st.SearchStrategy[Any]
+"""Draws cases that satisfy the hypotheses of a statement."""
 
 
 @dataclass(frozen=True)
@@ -31,72 +31,65 @@ class Search:
     Args:
         examples_count: number of examples whose margin was computed.
         smallest_margin: the smallest margin found; negative iff the statement was broken.
-        squares: v [d] of the example with the smallest margin.
-        count: its k.
+        case: the example with the smallest margin.
     """
 
     examples_count: int
-    smallest_margin: Fraction
-    squares: tuple[Fraction, ...]
-    count: int
+    smallest_margin: Fraction | float
+    case: Case
 
     @property
     def found_counterexample(self) -> bool:
-        """True iff some example broke the statement."""
-        return self.smallest_margin < 0
+        """True iff some example broke the statement (or had a margin that is no number)."""
+        return not self.smallest_margin >= 0
 
 
-def class_members(label: str) -> st.SearchStrategy[Case]:
-    """Pairs (v, k) that satisfy the hypothesis of a statement.
-
-    Raises:
-        ValueError: no statement has this label.
-    """
-    if label == "random_k":
-        return star_shaped(constant, max_dimension=RANDOM_K_MAX_DIMENSION)
-    if label not in CLASS_WEIGHTS:
-        raise ValueError(f"label must be one of {sorted(MARGINS)}, got {label!r}")
-    return star_shaped(CLASS_WEIGHTS[label], max_dimension=MAX_DIMENSION)
-
-
-def search(label: str, *, max_examples: int) -> Search:
-    """Minimise the margin of a statement over members of its class.
+def property_check(members: Callable[[], Members], margin: Margin, *, rank: Callable[..., int] | None = None) -> Check:
+    """The grade `property`: a search over the members finds no negative margin.
 
     Args:
-        label: the statement.
-        max_examples: how many examples hypothesis may draw.
-
-    Raises:
-        ValueError: no statement has this label.
+        members: makes the strategy of cases; called when the check runs.
+        margin: a case's arguments to the room that the statement leaves.
+        rank: see `search_margin`.
     """
-    return search_margin(MARGINS[label], class_members(label), max_examples=max_examples)
+
+    def check(profile: Profile) -> Outcome:
+        found = search_margin(margin, members(), max_examples=profile.examples_count, rank=rank)
+        detail = {
+            "examples_count": found.examples_count,
+            "smallest_margin": str(found.smallest_margin),
+            "case": _printable(found.case),
+        }
+        return Outcome(earned=not found.found_counterexample, detail=detail)
+
+    return check
 
 
-def search_margin(margin: Margin, members: st.SearchStrategy[Case], *, max_examples: int) -> Search:
-    """Minimise any margin over any members; `search` with the parts given.
+def search_margin(
+    margin: Margin, members: Members, *, max_examples: int, rank: Callable[..., int] | None = None
+) -> Search:
+    """Minimise a margin over members.
 
     Args:
-        margin: (v, k) to a fraction.
-        members: the pairs to draw.
+        margin: a case's arguments to a fraction or float.
+        members: the cases to draw.
         max_examples: how many examples hypothesis may draw.
+        rank: among cases of equal margin the one of smallest rank is reported.
     """
-    outcomes: list[tuple[Fraction, Case]] = []
+    outcomes: list[tuple[Fraction | float, Case]] = []
     _searcher(margin, members, outcomes=outcomes, max_examples=max_examples)()
-    smallest, (squares, count) = min(outcomes, key=_informative_first)
-    return Search(examples_count=len(outcomes), smallest_margin=smallest, squares=squares, count=count)
-
-
-def _informative_first(outcome: tuple[Fraction, Case]) -> tuple[Fraction, int]:
-    """By margin; among equals, by the number of non-zero coordinates kept back, most first (k = d says nothing)."""
-    margin, (squares, count) = outcome
-    return margin, -sum(v > 0 for v in squares[count:])
+    undefined = [outcome for outcome in outcomes if math.isnan(outcome[0])]
+    smallest, case = (
+        undefined[0] if undefined else min(outcomes, key=lambda outcome: (outcome[0], rank(*outcome[1]) if rank else 0))
+    )
+    return Search(examples_count=len(outcomes), smallest_margin=smallest, case=case)
 
 
 def _searcher(
     margin: Margin,
-    members: st.SearchStrategy[Case],
+    members: Members,
     *,
-    outcomes: list[tuple[Fraction, Case]],
+    outcomes: list[tuple[Fraction | float, Case]],
     max_examples: int,
 ) -> Callable[[], None]:
     @settings(
@@ -111,6 +104,14 @@ def _searcher(
     def draw(case: Case) -> None:
         value = margin(*case)
         outcomes.append((value, case))
-        target(-float(value), label="smallest margin")
+        if math.isfinite(value):
+            target(-float(value), label="smallest margin")
 
     return draw
+
+
+def _printable(value: object) -> object:
+    """A case as JSON: fractions as "p/q", sequences as lists."""
+    if isinstance(value, tuple | list):
+        return [_printable(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,109 @@
+"""What evidence is there for the six bounds of Top-k and random selection, besides their derivations?
+
+For each class of vectors: the worst case as a linear programme (`numeric`), its multipliers made rational and the
+inequality redone exactly (`rational`), and a search for a vector that breaks the bound (`property`). Ours.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache, partial
+
+from hypothesis import strategies as st
+
+from sparsync.verify.certificates import CERTIFIED_CLASSES, Certificate, check, rationalise
+from sparsync.verify.margins import MARGINS, exact_bound
+from sparsync.verify.outcome import Check, Grade, Outcome, Profile
+from sparsync.verify.properties import property_check
+from sparsync.verify.strategies import star_shaped
+from sparsync.verify.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, constant
+from sparsync.verify.worst_case import WorstCase, star_rows, worst_cases
+
+MAX_DIMENSION = 16
+"""Largest d that a search draws."""
+RANDOM_K_MAX_DIMENSION = 7
+"""Largest d where the margin enumerates every subset."""
+
+
+def class_members(label: str) -> st.SearchStrategy[tuple[tuple[Fraction, ...], int]]:
+    """Pairs (v, k) that satisfy the hypothesis of a statement.
+
+    Raises:
+        ValueError: no statement of this file has this label.
+    """
+    if label == "random_k":
+        return star_shaped(constant, max_dimension=RANDOM_K_MAX_DIMENSION)
+    if label not in CLASS_WEIGHTS:
+        raise ValueError(f"label must be one of {sorted(MARGINS)}, got {label!r}")
+    return star_shaped(CLASS_WEIGHTS[label], max_dimension=MAX_DIMENSION)
+
+
+def kept_back_count(squares: Sequence[Fraction], count: int) -> int:
+    """Minus the number of non-zero coordinates kept back: k = d attains every bound and says nothing."""
+    return -sum(v > 0 for v in squares[count:])
+
+
+@cache
+def certified_cases(class_name: str, dimensions: tuple[int, ...]) -> tuple[tuple[WorstCase, Certificate], ...]:
+    """The programme's solution and the certificate made from it, for every k of every d the class has."""
+    weights = CERTIFIED_CLASSES[class_name]
+    smallest = 1 if class_name in CLASS_WEIGHTS else 2
+    solutions = (
+        solution
+        for dimension in dimensions
+        if dimension >= smallest
+        for solution in worst_cases(star_rows(weights(dimension)), range(1, dimension + 1))
+    )
+    return tuple((solution, rationalise(solution, class_name=class_name)) for solution in solutions)
+
+
+def certificates_check(profile: Profile, *, label: str) -> Outcome:
+    """`rational`: exact certificates prove the bound, sharply on the statement's own class."""
+    sharp, covered = _cases(label, profile)
+    proved = all(_certifies(certificate, label=label, sharp=True) for _, certificate in sharp)
+    proved_covered = all(_certifies(certificate, label=label, sharp=False) for _, certificate in covered)
+    return Outcome(
+        earned=bool(sharp) and proved and proved_covered,
+        detail={"sharp_certificates_count": len(sharp), "end_point_certificates_count": len(covered)},
+    )
+
+
+def solver_check(profile: Profile, *, label: str) -> Outcome:
+    """`numeric`: the solver's optimum is the certified bound, to the solver's own tolerance."""
+    sharp, covered = _cases(label, profile)
+    errors = [(abs(solution.optimum - float(c.bound)), solution.tolerance) for solution, c in (*sharp, *covered)]
+    return Outcome(
+        earned=bool(errors) and all(error <= tolerance for error, tolerance in errors),
+        detail={
+            "programmes_count": len(errors),
+            "largest_solver_error": max(error for error, _ in errors),
+            "largest_error_over_tolerance": max(error / tolerance for error, tolerance in errors),
+        },
+    )
+
+
+def _cases(label: str, profile: Profile) -> tuple[tuple[tuple[WorstCase, Certificate], ...], ...]:
+    sharp = certified_cases(label, profile.dimensions)
+    return sharp, certified_cases(f"{label}_end_point", profile.dimensions) if label in END_POINT_WEIGHTS else ()
+
+
+def _certifies(certificate: Certificate, *, label: str, sharp: bool) -> bool:
+    bound = exact_bound(label, dimension=certificate.dimension, count=certificate.count)
+    fits = certificate.bound == bound if sharp else certificate.bound <= bound
+    return fits and check(certificate)
+
+
+def _checks(label: str) -> dict[Grade, Check]:
+    searched: dict[Grade, Check] = {
+        "property": property_check(partial(class_members, label), MARGINS[label], rank=kept_back_count)
+    }
+    if label not in CLASS_WEIGHTS:
+        return searched
+    certified: dict[Grade, Check] = {
+        "rational": partial(certificates_check, label=label),
+        "numeric": partial(solver_check, label=label),
+    }
+    return certified | searched
+
+
+CHECKS: dict[str, dict[Grade, Check]] = {label: _checks(label) for label in MARGINS}
+"""Every check of these statements, by label and grade."""
