@@ -1,9 +1,9 @@
-r"""Write every number that the paper's text uses as a LaTeX macro, and its table of statements.
+r"""Write every number that the paper's text uses as a LaTeX macro, and its tables of statements.
 
     python -m paper.numbers --data-folder paper/data --output-folder paper/generated
 
-`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` holds the table. Values come from result
-files and from `STATEMENTS` only, so a number in the text cannot differ from the data it was computed from.
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` and `ledger.tex` hold the tables. Values
+come from result files and from `STATEMENTS` only, so a number in the text cannot differ from the data behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from paper import latex, study_facts
 from paper.results import Result, all_training_results, contraction_result, ledger_result, write_text
-from paper.statement_table import statement_table
+from paper.statement_table import ledger_table, statement_table
 from paper.training_macros import TRAINING_MACROS, Macro
 
 COUNTEREXAMPLES = {
@@ -45,8 +45,7 @@ def _observed_updates(data_folder: Path) -> str:
 
 
 def _certificate_count(data_folder: Path) -> str:
-    names = ("sharp_certificates_count", "end_point_certificates_count")
-    return latex.integer(study_facts.evidence_total(data_folder, "rational", names))
+    return latex.integer(study_facts.evidence_total(data_folder, "rational", "certificates_count"))
 
 
 def _provenance(results: Sequence[Result], name: str) -> str:
@@ -106,6 +105,7 @@ MACROS: dict[str, Macro] = {
         for macro_name, macro in _counterexample_macros(word, name).items()
     },
     "CertificateCount": _certificate_count,
+    "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
     "Profile": _profile,
     "LedgerProfile": lambda folder: latex.escape(str(ledger_result(folder)["profile"])),
     "Commits": _commits,
@@ -127,7 +127,11 @@ def macro_definitions(data_folder: Path) -> str:
     return "".join(lines)
 
 
-FILES: dict[str, Macro] = {"numbers.tex": macro_definitions, "statements.tex": statement_table}
+FILES: dict[str, Macro] = {
+    "numbers.tex": macro_definitions,
+    "statements.tex": statement_table,
+    "ledger.tex": ledger_table,
+}
 """Every file that is written, by name."""
 
 

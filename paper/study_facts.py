@@ -106,23 +106,24 @@ def grades(data_folder: Path) -> dict[str, list[str]]:
     return {record["label"]: list(record["grades"]) for record in ledger_result(data_folder).records("statements")}
 
 
-def evidence_total(data_folder: Path, grade: str, names: tuple[str, ...]) -> int:
+def evidence_total(data_folder: Path, grade: str, suffix: str) -> int:
     """A count in the evidence of a grade, summed over the statements that have this grade.
 
     Args:
         data_folder: holds `verify.json`.
         grade: such as `rational`.
-        names: the fields that are added.
+        suffix: the fields whose names end so are added.
 
     Raises:
-        ValueError: a field is missing, or no statement has the grade.
+        ValueError: no statement has such evidence.
     """
     ledger = ledger_result(data_folder)
     evidence: list[Mapping[str, Any]] = [record["evidence"] for record in ledger.records("statements")]
-    graded = [Result(ledger.path, entry[grade]) for entry in evidence if grade in entry]
-    if not graded:
-        raise ValueError(f"{ledger.path}: no statement has evidence of the grade {grade!r}")
-    return sum(int(entry[name]) for entry in graded for name in names)
+    graded = [entry[grade] for entry in evidence if grade in entry]
+    counts = [int(count) for entry in graded for name, count in entry.items() if name.endswith(suffix)]
+    if not counts:
+        raise ValueError(f"{ledger.path}: no statement has evidence of the grade {grade!r} with a {suffix!r}")
+    return sum(counts)
 
 
 def _gain(vector: Result) -> float:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.statements import FAMILIES, STATEMENTS
 
 DIMENSION = 6000
 UPDATE_COUNT = 4
@@ -120,7 +120,8 @@ def contraction_record(profile: str) -> dict[str, Any]:
 
 
 def ledger_record(profile: str) -> dict[str, Any]:
-    """A ledger in which every statement earned two grades, with two certificates each."""
+    """A ledger in which every statement earned two grades, those of the main text with three certificates each."""
+    certificates = {"sharp_certificates_count": 2, "end_point_certificates_count": 1}
     names = ("two_coordinates", "constant", "capped_line_profile", "below_line_extremal")
     return {
         "profile": profile,
@@ -128,7 +129,7 @@ def ledger_record(profile: str) -> dict[str, Any]:
             {
                 "label": label,
                 "grades": ["symbolic", "rational"],
-                "evidence": {"rational": {"sharp_certificates_count": 2, "end_point_certificates_count": 1}},
+                "evidence": {"rational": certificates} if label in FAMILIES["Contraction"] else {},
             }
             for label in STATEMENTS
         ],

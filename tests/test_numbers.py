@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from paper import latex, numbers
 from paper.results import training_results
-from paper.statement_table import bound_cell, statement_table
+from paper.statement_table import bound_cell, ledger_table, relation_cell, statement_table
 from paper.study_facts import counterexample
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, write_results, write_run
 
 MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
         ("ObservedRises", "0"),
         ("BelowLineRatio", "5/9"),
         ("TwoCoordinatesClaimed", "49/100"),
-        # Three per statement.
+        # Three for each of six statements.
         ("CertificateCount", "18"),
         ("Profile", "quick"),
         ("Commits", "0123456789ab"),
@@ -108,7 +108,7 @@ def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: 
     numbers.main(["--data-folder", str(data_folder), "--output-folder", str(tmp_path)])
     defined = re.findall(r"^\\newcommand\{\\sp(\w+)\}", (tmp_path / "numbers.tex").read_text(), flags=re.MULTILINE)
     assert defined == list(numbers.MACROS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["numbers.tex", "statements.tex"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.tex", "numbers.tex", "statements.tex"]
 
 
 def test_a_ledger_that_is_missing_is_named_and_nothing_is_written(tmp_path: Path) -> None:
@@ -169,10 +169,15 @@ def test_a_counterexample_that_refutes_nothing_is_an_error(tmp_path: Path) -> No
 
 
 def test_the_table_has_a_row_with_bound_and_source_for_every_statement(data_folder: Path) -> None:
-    table = statement_table(data_folder)
-    assert table.count(r"\newline\texttt{") == len(STATEMENTS)
-    assert all(bound_cell(statement) in table for statement in STATEMENTS.values())
-    assert r"\texttt{bell\_\allowbreak{}shaped}" in table
+    main, other = statement_table(data_folder), ledger_table(data_folder)
+    assert main.count(r"\newline\texttt{") == len(FAMILIES["Contraction"])
+    assert main.count(r"\newline\texttt{") + other.count(r"\newline\texttt{") == len(STATEMENTS)
+    assert all(bound_cell(statement) in main for statement in FAMILIES["Contraction"].values())
+    others = [statement for label, statement in STATEMENTS.items() if label not in FAMILIES["Contraction"]]
+    assert all(relation_cell(statement) in other for statement in others)
+    assert all(latex.escape(statement.source) in other for statement in others)
+    assert r"\texttt{bell\_\allowbreak{}shaped}" in main
+    assert other.count(r"\multicolumn") == sum(bool(family) for family in FAMILIES.values()) - 1
 
 
 def test_an_equality_is_printed_as_one_and_a_bound_as_a_bound() -> None:
@@ -186,7 +191,8 @@ def test_a_grade_is_printed_only_where_the_ledger_earned_it(tmp_path: Path) -> N
     rewrite(folder / "verify.json", statements=[{"label": "top_k", "grades": ["ball"]}, *records[:1], *records[2:]])
     table = statement_table(folder)
     assert table.count(r"\emph{ball}") == 1
-    assert table.count(r"\emph{none}") == len(STATEMENTS) - 1
+    assert table.count(r"\emph{none}") == len(FAMILIES["Contraction"]) - 1
+    assert ledger_table(folder).count(r"\emph{none}") == len(STATEMENTS) - len(FAMILIES["Contraction"])
 
 
 def test_a_statement_that_the_ledger_lacks_is_named(tmp_path: Path) -> None:
