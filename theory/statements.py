@@ -3,7 +3,7 @@
 Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
 """
 
-from sparsync.theory import contraction, delay, feedback, laws, selectors, shapes, tight_rates
+from sparsync.theory import contraction, delay, feedback, laws, selectors, shapes, steady_state, tight_rates
 from sparsync.theory.statement import Statement
 
 FAMILIES: dict[str, dict[str, Statement]] = {
@@ -12,6 +12,7 @@ FAMILIES: dict[str, dict[str, Statement]] = {
     "Laws": laws.STATEMENTS,
     "Selectors": selectors.STATEMENTS,
     "Error feedback": feedback.STATEMENTS,
+    "Steady state": steady_state.STATEMENTS,
     "Tight rates": tight_rates.STATEMENTS,
     "Delay": delay.STATEMENTS,
 }

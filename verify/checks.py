@@ -11,6 +11,7 @@ from sparsync.verify import (
     rate_checks,
     selector_checks,
     shape_checks,
+    steady_state_checks,
 )
 from sparsync.verify.outcome import Check, Grade
 
@@ -20,6 +21,7 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     **law_checks.CHECKS,
     **selector_checks.CHECKS,
     **feedback_checks.CHECKS,
+    **steady_state_checks.CHECKS,
     **rate_checks.CHECKS,
     **delay_checks.CHECKS,
 }
