@@ -1,4 +1,4 @@
-"""Everything that the figures read, in one command: convergence runs, contraction study, and a torchrun check.
+"""Everything that the figures read, in one command: convergence runs, studies of contraction, and a torchrun check.
 
 `python -m sparsync.experiments.reproduce --profile quick --data-folder paper/data`
 """
@@ -22,6 +22,7 @@ from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.contraction import run_contraction
 from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.steady_state import DENSITIES, STREAMS, run_steady_state
 from sparsync.verify.provenance import write_json
 
 _TORCHRUN_PROCESS_COUNT = 4
@@ -55,6 +56,8 @@ def reproduce(command: ReproduceCommand) -> None:
     profile = PROFILES[command.profile]
     write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
     write_json(command.data_folder / "contraction.json", run_contraction(command.profile, load_dataset(profile.data)))
+    with step_progress(len(STREAMS) * len(DENSITIES), visible=True, title="streams") as advance:
+        write_json(command.data_folder / "steady_state.json", run_steady_state(command.profile, advance=advance))
     with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:
         run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
+from paper.steady_figure import steady_state
 from paper.style import PNG_DOTS_PER_INCH, paper_style
 from paper.training_figures import convergence, counts, momentum
 
@@ -26,6 +27,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "convergence": convergence,
     "counts": counts,
     "momentum": momentum,
+    "steady_state": steady_state,
 }
 """Every figure by file name."""
 

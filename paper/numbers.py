@@ -10,10 +10,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from paper import latex, study_facts
-from paper.results import Result, all_training_results, contraction_result, ledger_result, write_text
+from paper.results import (
+    Result,
+    all_training_results,
+    contraction_result,
+    ledger_result,
+    steady_state_result,
+    write_text,
+)
 from paper.statement_table import ledger_table, statement_table
 from paper.training_macros import TRAINING_MACROS, Macro
 
@@ -24,6 +32,15 @@ COUNTEREXAMPLES = {
     "BelowLine": "below_line_extremal",
 }
 """Words of macro names to names in `verify/counterexamples.py`."""
+
+SETTLED_STREAMS = {
+    "EqualDrift": "equal drift",
+    "GaussianDrift": "gaussian drift",
+    "Mixture": "drift and noise",
+    "UnequalNoise": "unequal noise",
+    "Noise": "noise",
+}
+"""Words of macro names to streams of the study `steady_state`."""
 
 _SHOWN_COMMIT_LENGTH = 12
 
@@ -37,6 +54,10 @@ def _counterexample_macros(word: str, name: str) -> dict[str, Macro]:
 
 def _gains(data_folder: Path, kind: str) -> str:
     return _enumeration([latex.decimal(gain, 1) for gain in study_facts.observed_gains(data_folder, kind)])
+
+
+def _settled_gain(data_folder: Path, *, stream: str) -> str:
+    return latex.decimal(study_facts.settled_gain(data_folder, stream), 2)
 
 
 def _observed_updates(data_folder: Path) -> str:
@@ -65,7 +86,8 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    return [ledger_result(data_folder), contraction_result(data_folder), *all_training_results(data_folder)]
+    studies = [ledger_result(data_folder), contraction_result(data_folder), steady_state_result(data_folder)]
+    return [*studies, *all_training_results(data_folder)]
 
 
 def _profile(data_folder: Path) -> str:
@@ -74,7 +96,7 @@ def _profile(data_folder: Path) -> str:
     Raises:
         ValueError: they come from different profiles.
     """
-    results = [contraction_result(data_folder), *all_training_results(data_folder)]
+    results = _all_results(data_folder)[1:]
     profiles = {str(result["profile"]): result.path for result in results}
     if len(profiles) > 1:
         examples = ", ".join(f"{name} ({path})" for name, path in profiles.items())
@@ -96,6 +118,12 @@ MACROS: dict[str, Macro] = {
     "LaplaceGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "laplace"), 1),
     "BellShapedGain": lambda folder: latex.decimal(study_facts.bound_gain(folder, "bell_shaped"), 1),
     "ObservedUpdates": _observed_updates,
+    **{f"Settled{word}": partial(_settled_gain, stream=stream) for word, stream in SETTLED_STREAMS.items()},
+    "DriftLaw": lambda folder: latex.decimal(study_facts.predicted_gain(folder, "steady_drift"), 2),
+    "NoiseLaw": lambda folder: latex.decimal(study_facts.predicted_gain(folder, "steady_noise"), 2),
+    "SteadyDensity": lambda folder: latex.shortest(min(steady_state_result(folder)["density"])),
+    "SteadyDimension": lambda folder: latex.integer(steady_state_result(folder)["dimension"]),
+    "SteadyUpdates": lambda folder: latex.integer(steady_state_result(folder).records("runs")[0]["step"][-1]),
     "GradientGains": lambda folder: _gains(folder, "gradient"),
     "CorrectedGains": lambda folder: _gains(folder, "corrected gradient"),
     "ObservedRises": lambda folder: latex.integer(study_facts.observed_rise_count(folder)),

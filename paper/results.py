@@ -53,6 +53,11 @@ def contraction_result(data_folder: Path) -> Result:
     return _read(data_folder / "contraction.json")
 
 
+def steady_state_result(data_folder: Path) -> Result:
+    """The study of the gain that error feedback settles at."""
+    return _read(data_folder / "steady_state.json")
+
+
 def ledger_result(data_folder: Path) -> Result:
     """The evidence for every statement, and the counterexamples."""
     return _read(data_folder / "verify.json")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from paper.results import Result, contraction_result, ledger_result
+from paper.results import Result, contraction_result, ledger_result, steady_state_result
 
 _OBSERVED = re.compile(r"(?P<kind>[a-z ]+), step (?P<step>\d+)")
 
@@ -84,6 +84,26 @@ def observed_rise_count(data_folder: Path) -> int:
     study = contraction_result(data_folder)
     kinds = ("gradient", "corrected gradient")
     return sum(rise_count(vector) for kind in kinds for vector in observed_vectors(study, kind).values())
+
+
+def settled_gain(data_folder: Path, stream: str) -> float:
+    """δ/κ of a stream of gradients over the last window of the study, at its smallest density.
+
+    Raises:
+        ValueError: the study holds no such stream at that density.
+    """
+    study = steady_state_result(data_folder)
+    density = min(study["density"])
+    found = [run for run in study.records("runs") if (run["stream"], run["density"]) == (stream, density)]
+    if not found:
+        raise ValueError(f"{study.path}: no stream {stream!r} at density {density}")
+    return float(found[0]["gain"][-1])
+
+
+def predicted_gain(data_folder: Path, label: str) -> float:
+    """δ/κ that a law of the steady state gives at the study's smallest density."""
+    study = steady_state_result(data_folder)
+    return float(study.record("predicted_gain")[label][study["density"].index(min(study["density"]))])
 
 
 def counterexample(data_folder: Path, name: str) -> Result:

@@ -96,12 +96,15 @@ def relative_counts(results: Sequence[Result], name: str) -> list[float]:
 
 def median_gain(results: Sequence[Result]) -> float:
     """The median over updates and seeds of δ/κ, with δ the mean of the workers and κ = k/d."""
-    gains: list[float] = [
+    return median(gain for result in results for gain in gains(result))
+
+
+def gains(result: Result) -> list[float]:
+    """δ/κ at every update, with δ the mean of the workers and κ = k/d."""
+    return [
         delta * result["dimension"] / target
-        for result in results
         for delta, target in zip(result["delta"], result["target_count"], strict=True)
     ]
-    return median(gains)
 
 
 def bytes_per_update(results: Sequence[Result]) -> float:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from paper.steady_figure import STREAMS
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 
 DIMENSION = 6000
@@ -38,6 +39,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     (folder / "convergence").mkdir(parents=True)
     write(folder / "contraction.json", contraction_record(profile))
     write(folder / "verify.json", ledger_record(profile))
+    write(folder / "steady_state.json", steady_state_record(profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
         for method in METHODS if density == 0.001 else METHODS[1:]:
@@ -115,6 +117,22 @@ def contraction_record(profile: str) -> dict[str, Any]:
         "bounds": {label: [0.991, 0.25] for label in STATEMENTS},
         "bounds_dimension": 2000,
         "bounds_target_count": [3, 1000],
+        "provenance": PROVENANCE,
+    }
+
+
+def steady_state_record(profile: str) -> dict[str, Any]:
+    """Two windows of every stream at two densities."""
+    return {
+        "profile": profile,
+        "dimension": 3000,
+        "density": [0.01, 0.001],
+        "runs": [
+            {"stream": stream, "density": density, "step": [1, 10], "gain": [12.0, 3.0 + order]}
+            for density in (0.01, 0.001)
+            for order, stream in enumerate(STREAMS)
+        ],
+        "predicted_gain": {"steady_drift": [2.94, 2.99], "steady_noise": [5.71, 5.97]},
         "provenance": PROVENANCE,
     }
 

@@ -14,8 +14,10 @@ from matplotlib.axes import Axes
 
 from paper import figures
 from paper.results import write_whole
+from paper.steady_figure import CONDITIONS, STREAMS
 from paper.style import METHODS, paper_style
 from paper.training_figures import moving_mean
+from sparsync.experiments.studies import steady_state
 from tests.paper_data import rewrite, write, write_results, write_run
 
 
@@ -61,6 +63,7 @@ def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
         ("convergence", "plain-fnn3_dense-0.001-"),
         ("counts", "plain-fnn3_gaussian_k-0.001-"),
         ("momentum", "momentum-fnn3_top_k-0.001-"),
+        ("steady_state", "steady_state.json"),
     ],
 )
 def test_a_missing_file_is_named(name: str, file: str, tmp_path: Path) -> None:
@@ -207,3 +210,26 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_whole(path, fail)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_steady_state_figure_draws_every_stream_of_the_smaller_density(data_folder: Path) -> None:
+    left, right = figures.FIGURES["steady_state"](data_folder).axes
+    for order, look in enumerate(STREAMS.values()):
+        assert _line(left, look.title) == ([1, 10], [12.0, 3.0 + order])
+    # The laws at density 0.001.
+    horizontal = [line.get_ydata() for line in left.get_lines() if line.get_linewidth() < 1]
+    assert [list(map(float, ends)) for ends in horizontal] == [[2.99, 2.99], [5.97, 5.97]]
+    # Gains 2, 3, 5, 7 at density 0.001, fewer than are smoothed over: one point, their mean, at the last update.
+    assert _line(right, "unit pixels, 0.001") == ([4], [pytest.approx(4.25)])
+    assert {line.get_label() for line in right.get_lines()} >= {look.title for look in CONDITIONS.values()}
+
+
+def test_the_study_and_the_figure_know_the_same_streams() -> None:
+    assert list(STREAMS) == list(steady_state.STREAMS)
+
+
+def test_an_unknown_stream_is_refused(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "steady_state.json", runs=[{"stream": "laplace", "density": 0.001, "step": [1], "gain": [1.0]}])
+    with pytest.raises(ValueError, match="unknown stream 'laplace'"):
+        figures.FIGURES["steady_state"](folder)

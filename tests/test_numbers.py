@@ -71,6 +71,9 @@ def plain(text: str) -> str:
         ("BellShapedGain", "6.0"),
         ("LadderDensity", "0.0013"),
         ("ObservedUpdates", "1 and 4"),
+        ("SettledMixture", "5.00"),
+        ("DriftLaw", "2.99"),
+        ("SteadyUpdates", "10"),
         ("GradientGains", "40.0 and 46.7"),
         # The corrected gradient after the first update is the gradient, so only the later one is listed.
         ("CorrectedGains", "60.0"),

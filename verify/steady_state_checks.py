@@ -79,8 +79,8 @@ def equal_drift_margin(count: int, levels: int) -> Fraction:
 def noise_margin(thresholds: Sequence[int]) -> Fraction:
     """−|ratio − stated ratio| of random walks that are sent on reaching ±thresholds increments, solved exactly."""
     rates, totals = zip(*(walk_moments(threshold) for threshold in thresholds), strict=True)
-    density = sum(rates) / len(thresholds)
-    ratio = 1 - sum(rates) / sum(totals)
+    density: Fraction = sum(rates, Fraction(0)) / len(thresholds)
+    ratio: Fraction = 1 - sum(rates, Fraction(0)) / sum(totals, Fraction(0))
     return -abs(exact("steady_noise", kappa=density) - ratio)
 
 

@@ -21,6 +21,8 @@ class Profile:
         observed_steps: updates after which corrected gradients are looked at.
         sample_dimension: d of the vectors drawn from a law.
         selection_dimensions: d of the vectors on which the selectors are timed.
+        steady_dimension: d of the vectors that error feedback is run on until it settles.
+        steady_steps: for how long.
     """
 
     steps: int | None
@@ -31,6 +33,8 @@ class Profile:
     observed_steps: tuple[int, ...]
     sample_dimension: int
     selection_dimensions: tuple[int, ...]
+    steady_dimension: int
+    steady_steps: int
 
 
 PROFILES: dict[ProfileName, Profile] = {
@@ -43,6 +47,8 @@ PROFILES: dict[ProfileName, Profile] = {
         observed_steps=(1, 20),
         sample_dimension=10_000,
         selection_dimensions=(10_000,),
+        steady_dimension=1000,
+        steady_steps=200,
     ),
     "quick": Profile(
         steps=None,
@@ -53,6 +59,8 @@ PROFILES: dict[ProfileName, Profile] = {
         observed_steps=(1, 100, 600),
         sample_dimension=100_000,
         selection_dimensions=(10_000, 100_000, 1_000_000),
+        steady_dimension=20_000,
+        steady_steps=10_000,
     ),
     "full": Profile(
         steps=6000,
@@ -63,5 +71,7 @@ PROFILES: dict[ProfileName, Profile] = {
         observed_steps=(1, 100, 600, 6000),
         sample_dimension=1_000_000,
         selection_dimensions=(10_000, 100_000, 1_000_000, 10_000_000, 100_000_000),
+        steady_dimension=200_000,
+        steady_steps=100_000,
     ),
 }
