@@ -22,6 +22,7 @@ from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.contraction import run_contraction
 from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.refinement import law_count, run_refinement
 from sparsync.experiments.studies.steady_state import DENSITIES, STREAMS, run_steady_state
 from sparsync.verify.provenance import write_json
 
@@ -58,6 +59,8 @@ def reproduce(command: ReproduceCommand) -> None:
     write_json(command.data_folder / "contraction.json", run_contraction(command.profile, load_dataset(profile.data)))
     with step_progress(len(STREAMS) * len(DENSITIES), visible=True, title="streams") as advance:
         write_json(command.data_folder / "steady_state.json", run_steady_state(command.profile, advance=advance))
+    with step_progress(law_count(), visible=True, title="laws") as advance:
+        write_json(command.data_folder / "refinement.json", run_refinement(command.profile, advance=advance))
     with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:
         run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper.refinement_figure import failure_map
 from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
 from paper.steady_figure import steady_state
@@ -28,6 +29,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "counts": counts,
     "momentum": momentum,
     "steady_state": steady_state,
+    "failure_map": failure_map,
 }
 """Every figure by file name."""
 

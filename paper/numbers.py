@@ -19,6 +19,7 @@ from paper.results import (
     all_training_results,
     contraction_result,
     ledger_result,
+    refinement_result,
     steady_state_result,
     write_text,
 )
@@ -86,8 +87,8 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    studies = [ledger_result(data_folder), contraction_result(data_folder), steady_state_result(data_folder)]
-    return [*studies, *all_training_results(data_folder)]
+    studies = (ledger_result, contraction_result, steady_state_result, refinement_result)
+    return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
 
 def _profile(data_folder: Path) -> str:
@@ -132,6 +133,12 @@ MACROS: dict[str, Macro] = {
         for word, name in COUNTEREXAMPLES.items()
         for macro_name, macro in _counterexample_macros(word, name).items()
     },
+    "RefinementDimension": lambda folder: latex.integer(refinement_result(folder)["dimension"]),
+    "RefinementSmallestTarget": lambda folder: latex.integer(min(refinement_result(folder)["target_count"])),
+    "RefinementReleasedShare": lambda folder: latex.percent(
+        study_facts.refinement_band_share(folder, "gaussian_k_released")
+    ),
+    "RefinementOursShare": lambda folder: latex.percent(study_facts.refinement_band_share(folder, "gaussian_k")),
     "CertificateCount": _certificate_count,
     "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
     "Profile": _profile,

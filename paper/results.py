@@ -58,6 +58,11 @@ def steady_state_result(data_folder: Path) -> Result:
     return _read(data_folder / "steady_state.json")
 
 
+def refinement_result(data_folder: Path) -> Result:
+    """The study of the counts that the released threshold rule ends with."""
+    return _read(data_folder / "refinement.json")
+
+
 def ledger_result(data_folder: Path) -> Result:
     """The evidence for every statement, and the counterexamples."""
     return _read(data_folder / "verify.json")

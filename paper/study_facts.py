@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from paper.results import Result, contraction_result, ledger_result, steady_state_result
+from paper.results import Result, contraction_result, ledger_result, refinement_result, steady_state_result
 
 _OBSERVED = re.compile(r"(?P<kind>[a-z ]+), step (?P<step>\d+)")
 
@@ -104,6 +104,18 @@ def predicted_gain(data_folder: Path, label: str) -> float:
     """δ/κ that a law of the steady state gives at the study's smallest density."""
     study = steady_state_result(data_folder)
     return float(study.record("predicted_gain")[label][study["density"].index(min(study["density"]))])
+
+
+def refinement_band_share(data_folder: Path, rule: str) -> float:
+    """Share of all laws and densities of the study `refinement` at which a rule's count lies in [2k/3, 4k/3]."""
+    study = refinement_result(data_folder)
+    inside = [
+        2 * target <= 3 * count <= 4 * target
+        for family in study["families"].values()
+        for row in family["selected_count"][rule]
+        for count, target in zip(row, study["target_count"], strict=True)
+    ]
+    return sum(inside) / len(inside)
 
 
 def counterexample(data_folder: Path, name: str) -> Result:

@@ -40,6 +40,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "contraction.json", contraction_record(profile))
     write(folder / "verify.json", ledger_record(profile))
     write(folder / "steady_state.json", steady_state_record(profile))
+    write(folder / "refinement.json", refinement_record(profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
         for method in METHODS if density == 0.001 else METHODS[1:]:
@@ -133,6 +134,22 @@ def steady_state_record(profile: str) -> dict[str, Any]:
             for order, stream in enumerate(STREAMS)
         ],
         "predicted_gain": {"steady_drift": [2.94, 2.99], "steady_noise": [5.71, 5.97]},
+        "provenance": PROVENANCE,
+    }
+
+
+def refinement_record(profile: str) -> dict[str, Any]:
+    """Two laws of each family at two densities: nothing, in the band, above it, far above it."""
+    selected = {"gaussian_k_released": [[0, 6], [30, 700]], "gaussian_k": [[6, 6], [6, 6]]}
+    return {
+        "profile": profile,
+        "dimension": 6000,
+        "density": [0.001, 0.01],
+        "target_count": [6, 6],
+        "families": {
+            "shifted gaussian": {"parameter": "mean", "value": [-1.0, 1.0], "selected_count": selected},
+            "generalised gaussian": {"parameter": "exponent", "value": [0.5, 2.0], "selected_count": selected},
+        },
         "provenance": PROVENANCE,
     }
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
 from paper import figures
+from paper.refinement_figure import relative_class
 from paper.results import write_whole
 from paper.steady_figure import CONDITIONS, STREAMS
 from paper.style import METHODS, paper_style
@@ -64,6 +65,7 @@ def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
         ("counts", "plain-fnn3_gaussian_k-0.001-"),
         ("momentum", "momentum-fnn3_top_k-0.001-"),
         ("steady_state", "steady_state.json"),
+        ("failure_map", "refinement.json"),
     ],
 )
 def test_a_missing_file_is_named(name: str, file: str, tmp_path: Path) -> None:
@@ -233,3 +235,31 @@ def test_an_unknown_stream_is_refused(tmp_path: Path) -> None:
     rewrite(folder / "steady_state.json", runs=[{"stream": "laplace", "density": 0.001, "step": [1], "gain": [1.0]}])
     with pytest.raises(ValueError, match="unknown stream 'laplace'"):
         figures.FIGURES["steady_state"](folder)
+
+
+@pytest.mark.parametrize(
+    ("count", "target", "expected"),
+    [
+        (0, 6, 0),
+        (1, 100, 1),
+        (9, 100, 1),
+        (1, 10, 2),
+        (3, 6, 2),
+        (4, 6, 3),
+        (8, 6, 3),
+        (9, 6, 4),
+        (60, 6, 5),
+        (600, 6, 6),
+    ],
+)
+def test_counts_are_classed_by_their_ratio_and_the_band_includes_its_ends(
+    count: int, target: int, expected: int
+) -> None:
+    assert relative_class(count, target) == expected
+
+
+def test_the_failure_map_shows_laws_across_and_densities_upwards(data_folder: Path) -> None:
+    left = figures.FIGURES["failure_map"](data_folder).axes[0]
+    classes = np.asarray(left.collections[0].get_array(), float).tolist()
+    # Rows are densities, columns are laws.
+    assert classes == [[0.0, 4.0], [3.0, 6.0]]

@@ -73,6 +73,10 @@ def plain(text: str) -> str:
         ("ObservedUpdates", "1 and 4"),
         ("SettledMixture", "5.00"),
         ("DriftLaw", "2.99"),
+        # One of four counts of each family.
+        ("RefinementReleasedShare", "25.0"),
+        ("RefinementOursShare", "100.0"),
+        ("RefinementSmallestTarget", "6"),
         ("SteadyUpdates", "10"),
         ("GradientGains", "40.0 and 46.7"),
         # The corrected gradient after the first update is the gradient, so only the later one is listed.

@@ -1,0 +1,73 @@
+"""The failure map shows what the two rules return, on vectors that follow the laws they are drawn from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sparsync.experiments.seeding import random_stream
+from sparsync.experiments.studies.profiles import PROFILES
+from sparsync.experiments.studies.refinement import (
+    DENSITIES,
+    FAMILIES,
+    generalised_gaussian,
+    law_count,
+    run_refinement,
+    shifted_gaussian,
+)
+from sparsync.kernels.selection import SELECTORS
+
+DRAWS = 100_000
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(6)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0, 8.0])
+def test_generalised_gaussians_have_their_moments(exponent: float) -> None:
+    """E|u|^exponent = 1/exponent, with variance 1/exponent; and u is symmetric. Five standard errors are allowed."""
+    draws = generalised_gaussian(DRAWS, exponent, generator())
+    powers = draws.abs() ** exponent
+    error = 5 * math.sqrt(1 / exponent / DRAWS)
+    assert float(powers.mean()) == pytest.approx(1 / exponent, abs=error)
+    assert abs(float(draws.sign().mean())) < 5 / math.sqrt(DRAWS)
+    # P(|u|^β ≤ x) of a gamma law of shape 1/β, at x = 1/β, against torch's own incomplete gamma function.
+    share = float((powers <= 1 / exponent).double().mean())
+    expected = float(torch.special.gammainc(torch.tensor(1 / exponent).double(), torch.tensor(1 / exponent).double()))
+    assert share == pytest.approx(expected, abs=2.5 / math.sqrt(DRAWS))
+
+
+def test_shifted_gaussians_have_their_mean_and_deviation() -> None:
+    draws = shifted_gaussian(DRAWS, -3.0, generator())
+    assert float(draws.mean()) == pytest.approx(-3.0, abs=5 / math.sqrt(DRAWS))
+    assert float(draws.std()) == pytest.approx(1.0, abs=5 / math.sqrt(2 * DRAWS))
+
+
+def test_the_study_holds_the_counts_that_the_selectors_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=2000))
+    advanced: list[None] = []
+    study = run_refinement("smoke", advance=lambda: advanced.append(None))
+    assert len(advanced) == law_count()
+    assert study["target_count"] == [max(1, round(density * 2000)) for density in DENSITIES]
+    family = study["families"]["shifted gaussian"]
+    position = family["value"].index(-2.0)
+    vector = shifted_gaussian(2000, -2.0, random_stream(0, "shifted gaussian -2.0")).float()
+    for rule in ("gaussian_k_released", "gaussian_k"):
+        counts = [SELECTORS[rule](vector, target).count for target in study["target_count"]]
+        assert family["selected_count"][rule][position] == counts
+
+
+def test_ours_is_in_the_band_on_every_law_and_the_released_rule_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=5000))
+    study = run_refinement("smoke")
+    missed = dict.fromkeys(("gaussian_k", "gaussian_k_released"), 0)
+    for name in FAMILIES:
+        for rule, rows in study["families"][name]["selected_count"].items():
+            pairs = [(count, target) for row in rows for count, target in zip(row, study["target_count"], strict=True)]
+            missed[rule] += sum(not 2 * target <= 3 * count <= 4 * target for count, target in pairs)
+    assert missed["gaussian_k"] == 0
+    assert missed["gaussian_k_released"] > 0
