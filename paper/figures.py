@@ -21,10 +21,12 @@ from paper.shape_figures import ladder, profiles
 from paper.steady_figure import steady_state
 from paper.style import PNG_DOTS_PER_INCH, paper_style
 from paper.training_figures import convergence, counts, momentum
+from paper.worst_figure import worst_cases
 
 FIGURES: dict[str, Callable[[Path], Figure]] = {
     "ladder": ladder,
     "profiles": profiles,
+    "worst_cases": worst_cases,
     "convergence": convergence,
     "counts": counts,
     "momentum": momentum,

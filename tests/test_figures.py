@@ -18,7 +18,9 @@ from paper.results import write_whole
 from paper.steady_figure import CONDITIONS, STREAMS
 from paper.style import METHODS, paper_style
 from paper.training_figures import moving_mean
+from paper.worst_figure import REFUTATIONS
 from sparsync.experiments.studies import steady_state
+from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from tests.paper_data import rewrite, write, write_results, write_run
 
 
@@ -66,6 +68,7 @@ def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
         ("momentum", "momentum-fnn3_top_k-0.001-"),
         ("steady_state", "steady_state.json"),
         ("failure_map", "refinement.json"),
+        ("worst_cases", "verify.json"),
     ],
 )
 def test_a_missing_file_is_named(name: str, file: str, tmp_path: Path) -> None:
@@ -263,3 +266,12 @@ def test_the_failure_map_shows_laws_across_and_densities_upwards(data_folder: Pa
     classes = np.asarray(left.collections[0].get_array(), float).tolist()
     # Rows are densities, columns are laws.
     assert classes == [[0.0, 4.0], [3.0, 6.0]]
+
+
+def test_the_worst_vectors_are_drawn_with_the_ratios_they_attain(data_folder: Path) -> None:
+    left, right = figures.FIGURES["worst_cases"](data_folder).axes
+    # Three of ten sent: 1 − 3/10, and (1 − 3/10)².
+    assert _line(left, "any vector: 0.700")[1] == [0.1] * 10
+    assert _line(left, "$v_i/(2(d-i)+1)$ falls: 0.490")[1] == [odd / 100 for odd in range(19, 0, -2)]
+    assert _line(right, "convex: 0.700 > 0.49, $k=3$")[1] == [1.0] * 10
+    assert all(len(COUNTEREXAMPLES[name].squares) == 10 for name in REFUTATIONS)
