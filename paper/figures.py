@@ -15,6 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper.phase_figure import phases
 from paper.refinement_figure import failure_map
 from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
@@ -30,6 +31,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "convergence": convergence,
     "counts": counts,
     "momentum": momentum,
+    "phases": phases,
     "steady_state": steady_state,
     "failure_map": failure_map,
 }

@@ -19,6 +19,7 @@ from paper.results import (
     all_training_results,
     contraction_result,
     ledger_result,
+    phases_result,
     refinement_result,
     steady_state_result,
     write_text,
@@ -87,7 +88,7 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    studies = (ledger_result, contraction_result, steady_state_result, refinement_result)
+    studies = (ledger_result, contraction_result, phases_result, steady_state_result, refinement_result)
     return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
 

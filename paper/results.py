@@ -63,6 +63,16 @@ def refinement_result(data_folder: Path) -> Result:
     return _read(data_folder / "refinement.json")
 
 
+def phases_result(data_folder: Path) -> Result:
+    """The study of the exponents that laws reach."""
+    return _read(data_folder / "phases.json")
+
+
+def quadratics_result(data_folder: Path) -> Result:
+    """The study of error feedback on quadratics."""
+    return _read(data_folder / "quadratics.json")
+
+
 def ledger_result(data_folder: Path) -> Result:
     """The evidence for every statement, and the counterexamples."""
     return _read(data_folder / "verify.json")

@@ -7,13 +7,14 @@ Both read `contraction.json`: `ladder` sets the bounds of `theory/contraction.py
 from __future__ import annotations
 
 import re
+from math import sqrt
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from paper.results import Result, contraction_result
 from paper.study_facts import bound_densities, measured_densities
-from paper.style import BLACK, GREEN, GREY, ORANGE, PURPLE, SKY, Look, legend_below, new_figure
+from paper.style import BLACK, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, legend_below, new_figure
 
 BOUNDS: dict[str, Look] = {
     "top_k": Look(r"any vector: $1-\kappa$", BLACK, (0, (1, 1))),
@@ -33,6 +34,9 @@ GRADIENTS: dict[str, Look] = {
 }
 """By what stands before the comma in the names of the observed vectors: "corrected gradient, step 600"."""
 
+DIFFERENCE_OF_NORMS = Look("Gaussian sample, wrong formula", VERMILION, (0, (1, 1)))
+"""What a public plotting script draws under the name of the exact relative error."""
+
 _OBSERVED = re.compile(r"(?P<kind>[a-z ]+), step (?P<step>\d+)")
 _SMALLEST_MAGNITUDE = 1e-4
 
@@ -45,6 +49,9 @@ def ladder(data_folder: Path) -> Figure:
     for look, density, ratio in _curves(study):
         ratio_axes.plot(density, ratio, **look.line)
         gain_axes.plot(density, [(1 - r) / share for share, r in zip(density, ratio, strict=True)], **look.line)
+    gaussian = next(vector for vector in study.records("vectors") if vector["name"] == "gaussian")
+    plotted = [difference_of_norms(ratio) for ratio in gaussian["ratio"]]
+    ratio_axes.plot(measured_densities(gaussian), plotted, **DIFFERENCE_OF_NORMS.line)
     ratio_axes.set(ylabel=r"relative error $\|u-\mathrm{Top}_k(u)\|^2/\|u\|^2$", ylim=(0, 1.02))
     gain_axes.set(ylabel=r"$\delta/\kappa$, the gain over random coordinates", yscale="log")
     for axes in (ratio_axes, gain_axes):
@@ -70,6 +77,11 @@ def profiles(data_folder: Path) -> Figure:
     magnitude_axes.set(ylabel=r"magnitude $\pi(t)$, the largest being 1", yscale="log", ylim=(_SMALLEST_MAGNITUDE, 1.1))
     legend_below(figure, square_axes, columns=3)
     return figure
+
+
+def difference_of_norms(ratio: float) -> float:
+    """(‖u‖ − ‖Top_k(u)‖)²/‖u‖² = (1 − √(1 − ε))², which is smaller than the relative error ε of the same vector."""
+    return (1 - sqrt(1 - ratio)) ** 2
 
 
 def drawn_vectors(study: Result) -> list[tuple[Look, Result]]:

@@ -41,6 +41,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "verify.json", ledger_record(profile))
     write(folder / "steady_state.json", steady_state_record(profile))
     write(folder / "refinement.json", refinement_record(profile))
+    write(folder / "phases.json", phases_record(profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
         for method in METHODS if density == 0.001 else METHODS[1:]:
@@ -150,6 +151,17 @@ def refinement_record(profile: str) -> dict[str, Any]:
             "shifted gaussian": {"parameter": "mean", "value": [-1.0, 1.0], "selected_count": selected},
             "generalised gaussian": {"parameter": "exponent", "value": [0.5, 2.0], "selected_count": selected},
         },
+        "provenance": PROVENANCE,
+    }
+
+
+def phases_record(profile: str) -> dict[str, Any]:
+    """Two laws of one family at two densities."""
+    family = {"parameter": "shape", "value": [1.0, 4.0], "exponent": [[3.0, 5.0], [1.5, 2.5]]}
+    return {
+        "profile": profile,
+        "density": [0.001, 0.01],
+        "families": {"gamma": family, "weibull": family},
         "provenance": PROVENANCE,
     }
 

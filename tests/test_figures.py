@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
 from paper import figures
+from paper.phase_figure import rung
 from paper.refinement_figure import relative_class
 from paper.results import write_whole
+from paper.shape_figures import difference_of_norms
 from paper.steady_figure import CONDITIONS, STREAMS
 from paper.style import METHODS, paper_style
 from paper.training_figures import moving_mean
@@ -68,6 +70,7 @@ def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
         ("momentum", "momentum-fnn3_top_k-0.001-"),
         ("steady_state", "steady_state.json"),
         ("failure_map", "refinement.json"),
+        ("phases", "phases.json"),
         ("worst_cases", "verify.json"),
     ],
 )
@@ -141,8 +144,8 @@ def test_the_gain_is_measured_against_the_density_that_was_kept(data_folder: Pat
 
 def test_the_first_corrected_gradient_is_not_drawn_twice(data_folder: Path) -> None:
     axes = figures.FIGURES["ladder"](data_folder).axes[0]
-    bound_count, law_count, gradient_count, corrected_count = 3, 3, 2, 1
-    assert len(axes.get_lines()) == bound_count + law_count + gradient_count + corrected_count
+    bound_count, law_count, wrong_count, gradient_count, corrected_count = 3, 3, 1, 2, 1
+    assert len(axes.get_lines()) == bound_count + law_count + wrong_count + gradient_count + corrected_count
 
 
 def test_profiles_show_squares_and_magnitudes(data_folder: Path) -> None:
@@ -275,3 +278,30 @@ def test_the_worst_vectors_are_drawn_with_the_ratios_they_attain(data_folder: Pa
     assert _line(left, "$v_i/(2(d-i)+1)$ falls: 0.490")[1] == [odd / 100 for odd in range(19, 0, -2)]
     assert _line(right, "convex: 0.700 > 0.49, $k=3$")[1] == [1.0] * 10
     assert all(len(COUNTEREXAMPLES[name].squares) == 10 for name in REFUTATIONS)
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(1.0, 1), (1.99, 1), (2.0, 2), (2.99, 2), (3 - 1e-13, 3), (40, 3)])
+def test_a_law_is_in_the_class_of_the_largest_bound_it_keeps(exponent: float, expected: int) -> None:
+    assert rung(exponent) == expected
+
+
+def test_the_phase_diagram_shows_laws_across_and_densities_upwards(data_folder: Path) -> None:
+    left = figures.FIGURES["phases"](data_folder).axes[0]
+    assert np.asarray(left.collections[0].get_array(), float).tolist() == [[3.0, 1.0], [3.0, 2.0]]
+
+
+def test_the_wrong_formula_lies_below_the_error_it_stands_for(data_folder: Path) -> None:
+    axes = figures.FIGURES["ladder"](data_folder).axes[0]
+    # 1 − ε = 0.03 and 0.8 of the Gaussian sample in the data.
+    assert _line(axes, "Gaussian sample, wrong formula")[1] == pytest.approx(
+        [(1 - 0.03**0.5) ** 2, (1 - 0.8**0.5) ** 2]
+    )
+    assert all(difference_of_norms(ratio) < ratio for ratio in (0.01, 0.5, 0.99))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_wrong_formula_is_the_difference_of_norms(seed: int) -> None:
+    vector = np.sort(np.abs(np.random.default_rng(seed).normal(size=50)))[::-1]
+    whole, kept = float(np.linalg.norm(vector)), float(np.linalg.norm(vector[:7]))
+    ratio = float(np.linalg.norm(vector[7:])) ** 2 / whole**2
+    assert difference_of_norms(ratio) == pytest.approx((whole - kept) ** 2 / whole**2, rel=1e-12)

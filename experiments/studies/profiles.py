@@ -23,6 +23,7 @@ class Profile:
         selection_dimensions: d of the vectors on which the selectors are timed.
         steady_dimension: d of the vectors that error feedback is run on until it settles.
         steady_steps: for how long.
+        quadratic_steps: steps of each run on a quadratic, at most.
     """
 
     steps: int | None
@@ -35,6 +36,7 @@ class Profile:
     selection_dimensions: tuple[int, ...]
     steady_dimension: int
     steady_steps: int
+    quadratic_steps: int
 
 
 PROFILES: dict[ProfileName, Profile] = {
@@ -49,6 +51,7 @@ PROFILES: dict[ProfileName, Profile] = {
         selection_dimensions=(10_000,),
         steady_dimension=1000,
         steady_steps=200,
+        quadratic_steps=20,
     ),
     "quick": Profile(
         steps=None,
@@ -61,6 +64,7 @@ PROFILES: dict[ProfileName, Profile] = {
         selection_dimensions=(10_000, 100_000, 1_000_000),
         steady_dimension=20_000,
         steady_steps=10_000,
+        quadratic_steps=1000,
     ),
     "full": Profile(
         steps=6000,
@@ -73,5 +77,6 @@ PROFILES: dict[ProfileName, Profile] = {
         selection_dimensions=(10_000, 100_000, 1_000_000, 10_000_000, 100_000_000),
         steady_dimension=200_000,
         steady_steps=100_000,
+        quadratic_steps=10_000,
     ),
 }
