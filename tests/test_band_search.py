@@ -54,7 +54,7 @@ def test_no_start_counts_more_than_the_bit_width_plus_its_gallop(magnitudes: lis
         for level in range(BIT_WIDTH + 1)
     }
     assert costs[BIT_WIDTH] <= BIT_WIDTH
-    assert all(cost <= BIT_WIDTH + (BIT_WIDTH - level + 1) for level, cost in costs.items())
+    assert all(cost <= max(BIT_WIDTH, 2 * BIT_WIDTH - level - 1) for level, cost in costs.items())
 
 
 def test_the_bisection_bound_is_attained() -> None:

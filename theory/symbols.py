@@ -30,6 +30,8 @@ epsilon = sympy.Symbol("epsilon", nonnegative=True)
 """Error factor: ε = 1 − δ."""
 p = sympy.Symbol("p", positive=True)
 """Shape exponent of a magnitude profile: π^p / (1 − t) is non-increasing."""
+q = sympy.Symbol("q", positive=True)
+"""Power of a bound on the ratio: at most (1 − k/d)^q for every k."""
 t = sympy.Symbol("t", real=True)
 """Rank as a fraction of the dimension, 0 ≤ t ≤ 1; t = 0 is the largest magnitude."""
 s = sympy.Symbol("s", real=True)
@@ -38,6 +40,49 @@ profile = sympy.Function("pi")
 """Magnitude profile π(t): the magnitude exceeded by the share t of the coordinates, non-increasing."""
 f = sympy.Function("f")
 """Density of a magnitude |u|."""
+
+tie_count = sympy.Symbol("tie_count", integer=True, positive=True)
+"""Number b of coordinates whose magnitude is the k-th largest."""
+layer_size = sympy.Symbol("layer_size", integer=True, positive=True)
+"""Number d_l of coordinates of one layer."""
+layer_count = sympy.Symbol("layer_count", integer=True, positive=True)
+"""Number k_l of coordinates that one layer sends."""
+mean_square = sympy.Symbol("mean_square", positive=True)
+"""E u²/B² for a coordinate u with |u| ≤ B: how far the law is from its largest possible energy."""
+deviation = sympy.Symbol("deviation", positive=True)
+"""Distance x of the ratio of a sample from that of its law."""
+
+df = sympy.Symbol("df", positive=True)
+"""Degrees of freedom ν of Student's t; the second moment is finite for ν > 2."""
+tail_exponent = sympy.Symbol("beta", positive=True)
+"""Exponent β of the generalised Gaussian density, proportional to exp(−|u|^β)."""
+shape = sympy.Symbol("shape", positive=True)
+"""Shape a of the gamma or Weibull law that the magnitude |u| follows."""
+mean = sympy.Symbol("mean", nonnegative=True)
+"""Mean of a shifted Gaussian in standard deviations, |μ|/σ."""
+share = sympy.Symbol("share", nonnegative=True)
+"""Share ω of the coordinates that carry the spikes of a mixture."""
+scale = sympy.Symbol("scale", positive=True)
+"""Standard deviation s of a spike; the other coordinates have 1."""
+
+selected_count = sympy.Symbol("selected_count", integer=True, nonnegative=True)
+"""Number N of coordinates above a threshold; unlike k it may be zero."""
+bit_width = sympy.Symbol("bit_width", integer=True, positive=True)
+"""Bits b of a magnitude read as an integer: every threshold is below 2^b."""
+start_level = sympy.Symbol("start_level", integer=True, nonnegative=True)
+"""Level s₀ of the first dyadic interval that a threshold search tries: it has 2^s₀ thresholds."""
+lowest = sympy.Symbol("lowest", integer=True, positive=True)
+"""Left end of an interval of integers."""
+highest = sympy.Symbol("highest", integer=True, positive=True)
+"""Right end of an interval of integers."""
+capacity = sympy.Symbol("capacity", integer=True, nonnegative=True)
+"""Number c of coordinates that a candidate list can hold."""
+window_ratio = sympy.Symbol("window_ratio", positive=True)
+"""r = b/a, where [a, b) holds the thresholds whose count is accepted."""
+pass_count = sympy.Symbol("pass_count", integer=True, positive=True)
+"""Number P of passes that a threshold rule may make, each counting one threshold."""
+mean_shift = sympy.Symbol("mean_shift", real=True)
+"""Mean over standard deviation of the coordinates, with its sign: θ = μ/σ."""
 
 n = sympy.Symbol("n", integer=True, positive=True)
 """Number of workers."""
@@ -51,24 +96,186 @@ mu = sympy.Symbol("mu", positive=True)
 """Strong convexity, μ ≤ L."""
 sigma_squared = sympy.Symbol("second_moment", nonnegative=True)
 """Bound σ² on the second moment E‖g‖² of a stochastic gradient."""
+variance = sympy.Symbol("variance", nonnegative=True)
+"""Bound σ₀² on the variance E‖g − ∇f‖² of a stochastic gradient."""
+gap = sympy.Symbol("gap", nonnegative=True)
+"""f(x_0) − f*: how far the start lies above the smallest value."""
+step_variation = sympy.Symbol("step_variation", nonnegative=True)
+"""V = Σ_t |η_t − η_{t+1}|, the total variation of the step sizes."""
+balance = sympy.Symbol("balance", nonnegative=True)
+"""Magnitude b < 1 of the coordinate that a worker keeps back, relative to the one it sends."""
+compression = sympy.Symbol("compression", positive=True)
+"""Compression c = d/k ≥ 1."""
 tau = sympy.Symbol("delay", integer=True, nonnegative=True)
 """Delay τ: the gradient applied at a step was taken τ steps earlier."""
 beta = sympy.Symbol("momentum", nonnegative=True)
 """Heavy-ball momentum, in [0, 1)."""
+gradient = sympy.Symbol("gradient", real=True)
+"""One coordinate of the gradient g_t taken at step t."""
+virtual_iterate = sympy.Symbol("virtual_iterate", real=True)
+"""One coordinate of x̃_t: the iterate if everything kept back or under way had already arrived."""
+
+staleness = sympy.Symbol("staleness", integer=True, nonnegative=True)
+"""Staleness s: a worker may start an iteration if none is more than s iterations behind it."""
+gap_bound = sympy.Symbol("gap_bound", integer=True, nonnegative=True)
+"""Largest lead G of any worker over the slowest, in completed iterations."""
+longest_duration = sympy.Symbol("longest_duration", positive=True)
+"""Duration of an iteration of the slowest worker."""
+horizon = sympy.Symbol("horizon", positive=True)
+"""Time during which iterations are counted."""
+lipschitz = sympy.Symbol("lipschitz", positive=True)
+"""Lipschitz constant ℓ of the losses themselves, not of their gradients."""
+radius = sympy.Symbol("radius", positive=True)
+"""Size F of the feasible set: half the squared distance of two points is at most F²."""
 
 ratio = sympy.Symbol("rho", nonnegative=True)
 """Relative error ‖u − C(u)‖² / ‖u‖² of a compressor C, for one vector u."""
 expected_ratio = sympy.Symbol("rho_E", nonnegative=True)
 """Relative error averaged over the compressor's own randomness, for one vector u."""
+mean_slope = sympy.Symbol("epsilon_mean", nonnegative=True)
+"""Slope ∂ε/∂m of a law's ratio in its mean, at fixed density."""
+mean_ratio = sympy.Symbol("rho_n", nonnegative=True)
+"""Relative error of the average: ‖mean_i u_i − mean_i C(u_i)‖² / ‖mean_i u_i‖² over the workers i."""
+residual_energy = sympy.Symbol("residual_energy", nonnegative=True)
+"""E‖e_t‖², the energy that error feedback keeps back."""
+drift = sympy.Symbol("drift", nonnegative=True)
+"""E‖x̃_T − x̃_0 + Σ_{t<T} η_t g_t‖²: how far the virtual iterate leaves the path of uncompressed updates."""
+gradient_energy = sympy.Symbol("gradient_energy", nonnegative=True)
+"""min_{t<T} E‖∇f(x_t)‖²."""
+stationary_energy = sympy.Symbol("stationary_energy", nonnegative=True)
+"""E|f'(x)|² where the update leaves the second moments as they are."""
+inverse_square = sympy.Symbol("inverse_square", positive=True)
+"""1/δ²."""
+crossover = sympy.Symbol("crossover", nonnegative=True)
+"""Number of updates T* from which one term of a rate is at most another."""
+roundest_count = sympy.Symbol("roundest_count", integer=True, nonnegative=True)
+"""Number of elements of an interval of integers with the most trailing zero bits."""
+counted_thresholds = sympy.Symbol("counted_thresholds", integer=True, nonnegative=True)
+"""Number of distinct thresholds that a search counts, each one pass over the vector."""
+answer_count = sympy.Symbol("answer_count", integer=True, nonnegative=True)
+"""Number of results of a threshold search that agree with a candidate list."""
+reachable_count = sympy.Symbol("reachable_count", integer=True, nonnegative=True)
+"""Number of thresholds that a rule can count within its passes."""
+start_length = sympy.Symbol("start_length", nonnegative=True)
+"""Length of the set of ln t₀ from which a threshold rule ends with an accepted count."""
+passes_taken = sympy.Symbol("passes_taken", integer=True, nonnegative=True)
+"""Number of passes until a threshold rule accepts a count."""
+counted_share = sympy.Symbol("counted_share", nonnegative=True)
+"""Share of the coordinates that the first pass of a threshold rule counts."""
+returned_share = sympy.Symbol("returned_share", nonnegative=True)
+"""Share of the coordinates that a threshold rule returns."""
+
+gini = sympy.Symbol("gini", nonnegative=True)
+"""Gini index Σ_{i,j} |v_i − v_j| / (2 d Σ v) of the squares v."""
+strict_excess = sympy.Symbol("strict_excess", nonnegative=True)
+"""Relative error of a strict threshold at the k-th largest magnitude, minus that of Top-k."""
+layer_excess = sympy.Symbol("layer_excess", nonnegative=True)
+"""Relative error of Top-k in each layer, minus that of Top-k in the whole vector for the same total."""
+deviation_probability = sympy.Symbol("deviation_probability", nonnegative=True)
+"""Probability that for some k the ratio of a sample is x or more away from that of its law."""
+failure_probability = sympy.Symbol("failure_probability", nonnegative=True)
+"""Probability that a Gaussian vector has a larger ratio at k = 1 than (1 − 1/d)^q."""
+
+tolerance = sympy.Symbol("tolerance", positive=True)
+"""Share of the starting Lyapunov value that is to be reached, at most 1."""
+lyapunov_factor = sympy.Symbol("lyapunov_factor", nonnegative=True)
+"""sup V_{t+1}/V_t over the functions, compressors and states of a class: its worst-case rate per step."""
+function_factor = sympy.Symbol("function_factor", nonnegative=True)
+"""sup (f(x_{t+1}) − f*)/(f(x_t) − f*) over the functions, compressors and points of a class."""
+best_step = sympy.Symbol("best_step", positive=True)
+"""The step size η with the smallest worst-case rate."""
+steps_needed = sympy.Symbol("steps_needed", nonnegative=True)
+"""Number T, as a real number, from which V_T is at most the tolerance times V_0, for every function of a class."""
+
+stable_limit = sympy.Symbol("stable_limit", positive=True)
+"""Supremum of the products ηλ of step size and curvature for which a recursion is asymptotically stable."""
+best_radius = sympy.Symbol("best_radius", nonnegative=True)
+"""Smallest spectral radius of a recursion over all step sizes: its best asymptotic rate."""
+speed_up = sympy.Symbol("speed_up", nonnegative=True)
+"""Time of K iterations with a barrier after each, over the time with bounded staleness, on the same durations."""
+lead = sympy.Symbol("lead", integer=True, nonnegative=True)
+"""c_i − min_j c_j: completed iterations of a worker beyond the slowest's."""
+iteration_rate = sympy.Symbol("iteration_rate", nonnegative=True)
+"""Iterations of one worker per unit of time."""
+throughput = sympy.Symbol("throughput", nonnegative=True)
+"""Long-run iterations of all workers per unit of time."""
+regret = sympy.Symbol("regret", real=True)
+"""Σ_t f_t(x_t) − Σ_t f_t(x*) for the best fixed x*."""
+next_virtual_iterate = sympy.Symbol("next_virtual_iterate", real=True)
+"""One coordinate of x̃_{t+1}."""
 
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
     mu: r"\mu",
     sigma_squared: r"\sigma^{2}",
+    variance: r"\sigma_0^{2}",
+    gap: r"(f(x_0)-f^{*})",
+    step_variation: "V",
+    balance: "b",
+    compression: "c",
     tau: r"\tau",
     beta: r"\beta",
+    gradient: "g_t",
+    virtual_iterate: r"\tilde{x}_t",
+    staleness: "s",
+    gap_bound: "G",
+    longest_duration: r"d_{\max}",
+    horizon: "t",
+    lipschitz: r"\ell",
+    radius: "F",
+    tie_count: "b",
+    layer_size: r"d_l",
+    layer_count: r"k_l",
+    mean_square: r"\bar{v}",
+    deviation: "x",
+    gini: r"\frac{\sum_{i,j}|v_i-v_j|}{2d\sum_i v_i}",
+    strict_excess: r"\rho(\text{strict threshold})-\rho(\text{Top-}k)",
+    layer_excess: r"\rho(\text{Top-}k_l\text{ in each layer})-\rho(\text{Top-}k)",
+    deviation_probability: r"\Pr\{\max_k|\rho_{k}(u)-\rho(k/d)|\geq x\}",
+    failure_probability: r"\Pr\{\rho_{1}(u)>(1-1/d)^{q}\}",
+    df: r"\nu",
+    shape: "a",
+    mean: r"\bar{\mu}",
+    share: r"\omega",
+    scale: r"\varsigma",
+    selected_count: "N",
+    bit_width: "b",
+    start_level: "s_{0}",
+    capacity: "c",
+    window_ratio: "r",
+    pass_count: "P",
+    mean_shift: r"\theta",
+    roundest_count: r"\text{roundest thresholds}",
+    counted_thresholds: r"\text{thresholds counted}",
+    answer_count: r"\text{answers}",
+    reachable_count: r"\text{reachable thresholds}",
+    start_length: r"\left|\{\ln t_0\}\right|",
+    passes_taken: r"\text{passes}",
+    counted_share: r"\text{share at the first pass}",
+    returned_share: r"\text{share returned}",
+    mean_slope: r"\frac{\partial\epsilon}{\partial\bar{\mu}}",
     ratio: r"\frac{\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
     expected_ratio: r"\frac{\mathbb{E}\,\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
+    mean_ratio: r"\frac{\lVert\frac{1}{n}\sum_i(u_i-C(u_i))\rVert^{2}}{\lVert\frac{1}{n}\sum_i u_i\rVert^{2}}",
+    residual_energy: r"\mathbb{E}\,\lVert e_t\rVert^{2}",
+    drift: r"\mathbb{E}\,\lVert\tilde{x}_T-\tilde{x}_0+\sum_{t<T}\eta_t g_t\rVert^{2}",
+    gradient_energy: r"\min_{t<T}\mathbb{E}\,\lVert\nabla f(x_t)\rVert^{2}",
+    stationary_energy: r"\mathbb{E}\,|f'(x)|^{2}",
+    inverse_square: r"\frac{1}{\delta^{2}}",
+    crossover: r"T^{*}",
+    tolerance: r"\text{tol}",
+    lyapunov_factor: r"\sup\frac{V_{t+1}}{V_t}",
+    function_factor: r"\sup\frac{f(x_{t+1})-f^{*}}{f(x_t)-f^{*}}",
+    best_step: r"\eta^{*}",
+    steps_needed: r"\frac{\ln\text{tol}}{\ln\rho^{*}}",
+    stable_limit: r"\sup\{\eta\lambda : x_t\to 0\}",
+    best_radius: r"\min_{\eta}\max_i|z_i|",
+    speed_up: r"\frac{\max_i C^{\mathrm{BSP}}_i(K)}{\max_i C_i(K)}",
+    lead: r"c_i-\min_j c_j",
+    iteration_rate: r"\frac{c_i(t)}{t}",
+    throughput: r"\lim_{t\to\infty}\frac{1}{t}\sum_i c_i(t)",
+    regret: r"\sum_t f_t(x_t)-f_t(x^{*})",
+    next_virtual_iterate: r"\tilde{x}_{t+1}",
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

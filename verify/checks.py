@@ -15,14 +15,19 @@ from sparsync.verify import (
 )
 from sparsync.verify.outcome import Check, Grade
 
+CHECK_MODULES = (
+    contraction_checks,
+    shape_checks,
+    law_checks,
+    selector_checks,
+    feedback_checks,
+    steady_state_checks,
+    rate_checks,
+    delay_checks,
+)
+"""The file of each family, in the order of the families."""
+
 CHECKS: dict[str, dict[Grade, Check]] = {
-    **contraction_checks.CHECKS,
-    **shape_checks.CHECKS,
-    **law_checks.CHECKS,
-    **selector_checks.CHECKS,
-    **feedback_checks.CHECKS,
-    **steady_state_checks.CHECKS,
-    **rate_checks.CHECKS,
-    **delay_checks.CHECKS,
+    label: checks for module in CHECK_MODULES for label, checks in module.CHECKS.items()
 }
 """Checks by label and grade."""
