@@ -1,0 +1,56 @@
+"""Do all roots of a polynomial lie inside the unit circle? Exactly, by Schur and Cohn, and by certified root balls.
+
+Both decide stability of a linear recursion without knowing where its stability ends. A polynomial is the list of its
+coefficients, from the constant to the leading one. Sources: Schur 1917 and Cohn 1922; balls by Arb (Johansson 2017).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import cast
+
+from flint import acb, arb, fmpq, fmpq_poly
+
+Polynomial = Sequence[Fraction]
+"""Coefficients, constant first; the last is not zero."""
+
+
+def delayed_polynomial(*, step: Fraction, delay: int, momentum: Fraction = Fraction(0)) -> list[Fraction]:
+    """The characteristic polynomial of x_{t+1} = x_t + β(x_t − x_{t−1}) − a x_{t−τ}."""
+    degree = max(delay + 1, 2)
+    coefficients = [Fraction(0)] * (degree + 1)
+    coefficients[degree] += 1
+    coefficients[degree - 1] -= 1 + momentum
+    coefficients[degree - 2] += momentum
+    coefficients[degree - 1 - delay] += step
+    return coefficients
+
+
+def scaled(polynomial: Polynomial, scale: Fraction) -> list[Fraction]:
+    """The polynomial in w = z/scale: its roots are those of the polynomial, divided by the scale."""
+    return [coefficient * scale**power for power, coefficient in enumerate(polynomial)]
+
+
+def is_stable(polynomial: Polynomial) -> bool:
+    """True iff every root has modulus < 1, decided in exact arithmetic.
+
+    Schur and Cohn: p is stable iff |p_0| < |p_n| and the polynomial (p_n p(z) − p_0 z^n p(1/z))/z of lower degree is.
+    """
+    current = list(polynomial)
+    while len(current) > 1:
+        constant, leading = current[0], current[-1]
+        if abs(constant) >= abs(leading):
+            return False
+        reflection = constant / leading
+        current = [a - reflection * b for a, b in zip(current, reversed(current), strict=True)][1:]
+    return True
+
+
+def largest_modulus(polynomial: Polynomial) -> arb:
+    """A ball that contains the largest modulus of the roots."""
+    exact = fmpq_poly([fmpq(coefficient.numerator, coefficient.denominator) for coefficient in polynomial])
+    # The library's annotation leaves out that every root comes with its multiplicity.
+    roots = cast(list[tuple[acb, int]], exact.complex_roots())
+    largest = arb(0)
+    for root, _multiplicity in roots:
+        largest = largest.max(abs(root))
+    return largest
