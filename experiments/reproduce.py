@@ -19,7 +19,7 @@ from sparsync.experiments.data import load_dataset
 from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies import phases
+from sparsync.experiments.studies import phases, quadratics
 from sparsync.experiments.studies.contraction import run_contraction
 from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
@@ -62,6 +62,8 @@ def reproduce(command: ReproduceCommand) -> None:
         write_json(command.data_folder / "steady_state.json", run_steady_state(command.profile, advance=advance))
     with step_progress(phases.law_count(command.profile), visible=True, title="exact laws") as advance:
         write_json(command.data_folder / "phases.json", phases.run_phases(command.profile, advance=advance))
+    with step_progress(quadratics.case_count(), visible=True, title="quadratics") as advance:
+        write_json(command.data_folder / "quadratics.json", quadratics.run_quadratics(command.profile, advance=advance))
     with step_progress(law_count(), visible=True, title="laws") as advance:
         write_json(command.data_folder / "refinement.json", run_refinement(command.profile, advance=advance))
     with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:

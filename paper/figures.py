@@ -16,6 +16,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper.phase_figure import phases
+from paper.rate_figure import tight_rate
 from paper.refinement_figure import failure_map
 from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
@@ -32,6 +33,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "counts": counts,
     "momentum": momentum,
     "phases": phases,
+    "tight_rate": tight_rate,
     "steady_state": steady_state,
     "failure_map": failure_map,
 }

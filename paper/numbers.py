@@ -20,12 +20,14 @@ from paper.results import (
     contraction_result,
     ledger_result,
     phases_result,
+    quadratics_result,
     refinement_result,
     steady_state_result,
     write_text,
 )
 from paper.statement_table import ledger_table, statement_table
 from paper.training_macros import TRAINING_MACROS, Macro
+from sparsync.theory.statements import STATEMENTS
 
 COUNTEREXAMPLES = {
     "TwoCoordinates": "two_coordinates",
@@ -44,6 +46,9 @@ SETTLED_STREAMS = {
 }
 """Words of macro names to streams of the study `steady_state`."""
 
+SECOND_RUNG = 2
+"""The exponent whose failures in small dimensions the text states."""
+
 _SHOWN_COMMIT_LENGTH = 12
 
 
@@ -56,6 +61,11 @@ def _counterexample_macros(word: str, name: str) -> dict[str, Macro]:
 
 def _gains(data_folder: Path, kind: str) -> str:
     return _enumeration([latex.decimal(gain, 1) for gain in study_facts.observed_gains(data_folder, kind)])
+
+
+def _failure_probability(_data_folder: Path, *, dimension: int) -> str:
+    probability = STATEMENTS["small_dimension_failure"].evaluate(d=dimension, q=SECOND_RUNG)
+    return latex.decimal(probability, 4)
 
 
 def _settled_gain(data_folder: Path, *, stream: str) -> str:
@@ -88,7 +98,14 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    studies = (ledger_result, contraction_result, phases_result, steady_state_result, refinement_result)
+    studies = (
+        ledger_result,
+        contraction_result,
+        phases_result,
+        quadratics_result,
+        steady_state_result,
+        refinement_result,
+    )
     return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
 
@@ -134,12 +151,17 @@ MACROS: dict[str, Macro] = {
         for word, name in COUNTEREXAMPLES.items()
         for macro_name, macro in _counterexample_macros(word, name).items()
     },
+    "QuadraticSlack": lambda folder: latex.decimal(100 * study_facts.smallest_slack(folder, "top_k"), 1),
     "RefinementDimension": lambda folder: latex.integer(refinement_result(folder)["dimension"]),
     "RefinementSmallestTarget": lambda folder: latex.integer(min(refinement_result(folder)["target_count"])),
     "RefinementReleasedShare": lambda folder: latex.percent(
         study_facts.refinement_band_share(folder, "gaussian_k_released")
     ),
     "RefinementOursShare": lambda folder: latex.percent(study_facts.refinement_band_share(folder, "gaussian_k")),
+    **{
+        f"FailureIn{word}": partial(_failure_probability, dimension=dimension)
+        for word, dimension in {"Two": 2, "Three": 3}.items()
+    },
     "CertificateCount": _certificate_count,
     "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
     "Profile": _profile,

@@ -11,7 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from paper.results import Result, contraction_result, ledger_result, refinement_result, steady_state_result
+from paper.results import (
+    Result,
+    contraction_result,
+    ledger_result,
+    quadratics_result,
+    refinement_result,
+    steady_state_result,
+)
 
 _OBSERVED = re.compile(r"(?P<kind>[a-z ]+), step (?P<step>\d+)")
 
@@ -116,6 +123,12 @@ def refinement_band_share(data_folder: Path, rule: str) -> float:
         for count, target in zip(row, study["target_count"], strict=True)
     ]
     return sum(inside) / len(inside)
+
+
+def smallest_slack(data_folder: Path, selector: str) -> float:
+    """Smallest (1 − factor)/(1 − ρ) − 1 over the cases of the study `quadratics`: how near a step came to the rate."""
+    cases = [case for case in quadratics_result(data_folder).records("cases") if case["selector"] == selector]
+    return min((1 - case["largest_factor"]) / (1 - case["tight_rate"]) for case in cases) - 1
 
 
 def counterexample(data_folder: Path, name: str) -> Result:

@@ -42,6 +42,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "steady_state.json", steady_state_record(profile))
     write(folder / "refinement.json", refinement_record(profile))
     write(folder / "phases.json", phases_record(profile))
+    write(folder / "quadratics.json", quadratics_record(profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
         for method in METHODS if density == 0.001 else METHODS[1:]:
@@ -162,6 +163,28 @@ def phases_record(profile: str) -> dict[str, Any]:
         "profile": profile,
         "density": [0.001, 0.01],
         "families": {"gamma": family, "weibull": family},
+        "provenance": PROVENANCE,
+    }
+
+
+def quadratics_record(profile: str) -> dict[str, Any]:
+    """Two counts of two selectors at two condition numbers; the slowest step shrinks by a tenth more than it must."""
+    return {
+        "profile": profile,
+        "dimension": 100,
+        "cases": [
+            {
+                "selector": selector,
+                "target_count": count,
+                "condition_number": condition,
+                "tight_rate": 1 - count / 100,
+                "largest_factor": 1 - 1.1 * count / 100,
+                "mean_factor": 1 - 1.5 * count / 100,
+            }
+            for condition in (2.0, 10.0)
+            for selector in ("top_k", "random_k")
+            for count in (1, 50)
+        ],
         "provenance": PROVENANCE,
     }
 

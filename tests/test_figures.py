@@ -71,6 +71,7 @@ def test_a_pdf_holds_no_date(data_folder: Path, tmp_path: Path) -> None:
         ("steady_state", "steady_state.json"),
         ("failure_map", "refinement.json"),
         ("phases", "phases.json"),
+        ("tight_rate", "quadratics.json"),
         ("worst_cases", "verify.json"),
     ],
 )
@@ -305,3 +306,9 @@ def test_the_wrong_formula_is_the_difference_of_norms(seed: int) -> None:
     whole, kept = float(np.linalg.norm(vector)), float(np.linalg.norm(vector[:7]))
     ratio = float(np.linalg.norm(vector[7:])) ** 2 / whole**2
     assert difference_of_norms(ratio) == pytest.approx((whole - kept) ** 2 / whole**2, rel=1e-12)
+
+
+def test_the_rate_figure_draws_shrinkage_not_factors(data_folder: Path) -> None:
+    left = figures.FIGURES["tight_rate"](data_folder).axes[0]
+    assert _line(left, "tight worst case") == ([1, 50], pytest.approx([0.01, 0.5]))
+    assert _line(left, "Top-$k$, slowest step") == ([1, 50], pytest.approx([0.011, 0.55]))

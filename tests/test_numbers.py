@@ -73,6 +73,10 @@ def plain(text: str) -> str:
         ("ObservedUpdates", "1 and 4"),
         ("SettledMixture", "5.00"),
         ("DriftLaw", "2.99"),
+        ("QuadraticSlack", "10.0"),
+        # 1/3 and √5 − 2.
+        ("FailureInTwo", "0.3333"),
+        ("FailureInThree", "0.2361"),
         # One of four counts of each family.
         ("RefinementReleasedShare", "25.0"),
         ("RefinementOursShare", "100.0"),
