@@ -1,6 +1,168 @@
-"""What is the exact worst-case rate of error feedback on smooth strongly convex functions?"""
+"""What is the exact worst-case rate of error feedback on smooth strongly convex functions?
 
+Rate, step size, Lyapunov functions and multipliers are those of Thomsen, Taylor and Dieuleveut (2025; 2026 for several
+workers). That the rate is θ² for the positive root θ of θ² = (1 − s)rθ + s, s = √ε, r = (L − μ)/(L + μ), is ours: it
+makes both proofs one square, for every number of workers, and θ an eigenvalue that no Lyapunov function avoids.
+The steps are in `feedback_steps.py`, `worker_steps.py` and `descent_steps.py`.
+"""
+
+import sympy
+
+from sparsync.theory.descent_steps import descent_rate, descent_steps
+from sparsync.theory.feedback_steps import (
+    error_feedback_21_steps,
+    error_feedback_steps,
+    feedback_factor,
+    feedback_step,
+    small_delta_steps,
+    step_size_steps,
+)
 from sparsync.theory.statement import Statement
+from sparsync.theory.symbols import (
+    L,
+    best_step,
+    delta,
+    epsilon,
+    function_factor,
+    lyapunov_factor,
+    mu,
+    steps_needed,
+    tolerance,
+)
+from sparsync.theory.worker_steps import error_feedback_21_workers, error_feedback_workers
 
-STATEMENTS: dict[str, Statement] = {}
+CLASS_DOMAIN = (sympy.Le(mu, L), sympy.Lt(epsilon, 1))
+"""0 < μ ≤ L and 0 ≤ ε < 1; the lower ends come with the symbols."""
+SMALL_DELTA_DOMAIN = (sympy.Le(mu, L), sympy.Le(delta, 1), sympy.Le(tolerance, 1))
+"""0 < μ ≤ L, 0 < δ ≤ 1 and 0 < tol ≤ 1."""
+ROOT = sympy.sqrt(epsilon)
+"""s = √ε."""
+
+CONTRACTION = r"each $f_i$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$"
+OPTIMAL_STEP = r"$\eta=\frac{2}{L+\mu}\cdot\frac{1-\sqrt{\epsilon}}{1+\sqrt{\epsilon}}$"
+FEEDBACK = r"error feedback: $v_i=e_i+\eta\nabla f_i(x)$, $x^{+}=x-\frac{1}{n}\sum_i C(v_i)$, $e_i^{+}=v_i-C(v_i)$"
+
+
+def error_feedback() -> Statement:
+    """V_{t+1} ≤ θ² V_t for V = Σ‖x − x* − e_i‖² + ‖Σ e_i‖²/(ns), with equality in every step for f = μx²/2.
+
+    The n functions have a common minimiser x*; for s = 0 there is no memory, e_i = 0, and V = n‖x − x*‖².
+
+    Source: Thomsen, Taylor and Dieuleveut 2025 (n = 1) and 2026; form, deviations and equality ours.
+    """
+    bound = feedback_factor(ROOT) ** 2
+    return Statement(
+        label="ef_tight_rate",
+        title="error feedback, rate at the best step size",
+        assumptions=(
+            CONTRACTION,
+            FEEDBACK,
+            OPTIMAL_STEP,
+            r"$\nabla f_i(x^{*})=0$ for all $n\geq 1$ workers",
+            r"$V=\sum_i\|x-x^{*}-e_i\|^2+\|\sum_i e_i\|^2/(n\sqrt{\epsilon})$ ($e_i=0$ if $\epsilon=0$)",
+        ),
+        relation=sympy.Eq(lyapunov_factor, bound),
+        domain=CLASS_DOMAIN,
+        source="Thomsen, Taylor and Dieuleveut 2025, 2026; this form and proof: ours",
+        derivation=(*error_feedback_steps(bound), *error_feedback_workers()),
+    )
+
+
+def error_feedback_21() -> Statement:
+    """V_{t+1} ≤ θ² V_t for V = Σ‖∇f_i(x) − d_i‖²/s + ‖Σ∇f_i(x)‖²/n, with equality in every step for f = μx²/2.
+
+    The functions need not share a minimiser. For s = 0 there is no error, d_i = ∇f_i(x), and V = ‖Σ∇f_i(x)‖²/n.
+
+    Source: Thomsen, Taylor and Dieuleveut 2025 (n = 1) and 2026; form, deviations and equality ours.
+    """
+    bound = feedback_factor(ROOT) ** 2
+    return Statement(
+        label="ef21_tight_rate",
+        title="EF21, rate at the best step size",
+        assumptions=(
+            CONTRACTION,
+            r"EF21: $x^{+}=x-\frac{\eta}{n}\sum_i d_i$, $d_i^{+}=d_i+C(\nabla f_i(x^{+})-d_i)$",
+            OPTIMAL_STEP,
+            r"$V=\sum_i\|\nabla f_i(x)-d_i\|^2/\sqrt{\epsilon}+\|\sum_i\nabla f_i(x)\|^2/n$, $n\geq 1$ workers "
+            r"($d_i=\nabla f_i(x)$ if $\epsilon=0$)",
+        ),
+        relation=sympy.Eq(lyapunov_factor, bound),
+        domain=CLASS_DOMAIN,
+        source="Thomsen, Taylor and Dieuleveut 2025, 2026; this form and proof: ours",
+        derivation=(*error_feedback_21_steps(bound), *error_feedback_21_workers()),
+    )
+
+
+def best_step_size() -> Statement:
+    """η* = 2/(L + μ) · (1 − s)/(1 + s): every other step size has a larger worst-case rate, whatever is measured.
+
+    Source: Thomsen, Taylor and Dieuleveut 2025; this proof, by the eigenvalue of two quadratics, ours.
+    """
+    bound = feedback_step(ROOT)
+    return Statement(
+        label="ef_tight_step",
+        title="error feedback and EF21, best step size",
+        assumptions=(
+            r"error feedback or EF21, $f$ $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$",
+            r"$\eta^{*}$ minimises the worst-case rate $\sup_{f,C}\limsup_T\|x_T-x^{*}\|^{2/T}$",
+        ),
+        relation=sympy.Eq(best_step, bound),
+        domain=CLASS_DOMAIN,
+        source="Thomsen, Taylor and Dieuleveut 2025; this proof: ours",
+        derivation=step_size_steps(bound),
+    )
+
+
+def compressed_descent() -> Statement:
+    """f(x⁺) − f* ≤ ((q − 1)/(q + 1))²(f(x) − f*), q = L(1 + s)/(μ(1 − s)), with equality for f = μx²/2.
+
+    It is a statement about f − f*. ‖x − x*‖² and ‖∇f(x)‖² shrink more slowly in some step, from two dimensions on.
+
+    Source: Thomsen, Taylor and Dieuleveut 2025 for the rate; this proof ours.
+    """
+    bound = descent_rate(ROOT)
+    return Statement(
+        label="compressed_descent_rate",
+        title="compressed gradient descent, rate at the best step size",
+        assumptions=(
+            r"$f$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$",
+            r"$x^{+}=x-\eta C(\nabla f(x))$, one worker, exact gradients",
+            r"$\eta=2/((1-\sqrt{\epsilon})\mu+(1+\sqrt{\epsilon})L)$",
+        ),
+        relation=sympy.Eq(function_factor, bound),
+        domain=CLASS_DOMAIN,
+        source="rate: Thomsen, Taylor and Dieuleveut 2025; proof: ours",
+        derivation=descent_steps(bound),
+    )
+
+
+def small_delta() -> Statement:
+    """V_T ≤ tol·V_0 once T ≥ (L + μ)/(μδ) · ln(1/tol), for both kinds of error feedback at η*.
+
+    To first order in δ nothing is lost: (1 − ρ*)/δ → μ/(L + μ) as δ → 0.
+
+    Source: ours, from the rate of Thomsen, Taylor and Dieuleveut 2025.
+    """
+    bound = (L + mu) / (mu * delta) * sympy.log(1 / tolerance)
+    return Statement(
+        label="ef_small_delta",
+        title="error feedback and EF21, steps to a tolerance",
+        assumptions=(
+            r"error feedback or EF21 at $\eta^{*}$, $\|C(v)-v\|^2\leq(1-\delta)\|v\|^2$",
+            r"$V_T\leq(\rho^{*})^{T}V_0$ is the tight rate of the Lyapunov function $V$",
+        ),
+        relation=sympy.Le(steps_needed, bound, evaluate=False),
+        domain=SMALL_DELTA_DOMAIN,
+        source="ours",
+        derivation=small_delta_steps(bound),
+    )
+
+
+STATEMENTS: dict[str, Statement] = {
+    "ef_tight_rate": error_feedback(),
+    "ef21_tight_rate": error_feedback_21(),
+    "ef_tight_step": best_step_size(),
+    "compressed_descent_rate": compressed_descent(),
+    "ef_small_delta": small_delta(),
+}
 """The statements of this file, by label."""

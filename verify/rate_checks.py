@@ -1,6 +1,254 @@
-"""What evidence is there for the statements of `theory/tight_rates.py`, besides their derivations?"""
+"""What evidence is there for the statements of `theory/tight_rates.py`, besides their derivations?
 
-from sparsync.verify.outcome import Check, Grade
+The worst case as a semidefinite programme (`numeric`), its multipliers in fractions (`rational`), the side conditions
+by two solvers (`smt`) and a search for a step that shrinks less (`property`). Ours.
+"""
 
-CHECKS: dict[str, dict[Grade, Check]] = {}
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import mpmath
+import sympy
+from hypothesis import strategies as st
+
+from sparsync.theory.statements import STATEMENTS
+from sparsync.verify import performance
+from sparsync.verify.outcome import Check, Grade, Outcome, Profile
+from sparsync.verify.performance import SOLVER_TOLERANCES, Performance, Solution
+from sparsync.verify.properties import property_check
+from sparsync.verify.rate_certificates import is_proof, rate_certificates, read_setting
+from sparsync.verify.rate_search import (
+    descent_cases,
+    descent_margin,
+    feedback_21_cases,
+    feedback_21_margin,
+    feedback_cases,
+    feedback_margin,
+    grid,
+    step_cases,
+    step_margin,
+)
+from sparsync.verify.smt import Query, smt_check
+
+METHODS: dict[str, tuple[str, Callable[..., Performance]]] = {
+    "ef_tight_rate": ("error_feedback", performance.error_feedback),
+    "ef21_tight_rate": ("error_feedback_21", performance.error_feedback_21),
+    "compressed_descent_rate": ("compressed_descent", performance.compressed_descent),
+}
+"""The kind of the certificates and the programme of each rate, by label."""
+
+CURVATURES = (0.01, 0.1, 0.5, 0.9)
+"""μ where L = 1, in the programmes."""
+ROOT_EPSILONS = (0.1, 0.5, 0.9)
+"""s in the programmes."""
+OTHER_STEPS = (0.9, 1.1)
+"""Step sizes in units of η* that must be worse."""
+DIGITS = 50
+"""Precision of the logarithms."""
+
+
+def certificates_check(_profile: Profile, *, label: str) -> Outcome:
+    """`rational`: every certificate proves, and attains, the stated rate at the stated step size."""
+    kind, _ = METHODS[label]
+    records = [record for record in rate_certificates() if record["kind"] == kind]
+    proved = [is_proof(record) and _states(record, label) for record in records]
+    return Outcome(earned=bool(proved) and all(proved), detail={"certificates_count": len(records)})
+
+
+def programmes_check(_profile: Profile, *, label: str) -> Outcome:
+    """`numeric`: primal and dual optimum equal the rate to the solvers' own tolerances, for both solvers."""
+    _, method = METHODS[label]
+    errors = []
+    for numbers in _points():
+        problem = method(**_programme_numbers(numbers), step_size=stated_step(label, numbers))
+        rate = STATEMENTS[label].evaluate(**numbers)
+        errors += [(abs(solution.rate - rate), solution.tolerance) for solution in _solutions(problem)]
+    return Outcome(
+        earned=bool(errors) and all(error <= tolerance for error, tolerance in errors),
+        detail={
+            "programmes_count": len(errors),
+            "largest_solver_error": max(error for error, _ in errors),
+            "largest_error_over_tolerance": max(error / tolerance for error, tolerance in errors),
+        },
+    )
+
+
+def other_steps_check(_profile: Profile) -> Outcome:
+    """`numeric`: the worst case of the Lyapunov function is the rate at η*, and larger at other step sizes."""
+    excesses, errors = [], []
+    for numbers in _points():
+        for label in ("ef_tight_rate", "ef21_tight_rate"):
+            rate, step_size = STATEMENTS[label].evaluate(**numbers), stated_step(label, numbers)
+            method = partial(METHODS[label][1], **_programme_numbers(numbers))
+            best = performance.primal(method(step_size=step_size))
+            others = [performance.primal(method(step_size=factor * step_size)) for factor in OTHER_STEPS]
+            errors.append(abs(best.rate - rate) / best.tolerance)
+            excesses += [other.rate - other.tolerance - rate for other in others]
+    return Outcome(
+        earned=bool(errors) and max(errors) <= 1 and min(excesses) > 0,
+        detail={
+            "programmes_count": len(errors) + len(excesses),
+            "largest_error_over_tolerance": max(errors),
+            "smallest_excess": min(excesses),
+        },
+    )
+
+
+def stated_step(label: str, numbers: dict[str, float]) -> float:
+    """The step size of a rate: `ef_tight_step`, or 2/((1 − s)μ + (1 + s)L) for compressed gradient descent."""
+    if label != "compressed_descent_rate":
+        return STATEMENTS["ef_tight_step"].evaluate(**numbers)
+    s = math.sqrt(numbers["epsilon"])
+    return 2 / ((1 - s) * numbers["mu"] + (1 + s) * numbers["smoothness"])
+
+
+def steps_margin(share: Fraction, delta: Fraction, exponent: int) -> float:
+    """1 − T/bound, T = ln tol/ln ρ with the published formula of ρ, for μ = share·L, L = 7 and tol = 10^−exponent."""
+    mu, smoothness, tolerance = 7 * share, Fraction(7), Fraction(1, 10**exponent)
+    bound = STATEMENTS["ef_small_delta"].exact(delta=delta, mu=mu, smoothness=smoothness, tolerance=tolerance)
+    with mpmath.workdps(DIGITS):
+        s = mpmath.sqrt(1 - _mpf(delta))
+        spread = _mpf((smoothness - mu) / (smoothness + mu))
+        root = mpmath.sqrt((1 + s) ** 2 + 16 * s * _mpf(smoothness * mu / (smoothness - mu) ** 2))
+        rate = s + (1 - s) / 2 * spread**2 * (1 - s + root)
+        needed = mpmath.log(_mpf(tolerance)) / mpmath.log(rate)
+        return float(1 - needed / mpmath.mpf(sympy.N(bound, DIGITS)))
+
+
+def steps_cases() -> st.SearchStrategy[tuple[Fraction, Fraction, int]]:
+    """Cases of `steps_margin`; μ < L, where the published formula has no singularity."""
+    return st.tuples(grid(1, 990, 1000), grid(1, 1000, 1000), st.integers(1, 12))
+
+
+def _points() -> list[dict[str, float]]:
+    return [{"mu": mu, "smoothness": 1.0, "epsilon": s**2} for mu in CURVATURES for s in ROOT_EPSILONS]
+
+
+def _programme_numbers(numbers: dict[str, float]) -> dict[str, float]:
+    return {
+        "mu": numbers["mu"],
+        "smoothness": numbers["smoothness"],
+        "root_epsilon": math.sqrt(numbers["epsilon"]),
+    }
+
+
+def _solutions(problem: Performance) -> list[Solution]:
+    programmes = (performance.primal, performance.dual)
+    return [programme(problem, solver=solver) for programme in programmes for solver in SOLVER_TOLERANCES]
+
+
+def _states(record: dict[str, object], label: str) -> bool:
+    setting = read_setting(record)
+    numbers = {"mu": setting.mu, "smoothness": setting.smoothness, "epsilon": setting.root_epsilon**2}
+    if setting.kind == "compressed_descent":
+        s = setting.root_epsilon
+        step = 2 / ((1 - s) * setting.mu + (1 + s) * setting.smoothness)
+    else:
+        step = _fraction(STATEMENTS["ef_tight_step"].exact(**numbers))
+    return setting.bound == _fraction(STATEMENTS[label].exact(**numbers)) and setting.step_size == step
+
+
+def _fraction(value: sympy.Expr) -> Fraction:
+    return Fraction(int(value.p), int(value.q))
+
+
+def _mpf(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def _theta_queries() -> dict[str, Query]:
+    """The side conditions on θ, s, r, without the derivation's substitutions; each with a false twin."""
+    s, r, theta, other, u, t = sympy.symbols("s r theta other u t", real=True)
+    equation = sympy.Eq(theta**2, (1 - s) * r * theta + s)
+    region = (s >= 0, s < 1, r >= 0, r < 1, theta > 0, equation)
+    excess = theta**2 - s
+    return {
+        "below one": Query("θ < 1", region, theta < 1, theta < sympy.Rational(9, 10)),
+        "above root": Query("θ² ≥ s", region, theta**2 >= s, theta**2 >= s + sympy.Rational(1, 10)),
+        "deviation": Query(
+            "the determinant of a deviation of error feedback is ≥ 0, times θ²(1 + s)²/(θ² − s)",
+            (s > 0, s < 1, excess > 0, theta > 0, theta < 1),
+            theta**2 * (1 + s) * excess - s * excess**2 - s**2 * excess >= 0,
+            theta**2 * (1 + s) * excess - s * excess**2 - s**2 * excess >= excess / 10,
+        ),
+        "deviation 21": Query(
+            "the determinant of a deviation of EF21 is ≥ 0, times θ²(1 + s)²/(s(θ² − s))",
+            (s > 0, s < 1, excess > 0, theta > 0, theta < 1),
+            (theta**2 - s**2) * (theta**2 * (1 + s) - s * excess) - s**3 * excess >= 0,
+            (theta**2 - s**2) * (theta**2 * (1 + s) - s * excess) - s**3 * excess >= sympy.Rational(1, 10),
+        ),
+        "gap": Query(
+            "1 − θ² ≥ (1 − s)(1 − r)", region, 1 - theta**2 >= (1 - s) * (1 - r), 1 - theta**2 >= 2 * (1 - s) * (1 - r)
+        ),
+        "share": Query("2(1 − s) ≥ 1 − s²", (s >= 0, s < 1), 2 * (1 - s) >= 1 - s**2, 2 * (1 - s) >= 3 * (1 - s**2)),
+        "growth": Query(
+            "the positive root of λ² = tλ + s grows with t",
+            (s > 0, theta > 0, other > 0, sympy.Eq(theta**2, t * theta + s), sympy.Eq(other**2, u * other + s), t < u),
+            theta < other,
+            theta > other,
+        ),
+        "descent": Query(
+            "(r + s)/(1 + sr) ≤ θ: compressed gradient descent is faster than error feedback",
+            (*region, sympy.Eq(other * (1 + s * r), r + s)),
+            other <= theta,
+            other >= theta,
+        ),
+    }
+
+
+def _step_query() -> Query:
+    """No other step size keeps both |t(μ)| and |t(L)| within (1 − s)r."""
+    s, mu, smoothness, step = sympy.symbols("s mu L eta", real=True)
+
+    def scaled(curvature: sympy.Expr) -> sympy.Expr:
+        return ((1 - s) - (1 + s) * step * curvature) * (smoothness + mu)
+
+    size = (1 - s) * (smoothness - mu)
+    premises = (s >= 0, s < 1, mu > 0, mu <= smoothness, step > 0, scaled(mu) <= size, -scaled(smoothness) <= size)
+    return Query(
+        "|t(μ)|, |t(L)| ≤ (1 − s)r only at η*",
+        premises,
+        sympy.Eq(step * (smoothness + mu) * (1 + s), 2 * (1 - s)),
+        sympy.Eq(step * (smoothness + mu) * (1 + s), 2),
+    )
+
+
+def _rate_checks(label: str, queries: tuple[Query, ...], searched: Check) -> dict[Grade, Check]:
+    return {
+        "smt": smt_check(*queries),
+        "rational": partial(certificates_check, label=label),
+        "numeric": partial(programmes_check, label=label),
+        "property": searched,
+    }
+
+
+QUERIES = _theta_queries()
+"""The side conditions by name."""
+
+CHECKS: dict[str, dict[Grade, Check]] = {
+    "ef_tight_rate": _rate_checks(
+        "ef_tight_rate",
+        (QUERIES["below one"], QUERIES["above root"], QUERIES["deviation"]),
+        property_check(feedback_cases, feedback_margin),
+    ),
+    "ef21_tight_rate": _rate_checks(
+        "ef21_tight_rate",
+        (QUERIES["below one"], QUERIES["above root"], QUERIES["deviation 21"]),
+        property_check(feedback_21_cases, feedback_21_margin),
+    ),
+    "ef_tight_step": {
+        "smt": smt_check(QUERIES["growth"], _step_query()),
+        "numeric": other_steps_check,
+        "property": property_check(step_cases, step_margin),
+    },
+    "compressed_descent_rate": _rate_checks(
+        "compressed_descent_rate", (QUERIES["descent"],), property_check(descent_cases, descent_margin)
+    ),
+    "ef_small_delta": {
+        "smt": smt_check(QUERIES["gap"], QUERIES["share"]),
+        "property": property_check(steps_cases, steps_margin),
+    },
+}
 """Every check of these statements, by label and grade."""
