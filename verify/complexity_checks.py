@@ -1,0 +1,232 @@
+"""What evidence is there for the statements of `theory/complexity.py`, besides their derivations?
+
+Power laws: the extremal vectors of each class, in fractions. Laws: quadrature of the density, with the level found by
+a root finder. Residual and crossover: exact runs and exact arithmetic. Ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import mpmath
+import sympy
+from hypothesis import strategies as st
+
+from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback_rate_checks import exact_value
+from sparsync.verify.outcome import Check, Grade, Outcome, Profile
+from sparsync.verify.properties import property_check
+from sparsync.verify.smt import Query, smt_check
+from sparsync.verify.weights import CLASS_WEIGHTS, tail_ratio
+
+DIGITS = 20
+"""Working precision of the quadrature."""
+TOLERANCE = 1e-14
+"""Relative: the bound is a float (2⁻⁵³, about 1.1e-16); the quadrature's own error is orders below at 20 digits."""
+COMPRESSIONS = (1, 2, 10, 1000, 10000)
+"""Values of c = d/k at which the laws are integrated."""
+
+EXTREMAL_CLASSES = {
+    "complexity_classical": "top_k",
+    "complexity_square": "square_convex",
+    "complexity_cubic": "bell_shaped",
+}
+"""Which class of vectors attains the contraction factor."""
+
+
+def extremal_check(profile: Profile, *, label: str) -> Outcome:
+    """`rational`: for all k ≤ d the extremal vector of the class has this 1/δ² at c = d/k, exactly."""
+    weights, missed, count = CLASS_WEIGHTS[EXTREMAL_CLASSES[label]], 0, 0
+    for dimension in profile.dimensions:
+        for sent in range(1, dimension + 1):
+            sent_share = 1 - tail_ratio(weights(dimension), sent)
+            missed += exact_value(label, compression=Fraction(dimension, sent)) != 1 / sent_share**2
+            count += 1
+    return Outcome(earned=count > 0 and missed == 0, detail={"vectors_count": count, "missed_count": missed})
+
+
+def quadrature_check(_profile: Profile, *, label: str, density: Callable[[Any], Any]) -> Outcome:
+    """`numeric`: 1/δ² by quadrature of the law of |u|, from the level above which the share 1/c lies."""
+    errors = []
+    with mpmath.workdps(DIGITS):
+        energy = mpmath.quad(lambda x: x**2 * density(x), _pieces(mpmath.mpf(0)))
+        for compression in COMPRESSIONS:
+            level = _level(density, compression)
+            sent = mpmath.quad(lambda x: x**2 * density(x), _pieces(level))
+            value = STATEMENTS[label].evaluate(compression=compression)
+            errors.append(float(abs(value / (energy / sent) ** 2 - 1)))
+    return Outcome(
+        earned=max(errors) <= TOLERANCE,
+        detail={"levels_count": len(errors), "largest_relative_error": max(errors)},
+    )
+
+
+def normal_density(x: Any) -> Any:
+    """Density of |u| for a standard normal u."""
+    return mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-(x**2) / 2)
+
+
+def laplace_density(x: Any) -> Any:
+    """Density of |u| for a Laplace u of scale 1."""
+    return mpmath.exp(-x)
+
+
+def kept_steps_margin(compression: Fraction, step: Fraction, magnitude: Fraction, signs: list[int]) -> Fraction:
+    """1 − max_t |e_t|²/bound for e⁺ = ±(1 − 1/c)(e + ησ); 1 where c = 1 and nothing is kept back."""
+    residual = largest = Fraction(0)
+    for sign in signs:
+        residual = sign * (1 - 1 / compression) * (residual + step * magnitude)
+        largest = max(largest, residual**2)
+    bound = exact_value("residual_square", compression=compression, step_size=step, second_moment=magnitude**2)
+    return 1 - largest / bound if bound else 1 - largest
+
+
+def crossover_margin(update_count: Fraction, smoothness: Fraction, delta: Fraction) -> Fraction:
+    """−|1 − (compression/noise)²| at T*; −1 if the two terms are in the wrong order at the other T given.
+
+    At η = 1/√T the terms are 4(1 − δ)L²σ²/(δ²T) and Lσ²/√T.
+    """
+
+    def quotient_square(count: Fraction) -> Fraction:
+        return (4 * (1 - delta) * smoothness**2 / (delta**2 * count)) ** 2 / (smoothness**2 / count)
+
+    crossing = exact_value("crossover", smoothness=smoothness, delta=delta)
+    if (quotient_square(update_count) <= 1) != (update_count >= crossing):
+        return Fraction(-1)
+    return -abs(1 - quotient_square(crossing)) if crossing else Fraction(0)
+
+
+def constant_cost_margin(
+    root: Fraction, smoothness: Fraction, gap: Fraction, variance: Fraction, factor: Fraction
+) -> Fraction:
+    """1 − quotient/(2(1 + a)) for the two rates at √T = factor·√T*, the quotient that of the rates with δ and δ = 1.
+
+    Raises:
+        ValueError: T is below T*.
+    """
+    delta = 1 - root**2
+    count = exact_value("crossover_variance", smoothness=smoothness, delta=delta)
+    count_root = factor * smoothness * (1 + root) ** 2 / delta
+    if count_root**2 < count:
+        raise ValueError(f"T = {count_root**2} is below {count}")
+    start, push = gap / count_root, smoothness * variance / (2 * count_root)
+    limits = smoothness / (2 * count_root)
+    compressed = (start + push * (1 + root)) / (1 - limits * (1 + root) / (1 - root))
+    plain = (start + push) / (1 - limits)
+    return 1 - compressed / (2 * (1 + root) * plain)
+
+
+def _pieces(lower: Any) -> list[Any]:
+    """Breakpoints for the quadrature of a tail."""
+    return [lower, lower + 1, lower + 3, lower + 10, lower + 40, mpmath.inf]
+
+
+def _level(density: Callable[[Any], Any], compression: int) -> Any:
+    """The level above which the share 1/c lies, by the secant rule on the logarithm of the share."""
+    if compression == 1:
+        return mpmath.mpf(0)
+
+    def excess(level: Any) -> Any:
+        return mpmath.log(mpmath.quad(density, _pieces(level)) * compression)
+
+    return mpmath.findroot(excess, (mpmath.mpf(1), mpmath.mpf(2)))
+
+
+def _kept_steps_cases() -> st.SearchStrategy[Any]:
+    sizes = st.sampled_from([Fraction(1, 3), Fraction(1), Fraction(2)])
+    compressions = st.integers(4, 40).map(lambda numerator: Fraction(numerator, 4))
+    steady = st.integers(1, 30).map(lambda count: [1] * count)
+    signs = st.one_of(steady, st.lists(st.sampled_from([-1, 1]), min_size=1, max_size=30))
+    return st.tuples(compressions, sizes, sizes, signs)
+
+
+def _crossover_cases() -> st.SearchStrategy[Any]:
+    sizes = st.sampled_from([Fraction(1, 3), Fraction(1), Fraction(7)])
+    deltas = st.integers(1, 16).map(lambda numerator: Fraction(numerator, 16))
+    return st.tuples(st.integers(1, 10**6).map(Fraction), sizes, deltas)
+
+
+def _constant_cost_cases() -> st.SearchStrategy[Any]:
+    sizes = st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(7)])
+    roots = st.integers(0, 63).map(lambda numerator: Fraction(numerator, 64))
+    factors = st.integers(8, 40).map(lambda numerator: Fraction(numerator, 8))
+    return st.tuples(roots, sizes, sizes, sizes, factors)
+
+
+_c, _r, _q, _s, _L, _t = sympy.symbols("c r q s L t", real=True)
+
+
+def _side_queries(exponent: int, lower: sympy.Expr, upper: sympy.Expr, too_high: sympy.Expr) -> Check:
+    """lower ≤ 1/δ² ≤ upper for c ≥ 1, multiplied out: 1/δ = c^p/(c^p − (c − 1)^p)."""
+    sent = sympy.expand(_c**exponent - (_c - 1) ** exponent)
+    above = sympy.expand(_c ** (2 * exponent))
+    return smt_check(
+        Query(
+            claim=f"1/δ² ≥ {lower}",
+            premises=(_c >= 1,),
+            conclusion=above >= sympy.expand(lower * sent**2),
+            false_twin=above >= sympy.expand(too_high * sent**2),
+        ),
+        Query(
+            claim=f"1/δ² ≤ {upper}",
+            premises=(_c >= 1,),
+            conclusion=above <= sympy.expand(upper * sent**2),
+            false_twin=above <= sympy.expand(lower * sent**2),
+        ),
+    )
+
+
+RESIDUAL_QUERY = Query(
+    claim="‖e‖ ≤ (c − 1)ησ is kept by e⁺ = (1 − 1/c)(e + ησ)",
+    premises=(_c >= 1, _q >= 0, _r <= (_c - 1) * _q, sympy.Eq(_c * _s, (_c - 1) * (_r + _q))),
+    conclusion=_s <= (_c - 1) * _q,
+    false_twin=_s <= (_c - 1) * _q / 2,
+)
+CROSSOVER_QUERY = Query(
+    claim="compression ≤ noise iff √T ≥ 4L(1 − δ)/δ², where s = √T and t = δ",
+    premises=(_t > 0, _t <= 1, _L > 0, _s > 0, _s * _t**2 >= 4 * _L * (1 - _t)),
+    conclusion=4 * (1 - _t) * _L**2 <= _s * _L * _t**2,
+    false_twin=4 * (1 - _t) * _L**2 <= _s * _L * _t**2 / 2,
+)
+# t = a, r = ηL, q = (f(x_0) − f*)/(ηT), s = ηLσ₀²/2.
+_SHARE_PREMISES = (_t >= 0, _t < 1, _r > 0, _q >= 0, _s >= 0, _r * (1 + _t) <= 1 - _t)
+CONSTANT_COST_QUERY = Query(
+    claim="(q + s(1 + t))/(1 − r(1 + t)/(2(1 − t))) ≤ 2(1 + t)(q + s)/(1 − r/2) for r(1 + t) ≤ 1 − t",
+    premises=_SHARE_PREMISES,
+    conclusion=(_q + _s * (1 + _t)) * (2 - _r) * (1 - _t) <= 2 * (1 + _t) * (_q + _s) * (2 * (1 - _t) - _r * (1 + _t)),
+    false_twin=(_q + _s * (1 + _t)) * (2 - _r) * (1 - _t) <= (1 + _t) * (_q + _s) * (2 * (1 - _t) - _r * (1 + _t)),
+)
+
+CHECKS: dict[str, dict[Grade, Check]] = {
+    "complexity_classical": {"rational": partial(extremal_check, label="complexity_classical")},
+    "complexity_square": {
+        "smt": _side_queries(2, (_c**2 + _c) / 4, (_c**2 + _c + 2) / 4, (_c**2 + _c + 1) / 4),
+        "rational": partial(extremal_check, label="complexity_square"),
+    },
+    "complexity_cubic": {
+        "smt": _side_queries(3, (_c**2 + 2 * _c) / 9, (_c**2 + 2 * _c + 6) / 9, (_c**2 + 2 * _c + 3) / 9),
+        "rational": partial(extremal_check, label="complexity_cubic"),
+    },
+    "complexity_gaussian": {
+        "numeric": partial(quadrature_check, label="complexity_gaussian", density=normal_density),
+    },
+    "complexity_laplace": {
+        "numeric": partial(quadrature_check, label="complexity_laplace", density=laplace_density),
+    },
+    "residual_square": {
+        "smt": smt_check(RESIDUAL_QUERY),
+        "property": property_check(_kept_steps_cases, kept_steps_margin),
+    },
+    "crossover": {
+        "smt": smt_check(CROSSOVER_QUERY),
+        "property": property_check(_crossover_cases, crossover_margin),
+    },
+    "crossover_variance": {
+        "smt": smt_check(CONSTANT_COST_QUERY),
+        "property": property_check(_constant_cost_cases, constant_cost_margin),
+    },
+}
+"""Every check of these statements, by label and grade."""
