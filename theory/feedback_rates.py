@@ -54,7 +54,7 @@ def nonconvex_rate() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ 2(f(x_0) − f*)/(ηT) + ηLσ² + 4(1 − δ)η²L²σ²/δ².
 
     Source: the argument of Karimireddy, Rebjock, Stich and Jaggi 2019, Theorem II, whose T + 1 is our T. We have not
-    checked its printed constants: the middle term is also quoted as ηLσ²/2, which `stationary_gradient` refutes.
+    compared the printed constants. Half the middle term would be too little: `stationary_gradient` refutes it.
     """
     bound = 2 * _START + _NOISE + L**2 * RESIDUAL_BOUND
     return Statement(
