@@ -7,12 +7,14 @@ gamma and Student laws need the regularised incomplete gamma and beta functions,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
 import mpmath
 import sympy
+from sympy.core.function import ArgumentIndexError
 
 GUARD_BITS = 60
 """Working bits beyond those asked for: a mass is a handful of roundings away from the numbers it is made of."""
@@ -26,7 +28,7 @@ LEVEL = sympy.Symbol("z", positive=True)
 """The magnitude above which a coordinate is sent."""
 
 
-class RegularisedGamma(sympy.Function):
+class RegularisedGamma(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
     """P(a, x) = γ(a, x)/Γ(a), the lower incomplete gamma function divided by its limit.
 
     Unlike `sympy.lowergamma` it stays one symbol at integer a, where the expansion loses digits.
@@ -46,7 +48,7 @@ class RegularisedGamma(sympy.Function):
             ArgumentIndexError: the derivative in a, which no statement needs.
         """
         if argindex != 2:
-            raise sympy.core.function.ArgumentIndexError(self, argindex)
+            raise ArgumentIndexError(self, argindex)
         order, level = self.args
         return level ** (order - 1) * sympy.exp(-level) / sympy.gamma(order)
 
@@ -57,7 +59,7 @@ class RegularisedGamma(sympy.Function):
         return _printed("P", self.args, printer, exp)
 
 
-class RegularisedBeta(sympy.Function):
+class RegularisedBeta(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
     """I(a, b, y) = I_y(a, b), the incomplete beta function divided by its value at 1."""
 
     nargs = 3
@@ -74,7 +76,7 @@ class RegularisedBeta(sympy.Function):
             ArgumentIndexError: the derivative in a or b, which no statement needs.
         """
         if argindex != 3:
-            raise sympy.core.function.ArgumentIndexError(self, argindex)
+            raise ArgumentIndexError(self, argindex)
         first, second, level = self.args
         beta = sympy.gamma(first) * sympy.gamma(second) / sympy.gamma(first + second)
         return level ** (first - 1) * (1 - level) ** (second - 1) / beta
@@ -87,7 +89,7 @@ class RegularisedBeta(sympy.Function):
         return _printed(f"I_{{{printer._print(level)}}}", (first, second), printer, exp)
 
 
-class UpperQuantile(sympy.Function):
+class UpperQuantile(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
     """z(parameters, κ) with mass(z, parameters) = 1 − κ: the base of the quantiles below, each of which is its mass."""
 
     latex_name = "z"
@@ -122,7 +124,10 @@ class UpperQuantile(sympy.Function):
     def _eval_evalf(self, prec: int) -> sympy.Expr | None:
         if not all(argument.is_number for argument in self.args):
             return None
-        return sympy.Expr._from_mpmath(_level(type(self), self.args, PRECISION_STEP * -(-prec // PRECISION_STEP)), prec)
+        # Of type Any because type checkers do not see that sympy's classes are hashable.
+        quantile: Any = type(self)
+        bits = PRECISION_STEP * math.ceil(prec / PRECISION_STEP)
+        return sympy.Expr._from_mpmath(_level(quantile, self.args, bits), prec)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         return _printed(self.latex_name, self.args, printer, exp)
@@ -231,7 +236,7 @@ def _printed(name: str, arguments: tuple[sympy.Expr, ...], printer: Any, power: 
 
 
 @lru_cache(maxsize=256)
-def _level(quantile: type[UpperQuantile], arguments: tuple[sympy.Expr, ...], precision: int) -> mpmath.mpf:
+def _level(quantile: Any, arguments: tuple[sympy.Expr, ...], precision: int) -> mpmath.mpf:
     """The quantile at numbers; remembered, because one formula asks for it several times."""
     share = arguments[-1]
     if not (share.is_positive and (1 - share).is_positive):

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import sympy
+
+from sparsync.theory import heavy_tails, laws
+from sparsync.theory.heavy_tails import SHARE, STATEMENTS
+from sparsync.theory.quantiles import RegularisedBeta
+
+DENSITIES = [0.001, 0.1, 0.5, 0.999, 1]
+
+
+@pytest.mark.parametrize("df", [2.0625, 3, 4, 30])
+@pytest.mark.parametrize("density", DENSITIES)
+def test_student_keeps_an_energy_between_the_bounds(df: float, density: float) -> None:
+    """δ is 1 − ε in floats: 2⁻⁵² of 1 is lost."""
+    kept = 1 - laws.STATEMENTS["student_t_law"].evaluate(kappa=density, df=df)
+    lower, upper = (STATEMENTS[f"student_t_tail_{side}"].evaluate(kappa=density, df=df) for side in ("lower", "upper"))
+    assert lower - 2**-52 <= kept <= upper + 2**-52
+
+
+def test_student_with_four_degrees_has_the_constant_by_hand() -> None:
+    """B(2, 1/2) = 4/3, so C = 4(8/3)^(−1/2) = √6 and δ ≤ √(6κ)."""
+    upper, lower = (STATEMENTS[f"student_t_tail_{side}"].evaluate(kappa=0.01, df=4) for side in ("upper", "lower"))
+    assert upper == pytest.approx(math.sqrt(0.06), rel=1e-15)
+    assert lower == pytest.approx(math.sqrt(0.06) * (1 - math.sqrt(0.01 * 8 / 3)), rel=1e-15)
+
+
+def test_the_student_bounds_meet_for_small_densities() -> None:
+    quotients = [
+        STATEMENTS["student_t_tail_lower"].evaluate(kappa=density, df=5)
+        / STATEMENTS["student_t_tail_upper"].evaluate(kappa=density, df=5)
+        for density in (1e-3, 1e-6, 1e-12, 1e-100)
+    ]
+    assert quotients == sorted(quotients)
+    assert quotients[-1] == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize("shape", [0.125, 0.5, 1, 1.5, 2])
+@pytest.mark.parametrize("density", DENSITIES)
+def test_weibull_keeps_at_least_the_bound(shape: float, density: float) -> None:
+    """δ is 1 − ε in floats: 2⁻⁵² of 1 is lost."""
+    kept = 1 - laws.STATEMENTS["weibull_law"].evaluate(kappa=density, shape=shape)
+    assert STATEMENTS["weibull_gain_lower"].evaluate(kappa=density, shape=shape) <= kept + 2**-52
+
+
+def test_the_weibull_bound_is_attained_at_shape_two_and_is_the_laplace_gain_without_its_middle_term() -> None:
+    """Shape 2: δ = κ(1 + ℓ). Shape 1: δ = κ(1 + ℓ + ℓ²/2) against κ(1 + ℓ²/2)."""
+    log = -math.log(0.01)
+    bound = STATEMENTS["weibull_gain_lower"]
+    assert bound.evaluate(kappa=0.01, shape=2) == pytest.approx(0.01 * (1 + log), rel=1e-15)
+    assert bound.evaluate(kappa=0.01, shape=1) == pytest.approx(0.01 * (1 + log**2 / 2), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("label", "numbers"),
+    [
+        ("student_t_tail_upper", {"kappa": 0.5, "df": 2}),
+        ("student_t_tail_lower", {"kappa": 2, "df": 5}),
+        ("weibull_gain_lower", {"kappa": 0.5, "shape": 2.5}),
+        ("weibull_gain_lower", {"kappa": 0, "shape": 1}),
+    ],
+)
+def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=label):
+        STATEMENTS[label].evaluate(**numbers)
+
+
+def test_binary_fractions_to_binary_fractions_are_computed_at_once() -> None:
+    """Floats whose numerators have several small factors: a plain rational power would not end."""
+    assert 0 < STATEMENTS["student_t_tail_upper"].evaluate(kappa=0.0123, df=5.37) < 1
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_tail_bound_with_a_wrong_constant_does_not_grow(factor: int) -> None:
+    def surplus(order: sympy.Expr) -> sympy.Expr:
+        bound = factor * SHARE**order / (order * heavy_tails._beta(order))
+        return RegularisedBeta(order, sympy.Rational(1, 2), SHARE) - bound
+
+    assert heavy_tails._grows(surplus) == (sympy.true if factor == 1 else sympy.false)

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import pytest
+import sympy
+from flint import ctx
+
+from sparsync.theory.laws import STATEMENTS as LAW_STATEMENTS
+from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.symbols import mean
+from sparsync.verify import law_balls
+from sparsync.verify.balls import PRECISION_BITS, Positivity, ball, cover_count, exact_ball, is_refuted
+from sparsync.verify.law_balls import Threshold, mean_reciprocal, rung_breaks, shifted_level, threshold
+from sparsync.verify.law_checks import (
+    CHECKS,
+    gaussian_gain_margin,
+    law_margin,
+    shifted_ratio,
+    student_gain_margin,
+    weibull_gain_margin,
+)
+from sparsync.verify.law_quadrature import MAGNITUDES, as_fraction, quadrature_check, quotients
+from sparsync.verify.outcome import Profile
+
+TINY = Profile(dimensions=(2,), examples_count=20)
+CLAIMS = [
+    claim
+    for claims in (
+        law_balls.RUNG_CLAIMS,
+        law_balls.LAPLACE_CLAIMS,
+        law_balls.SQUARE_GAIN_LOWER_CLAIMS,
+        law_balls.SQUARE_GAIN_UPPER_CLAIMS,
+        law_balls.LOG_GAIN_LOWER_CLAIMS,
+        law_balls.LOG_GAIN_UPPER_CLAIMS,
+    )
+    for claim in claims
+]
+
+
+def make_wrong(label: str, bound: sympy.Expr, monkeypatch: pytest.MonkeyPatch) -> None:
+    relation = STATEMENTS[label].relation
+    wrong = relation.func(relation.lhs, bound, evaluate=False)
+    monkeypatch.setitem(STATEMENTS, label, replace(STATEMENTS[label], relation=wrong))
+
+
+def test_every_statement_of_the_family_has_a_check() -> None:
+    assert set(CHECKS) == set(LAW_STATEMENTS)
+    assert all(CHECKS.values())
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.claim)
+def test_every_inequality_is_covered_and_its_twin_refuted(claim: Positivity) -> None:
+    assert cover_count(claim.function, claim.box) is not None
+    assert is_refuted(claim.false_twin, claim.box)
+
+
+@pytest.mark.parametrize("level", [Fraction(1, 8), Fraction(1, 2), Fraction(1)])
+def test_the_divided_forms_are_the_plain_ones_divided(level: Fraction) -> None:
+    """The same point in both forms; the balls are 128 bits wide, of which z³ ≥ 2⁻⁹ costs nine."""
+    z = exact_ball(level)
+    pairs = (
+        (law_balls.mass_over_level(z) * z, law_balls.mass(z)),
+        (law_balls.ratio_over_cube(z) * z**3, law_balls.mass(z) - z * law_balls.peak(z)),
+        (law_balls.cubic_minus_gaussian_over_cube(z) * z**3, law_balls.cubic_minus_gaussian(z)),
+        (law_balls.gaussian_minus_laplace_over_cube(z) * z**3, law_balls.gaussian_minus_laplace(z)),
+        (law_balls.gain_above_log_over_square(z) * z**2, law_balls.gain_above_log(z)),
+        (law_balls.gain_above_log_over_square(z, factor=2) * z**2, law_balls.gain_above_log(z, factor=2)),
+        (law_balls.gain_below_log_over_level(z) * z, -law_balls.gain_above_log(z, factor=2)),
+    )
+    assert all(divided.overlaps(plain) and abs(divided - plain) < 1e-10 for divided, plain in pairs)
+
+
+def test_the_mean_reciprocal_contains_its_values() -> None:
+    whole = mean_reciprocal(ball(Fraction(0), Fraction(1, 2)))
+    assert all(whole.contains(mean_reciprocal(exact_ball(Fraction(n, 8)))) for n in range(5))
+    assert mean_reciprocal(exact_ball(Fraction(0))) == 1
+
+
+@pytest.mark.parametrize(
+    ("density", "exponent", "expected"),
+    [
+        (Fraction(1, 1000), 2, 7.93),
+        (Fraction(1, 100), 2, 6.23),
+        (Fraction(1, 10), 2, 4.25),
+        (Fraction(3, 10), 2, 3.27),
+        (Fraction(1, 2), 2, 2.84),
+        (Fraction(1, 2), 3, 1.43),
+    ],
+)
+def test_the_rungs_fail_from_the_known_means_on(density: Fraction, exponent: int, expected: float) -> None:
+    found = threshold(density, exponent)
+    assert 0 < found.upper - found.lower <= law_balls.ENCLOSURE_WIDTH
+    assert round(float(found.lower), 2) == round(float(found.upper), 2) == expected
+
+
+def test_the_classical_bound_never_fails_and_a_missing_root_is_an_error() -> None:
+    assert not rung_breaks(Fraction(16), Fraction(1, 10), 1)
+    with pytest.raises(ArithmeticError, match="no change of sign"):
+        threshold(Fraction(1, 10), 1)
+
+
+def test_a_shifted_level_is_enclosed_by_more_digits_than_a_float_has() -> None:
+    with ctx.workprec(PRECISION_BITS):
+        level = shifted_level(Fraction(5, 2), Fraction(1, 10))
+    assert level.rad() < 1e-18
+    assert float(level.mid()) == pytest.approx(2.5 + 1.2815515655, rel=1e-7)
+
+
+def test_a_wrong_shifted_law_disagrees_with_the_enclosures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(law_balls, "THRESHOLD_DENSITIES", (Fraction(1, 10),))
+    assert law_balls.threshold_check(TINY).earned
+    bound = STATEMENTS["shifted_gaussian_law"].bound
+    make_wrong("shifted_gaussian_law", bound.subs(mean, mean + sympy.Rational(1, 1000)), monkeypatch)
+    assert not law_balls.threshold_check(TINY).earned
+
+
+def test_ends_are_rounded_outwards() -> None:
+    found = Threshold(density=Fraction(1, 2), exponent=2, lower=Fraction(1, 3), upper=Fraction(2, 3))
+    assert law_balls._decimals(found) == ("0.3333333", "0.6666667")
+
+
+@pytest.mark.parametrize("label", MAGNITUDES)
+def test_a_law_that_is_slightly_wrong_is_caught_by_quadrature(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative change of 10⁻¹⁴, a hundred roundings."""
+    few = replace(MAGNITUDES[label], cases=MAGNITUDES[label].cases[-1:], levels=(0.75,))
+    monkeypatch.setitem(MAGNITUDES, label, few)
+    assert quadrature_check(TINY, label=label).earned
+    make_wrong(label, STATEMENTS[label].bound * (1 + sympy.Rational(1, 10**14)), monkeypatch)
+    assert not quadrature_check(TINY, label=label).earned
+
+
+def test_quadrature_knows_the_exponential_law() -> None:
+    found = quotients(MAGNITUDES["laplace_law"], {}, 1.0)
+    expected = 1 - mpmath.mpf(5) / 2 * mpmath.exp(-1)
+    assert abs(found.share - mpmath.exp(-1)) < 1e-15
+    assert abs(found.ratio - expected) < 1e-15
+    assert found.ratio_error < 1e-20
+
+
+def test_a_binary_number_is_its_own_fraction() -> None:
+    assert as_fraction(mpmath.mpf("-0.75")) == Fraction(-3, 4)
+    assert as_fraction(mpmath.mpf(6)) == 6
+
+
+@pytest.mark.parametrize(
+    ("label", "parameters"),
+    [("gaussian_law", ()), ("uniform_law", ()), ("gamma_law", (2.5,)), ("shifted_gaussian_law", (1.5,))],
+)
+def test_a_law_above_its_rung_or_rising_has_a_negative_margin(
+    label: str, parameters: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert law_margin(0.25, 0.5, parameters, label=label) >= 0
+    bound = STATEMENTS[label].bound
+    for wrong in (bound + 1, bound - 1, 1 - bound):
+        make_wrong(label, wrong, monkeypatch)
+        assert law_margin(0.25, 0.5, parameters, label=label) < 0
+
+
+MARGINS: dict[str, tuple[Callable[..., Fraction], tuple[float, ...], int]] = {
+    "gaussian_gain_lower": (gaussian_gain_margin, (1.5,), 1),
+    "gaussian_gain_upper": (gaussian_gain_margin, (1.5,), -1),
+    "gaussian_log_gain_lower": (gaussian_gain_margin, (1.5,), 1),
+    "gaussian_log_gain_upper": (gaussian_gain_margin, (1.5,), -1),
+    "student_t_tail_lower": (student_gain_margin, (100.0, 3.5), 1),
+    "student_t_tail_upper": (student_gain_margin, (100.0, 3.5), -1),
+}
+
+
+@pytest.mark.parametrize("label", MARGINS)
+def test_a_bound_beyond_the_energy_kept_has_a_negative_margin(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    margin, case, sign = MARGINS[label]
+    assert margin(*case, label=label, sign=sign) > 0
+    make_wrong(label, STATEMENTS[label].bound * sympy.Integer(2) ** sign, monkeypatch)
+    assert margin(*case, label=label, sign=sign) < 0
+
+
+def test_a_weibull_bound_beyond_the_energy_kept_has_a_negative_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert weibull_gain_margin(0.1, 1.5) > 0
+    make_wrong("weibull_gain_lower", STATEMENTS["weibull_gain_lower"].bound * sympy.Rational(3, 2), monkeypatch)
+    assert weibull_gain_margin(0.1, 1.5) < 0
+
+
+def test_a_wrong_slope_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = CHECKS["shifted_gaussian_slope"]["numeric"]
+    assert check(TINY).earned
+    bound = STATEMENTS["shifted_gaussian_slope"].bound
+    make_wrong("shifted_gaussian_slope", bound * (1 + sympy.Rational(1, 10**14)), monkeypatch)
+    assert not check(TINY).earned
+
+
+def test_the_difference_quotient_is_taken_of_the_law() -> None:
+    with mpmath.workdps(40):
+        expected = LAW_STATEMENTS["shifted_gaussian_law"].evaluate(kappa=Fraction(1, 8), mean=2.5)
+        assert float(shifted_ratio(Fraction(1, 8), mpmath.mpf(2.5))) == pytest.approx(expected, rel=1e-15)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+import sympy
+
+from sparsync.theory.laws import STATEMENTS
+from sparsync.theory.magnitude_laws import GAMMA, GAUSSIAN, LAPLACE, STUDENT_T, Law, law_steps, same_law_step
+from sparsync.theory.quantiles import LEVEL, NormalQuantile
+from sparsync.theory.symbols import kappa, shape
+
+LAWS: dict[str, tuple[dict[str, float], ...]] = {
+    "gaussian_law": ({},),
+    "laplace_law": ({},),
+    "uniform_law": ({},),
+    "student_t_law": ({"df": 2.5}, {"df": 4}, {"df": 30}),
+    "generalised_gaussian_law": ({"beta": 0.5}, {"beta": 1.3}, {"beta": 10}),
+    "gamma_law": ({"shape": 0.5}, {"shape": 3}, {"shape": 100}),
+    "weibull_law": ({"shape": 0.5}, {"shape": 3}),
+    "shifted_gaussian_law": ({"mean": 0.0}, {"mean": 2.5}, {"mean": 50}),
+    "spike_mixture_law": ({"share": 0.01, "scale": 10}, {"share": 0.5, "scale": 0.25}),
+}
+CASES = [(label, numbers) for label, rows in LAWS.items() for numbers in rows]
+
+
+def evaluate(label: str, density: float | Fraction, **numbers: float) -> float:
+    return STATEMENTS[label].evaluate(kappa=density, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("density", "gaussian", "laplace"),
+    [(0.001, 0.98730, 0.96823), (0.01, 0.91551, 0.83791), (0.1, 0.56071, 0.40465), (0.5, 0.07133, 0.03331)],
+)
+def test_gaussian_and_laplace_ratios_are_the_known_ones(density: float, gaussian: float, laplace: float) -> None:
+    assert round(evaluate("gaussian_law", density), 5) == gaussian
+    assert round(evaluate("laplace_law", density), 5) == laplace
+
+
+@pytest.mark.parametrize(
+    ("density", "gaussian", "gamma"), [(1e-2, 8.45, 24.9), (1e-3, 12.70, 54.9), (1e-4, 17.03, 97.9)]
+)
+def test_gains_over_random_coordinates_are_the_known_ones(density: float, gaussian: float, gamma: float) -> None:
+    assert round((1 - evaluate("gaussian_law", density)) / density, 2) == gaussian
+    assert round((1 - evaluate("gamma_law", density, shape=0.5)) / density, 1) == gamma
+
+
+@pytest.mark.parametrize("density", [1e-12, 0.001, 0.5, 0.9, 1 - 2**-53])
+@pytest.mark.parametrize(
+    ("label", "numbers", "other"),
+    [
+        ("generalised_gaussian_law", {"beta": 2}, "gaussian_law"),
+        ("generalised_gaussian_law", {"beta": 1}, "laplace_law"),
+        ("gamma_law", {"shape": 1}, "laplace_law"),
+        ("weibull_law", {"shape": 1}, "laplace_law"),
+        ("shifted_gaussian_law", {"mean": 0}, "gaussian_law"),
+        ("spike_mixture_law", {"share": 0.3, "scale": 1}, "gaussian_law"),
+        ("spike_mixture_law", {"share": 0, "scale": 7}, "gaussian_law"),
+        ("spike_mixture_law", {"share": 1, "scale": 7}, "gaussian_law"),
+    ],
+)
+def test_special_cases_agree_to_the_last_bit(label: str, numbers: dict[str, float], other: str, density: float) -> None:
+    assert evaluate(label, density, **numbers) == evaluate(other, density)
+
+
+@pytest.mark.parametrize("density", [1e-12, 0.001, 0.3, 0.9])
+def test_student_with_four_degrees_is_a_cubed_sine(density: float) -> None:
+    """8 sin³(arcsin(1 − κ)/3) in floats, whose arcsin loses half the digits near 1."""
+    expected = 8 * math.sin(math.asin(1 - density) / 3) ** 3
+    assert evaluate("student_t_law", density, df=4) == pytest.approx(expected, rel=1e-7)
+
+
+def test_many_degrees_of_freedom_approach_the_gaussian() -> None:
+    distances = [abs(evaluate("student_t_law", 0.01, df=df) - evaluate("gaussian_law", 0.01)) for df in (10, 100, 1000)]
+    assert distances[2] < distances[1] / 9 < distances[0] / 81 * 2
+
+
+@pytest.mark.parametrize(
+    ("label", "numbers", "leading"),
+    [
+        ("gaussian_law", {}, math.pi / 6),
+        ("laplace_law", {}, 1 / 6),
+        ("uniform_law", {}, 1.0),
+        ("student_t_law", {"df": 4}, 8 / 27),
+        ("generalised_gaussian_law", {"beta": 1}, 1 / 6),
+    ],
+)
+def test_near_one_the_ratio_is_a_multiple_of_the_cube(label: str, numbers: dict[str, float], leading: float) -> None:
+    """ε → (1 − κ)³/(3 f(0)² E[u²]) where |u| has the density f(0) > 0 at 0; the next term is 1 − κ times smaller."""
+    for kept in (Fraction(1, 2**40), Fraction(1, 2**53), Fraction(1, 10**25)):
+        assert evaluate(label, 1 - kept, **numbers) / float(kept) ** 3 == pytest.approx(leading, rel=1e-11)
+
+
+@pytest.mark.parametrize(("label", "numbers"), CASES)
+def test_sending_everything_leaves_nothing(label: str, numbers: dict[str, float]) -> None:
+    assert evaluate(label, 1, **numbers) == 0
+
+
+@pytest.mark.parametrize(("label", "numbers"), CASES)
+def test_the_ratio_falls_with_the_density_and_stays_below_random_selection(
+    label: str, numbers: dict[str, float]
+) -> None:
+    densities = [1e-12, 1e-6, 0.001, 0.1, 0.5, 0.9, 0.999]
+    ratios = [evaluate(label, density, **numbers) for density in densities]
+    assert all(later < earlier for earlier, later in pairwise(ratios))
+    assert all(0 < ratio <= 1 - density for ratio, density in zip(ratios, densities, strict=True))
+
+
+def test_a_mean_raises_the_ratio_towards_random_selection() -> None:
+    ratios = [evaluate("shifted_gaussian_law", 0.1, mean=mean) for mean in (0, 1, 2, 4, 8, 1000)]
+    assert ratios == sorted(ratios)
+    assert 0 < 0.9 - ratios[-1] < 0.001
+    assert all(STATEMENTS["shifted_gaussian_slope"].evaluate(kappa=0.1, mean=mean) > 0 for mean in (0.1, 1, 8))
+    assert STATEMENTS["shifted_gaussian_slope"].evaluate(kappa=0.1, mean=0) == 0
+    assert STATEMENTS["shifted_gaussian_slope"].evaluate(kappa=1, mean=3) == 0
+
+
+@pytest.mark.parametrize(
+    ("label", "numbers"),
+    [
+        ("gaussian_law", {"kappa": 0}),
+        ("gaussian_law", {"kappa": 1.5}),
+        ("student_t_law", {"kappa": 0.5, "df": 2}),
+        ("student_t_law", {"kappa": 0.5, "df": math.inf}),
+        ("generalised_gaussian_law", {"kappa": 0.5, "beta": 0}),
+        ("gamma_law", {"kappa": 0.5, "shape": -1}),
+        ("weibull_law", {"kappa": 0.5, "shape": 0}),
+        ("shifted_gaussian_law", {"kappa": 0.5, "mean": -1}),
+        ("spike_mixture_law", {"kappa": 0.5, "share": 1.1, "scale": 2}),
+        ("spike_mixture_law", {"kappa": 0.5, "share": 0.1, "scale": 0}),
+        ("gamma_law", {"kappa": 0.5}),
+    ],
+)
+def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=label):
+        STATEMENTS[label].evaluate(**numbers)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "failing"),
+    [
+        (replace(GAUSSIAN, mass=sympy.erf(LEVEL)), (0, 2, 4)),
+        (replace(GAUSSIAN, density=2 * GAUSSIAN.density), (0, 2)),
+        (replace(GAUSSIAN, second_moment=sympy.Integer(2)), (2,)),
+        (replace(GAUSSIAN, quantile=2 * NormalQuantile(kappa)), (4, 5)),
+        (replace(LAPLACE, energy=1 - sympy.exp(-LEVEL) * (1 + LEVEL)), (2, 5)),
+        (replace(LAPLACE, energy=LAPLACE.energy + 1), (3, 5)),
+        (replace(LAPLACE, quantile=-2 * sympy.log(kappa)), (4, 5)),
+        (replace(GAMMA, second_moment=shape * (shape + 2)), (2,)),
+    ],
+)
+def test_a_law_with_one_wrong_part_fails_the_steps_that_use_it(wrong: Law, failing: tuple[int, ...]) -> None:
+    right = {GAUSSIAN.density: GAUSSIAN, 2 * GAUSSIAN.density: GAUSSIAN, LAPLACE.density: LAPLACE, GAMMA.density: GAMMA}
+    steps = law_steps(wrong, right[wrong.density].ratio)
+    assert tuple(index for index, step in enumerate(steps) if not step.holds()) == failing
+
+
+def test_different_laws_are_told_apart() -> None:
+    assert not same_law_step("", GAMMA, LAPLACE).holds()
+    assert not same_law_step("", GAUSSIAN, LAPLACE).holds()
+    assert not same_law_step("", GAUSSIAN, GAUSSIAN, stretch=sympy.Integer(2)).holds()
+    assert same_law_step("", STUDENT_T, STUDENT_T).holds()
