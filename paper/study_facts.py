@@ -122,13 +122,13 @@ def refinement_band_share(data_folder: Path, rule: str) -> float:
         for row in family["selected_count"][rule]
         for count, target in zip(row, study["target_count"], strict=True)
     ]
-    return sum(inside) / len(inside)
+    return float(sum(inside) / len(inside))
 
 
 def smallest_slack(data_folder: Path, selector: str) -> float:
     """Smallest (1 − factor)/(1 − ρ) − 1 over the cases of the study `quadratics`: how near a step came to the rate."""
     cases = [case for case in quadratics_result(data_folder).records("cases") if case["selector"] == selector]
-    return min((1 - case["largest_factor"]) / (1 - case["tight_rate"]) for case in cases) - 1
+    return float(min((1 - case["largest_factor"]) / (1 - case["tight_rate"]) for case in cases) - 1)
 
 
 def counterexample(data_folder: Path, name: str) -> Result:

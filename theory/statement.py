@@ -18,6 +18,8 @@ from sparsync.theory.symbols import LATEX_NAMES
 
 DECIMAL_DIGITS = 40
 """Precision in which an irrational bound is computed before it is rounded to a float (17 digits)."""
+LARGEST_DIGITS = 400
+"""Working precision may grow to this where terms cancel, as near κ = 1."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Statement:
         value = self.exact(**numbers_by_name)
         if isinstance(value, sympy.Rational):
             return int(value.p) / int(value.q)
-        return float(sympy.N(value, DECIMAL_DIGITS))
+        return float(sympy.N(value, DECIMAL_DIGITS, maxn=LARGEST_DIGITS))
 
     def unproved_claims(self) -> tuple[str, ...]:
         """Execute the derivation; return the claims that do not hold (empty: proved).
