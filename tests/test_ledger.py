@@ -2,26 +2,40 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sympy
 
 from sparsync.theory.statement import Step
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.certificates import CERTIFIED_CLASSES, check, from_json
+from sparsync.verify import certificate_store
+from sparsync.verify.certificate_store import Record
+from sparsync.verify.check_certificates import check_file
 from sparsync.verify.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line
 from sparsync.verify.ledger import main
+from sparsync.verify.mutants import MUTANTS
+from sparsync.verify.mutation import wrong_bound
 from sparsync.verify.outcome import PROFILES, Profile
+
+LABELS = ("top_k", "square_convex")
+"""Two statements: that every one earns its grades is the claim of `test_evidence.py`."""
+CLASSES = {name: certificate_store.FAMILIES[name] for name in ("top_k", "square_convex", "square_convex_end_point")}
+CERTIFICATES_COUNT = 3 * (2 + 3)
+"""Every k of d = 2 and d = 3, for each class."""
 
 
 @pytest.fixture(autouse=True)
-def small_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROFILES, "smoke", Profile(dimensions=(2, 3), examples_count=20))
+    monkeypatch.setattr("sparsync.verify.ledger.STATEMENTS", {label: STATEMENTS[label] for label in LABELS})
+    monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"top_k_count": MUTANTS["top_k_count"]})
+    monkeypatch.setattr(certificate_store, "FAMILIES", CLASSES)
 
 
-def run(folder: Path) -> tuple[int, dict[str, object]]:
+def run(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
     output = folder / "new" / "verify.json"
-    status = main(["--profile", "smoke", "--output", str(output)])
+    status = main(["--profile", "smoke", "--output", str(output), *options])
     data = json.loads(output.read_text(encoding="utf-8"))
     assert isinstance(data, dict)
     return status, data
@@ -34,20 +48,89 @@ def test_the_ledger_passes_and_records_every_statement(tmp_path: Path, capsys: p
     assert data["profile"] == "smoke"
     statements = data["statements"]
     assert isinstance(statements, list)
-    assert [row["label"] for row in statements] == list(STATEMENTS)
+    assert [row["label"] for row in statements] == list(LABELS)
     assert all("symbolic" in row["grades"] for row in statements)
     printed = capsys.readouterr().out
-    assert all(label in printed for label in STATEMENTS)
+    assert all(label in printed for label in LABELS)
     assert "\x1b" not in printed
 
 
-def test_written_certificates_can_be_checked_again(tmp_path: Path) -> None:
+def test_certificates_are_written_beside_the_ledger_and_counted(tmp_path: Path) -> None:
     _, data = run(tmp_path)
-    records = data["certificates"]
-    assert isinstance(records, list)
-    certificates = [from_json(record) for record in records]
-    assert {certificate.class_name for certificate in certificates} == set(CERTIFIED_CLASSES)
-    assert all(check(certificate) for certificate in certificates)
+    assert data["certificates"]["checked_count"] == data["certificates"]["fresh_count"] == CERTIFICATES_COUNT
+    assert {file["name"] for file in data["certificates"]["files"]} == set(CLASSES)
+    paths = list((tmp_path / "new" / "certificates").iterdir())
+    assert {path.stem for path in paths} == set(CLASSES)
+    assert all(check_file(path)[0] == 0 for path in paths)
+
+
+def test_stored_certificates_are_used_until_fresh_ones_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fresh_counts, lines = [], []
+    for options in ((), (), ("--fresh",)):
+        _, data = run(tmp_path, *options)
+        fresh_counts.append(data["certificates"]["fresh_count"])
+        lines.append(capsys.readouterr().out.count("derived afresh"))
+        assert data["certificates"]["checked_count"] == CERTIFICATES_COUNT
+    assert fresh_counts == [CERTIFICATES_COUNT, 0, CERTIFICATES_COUNT]
+    assert lines == [3, 0, 3]
+
+
+def test_another_folder_of_certificates_can_be_named(tmp_path: Path) -> None:
+    run(tmp_path, "--certificates", str(tmp_path / "elsewhere"))
+    assert not (tmp_path / "new" / "certificates").exists()
+    assert {path.stem for path in (tmp_path / "elsewhere").iterdir()} == set(CLASSES)
+
+
+def test_certificates_that_do_not_hold_fail_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong(profile: Profile) -> list[Record]:
+        return [{**record, "bound": "1/7"} for record in CLASSES["top_k"].derive(profile)]
+
+    wrong_family = replace(CLASSES["top_k"], derive=wrong)
+    monkeypatch.setattr(certificate_store, "FAMILIES", {**CLASSES, "top_k": wrong_family})
+    status, data = run(tmp_path)
+    assert status == 1
+    (failure,) = data["failures"]
+    assert "certificate 1 (contraction): it is false that" in failure
+    assert "FAILED certificates top_k" in capsys.readouterr().out
+
+
+def test_stored_certificates_of_another_bound_lose_the_rational_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path)
+    wrong = replace(STATEMENTS["top_k"], relation=STATEMENTS["square_convex"].relation)
+    monkeypatch.setitem(STATEMENTS, "top_k", wrong)
+    status, data = run(tmp_path)
+    assert status == 1
+    assert "top_k: lost the grade rational" in data["failures"]
+
+
+def test_mutants_are_counted_with_the_grades_that_killed_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, data = run(tmp_path)
+    assert (data["mutants"]["killed_count"], data["mutants"]["mutants_count"]) == (1, 1)
+    (mutant,) = data["mutants"]["mutants"]
+    assert mutant == {
+        "name": "top_k_count",
+        "label": "top_k",
+        "change": MUTANTS["top_k_count"].change,
+        "killed_by": ["rational", "property"],
+    }
+    assert "1 of 1 mutants killed" in capsys.readouterr().out
+
+
+def test_a_mutant_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
+    monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"harmless": harmless})
+    status, data = run(tmp_path)
+    assert status == 1
+    assert data["failures"] == ["mutant harmless of top_k: survives rational"]
+    assert data["mutants"]["killed_count"] == 0
 
 
 def test_written_counterexamples_exceed_their_bound(tmp_path: Path) -> None:

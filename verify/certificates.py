@@ -100,6 +100,7 @@ def rationalise(solution: "WorstCase", *, class_name: str) -> Certificate:
 def to_json(certificate: Certificate) -> dict[str, object]:
     """The certificate with every rational as a string "p/q"."""
     return {
+        "kind": "contraction",
         "class": certificate.class_name,
         "dimension": certificate.dimension,
         "count": certificate.count,
@@ -116,6 +117,7 @@ def from_json(data: Mapping[str, object]) -> Certificate:
     """
     match data:
         case {
+            "kind": "contraction",
             "class": str(class_name),
             "dimension": int(dimension),
             "count": int(count),

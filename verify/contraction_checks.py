@@ -57,13 +57,20 @@ def certified_cases(class_name: str, dimensions: tuple[int, ...]) -> tuple[tuple
 
 
 def certificates_check(profile: Profile, *, label: str) -> Outcome:
-    """`rational`: exact certificates prove the bound, sharply on the statement's own class."""
+    """`rational`: exact certificates, made from the solver's answers, prove the bound."""
     sharp, covered = _cases(label, profile)
-    proved = all(_certifies(certificate, label=label, sharp=True) for _, certificate in sharp)
-    proved_covered = all(_certifies(certificate, label=label, sharp=False) for _, certificate in covered)
+    return certificates_outcome([certificate for _, certificate in (*sharp, *covered)], label=label)
+
+
+def certificates_outcome(certificates: Sequence[Certificate], *, label: str) -> Outcome:
+    """`rational`: every certificate proves the bound, sharply on the statement's own class, and there is one such."""
+    sharp_count = sum(certificate.class_name == label for certificate in certificates)
     return Outcome(
-        earned=bool(sharp) and proved and proved_covered,
-        detail={"sharp_certificates_count": len(sharp), "end_point_certificates_count": len(covered)},
+        earned=sharp_count > 0 and all(_certifies(certificate, label=label) for certificate in certificates),
+        detail={
+            "sharp_certificates_count": sharp_count,
+            "end_point_certificates_count": len(certificates) - sharp_count,
+        },
     )
 
 
@@ -86,9 +93,9 @@ def _cases(label: str, profile: Profile) -> tuple[tuple[tuple[WorstCase, Certifi
     return sharp, certified_cases(f"{label}_end_point", profile.dimensions) if label in END_POINT_WEIGHTS else ()
 
 
-def _certifies(certificate: Certificate, *, label: str, sharp: bool) -> bool:
+def _certifies(certificate: Certificate, *, label: str) -> bool:
     bound = exact_bound(label, dimension=certificate.dimension, count=certificate.count)
-    fits = certificate.bound == bound if sharp else certificate.bound <= bound
+    fits = certificate.bound == bound if certificate.class_name == label else certificate.bound <= bound
     return fits and check(certificate)
 
 

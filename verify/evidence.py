@@ -38,8 +38,16 @@ def derivation_outcome(label: str) -> Outcome:
     return Outcome(earned=not unproved, detail=detail)
 
 
-def collect(label: str, profile: Profile) -> Row:
-    """Execute the derivation and run every check of one statement."""
+def collect(label: str, profile: Profile, *, known: Mapping[Grade, Outcome] | None = None) -> Row:
+    """Execute the derivation and run every check of one statement.
+
+    Args:
+        label: the statement.
+        profile: how much the checks do.
+        known: outcomes that this run has computed already, from stored certificates; their checks do not run again.
+    """
+    known = known or {}
     outcomes: dict[Grade, Outcome] = {"symbolic": derivation_outcome(label)}
-    outcomes |= {grade: check(profile) for grade, check in CHECKS.get(label, {}).items()}
+    for grade, check in CHECKS.get(label, {}).items():
+        outcomes[grade] = known[grade] if grade in known else check(profile)
     return Row(label=label, outcomes=outcomes)
