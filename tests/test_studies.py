@@ -18,7 +18,7 @@ from sparsync.experiments.studies import convergence, selection
 from sparsync.experiments.studies.contraction import DENSITIES, LAWS, run_contraction, tail_ratios
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.kernels.selection import SELECTORS
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.contraction import STATEMENTS
 
 TINY = replace(
     PROFILES["smoke"], steps=2, observed_steps=(1, 2), sample_dimension=500, selection_dimensions=(300,), workers=2

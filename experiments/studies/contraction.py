@@ -19,7 +19,7 @@ from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
 from sparsync.kernels.selection import target_count
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.contraction import STATEMENTS
 from sparsync.verify.provenance import provenance
 
 DENSITIES = tuple(10 ** (-3 + 3 * index / 40) for index in range(40))
@@ -43,7 +43,7 @@ def run_contraction(profile_name: ProfileName, data: Dataset, *, seed: int = 0) 
 
     Returns:
         The study's JSON: for every vector its `name`, `dimension`, `ratio` at each of `density`, and `magnitude` at
-        each of `position` (rank/d), the largest being 1; for every statement its bound at each density. The
+        each of `position` (rank/d), the largest being 1; for each of the six bounds its value at each density. The
         `target_count` beside them are the k that the densities stand for.
     """
     profile = PROFILES[profile_name]
