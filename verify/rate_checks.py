@@ -144,14 +144,14 @@ def _states(record: dict[str, object], label: str) -> bool:
     numbers = {"mu": setting.mu, "smoothness": setting.smoothness, "epsilon": setting.root_epsilon**2}
     if setting.kind == "compressed_descent":
         s = setting.root_epsilon
-        step = 2 / ((1 - s) * setting.mu + (1 + s) * setting.smoothness)
+        step = _rational(2 / ((1 - s) * setting.mu + (1 + s) * setting.smoothness))
     else:
-        step = _fraction(STATEMENTS["ef_tight_step"].exact(**numbers))
-    return setting.bound == _fraction(STATEMENTS[label].exact(**numbers)) and setting.step_size == step
+        step = STATEMENTS["ef_tight_step"].exact(**numbers)
+    return bool(STATEMENTS[label].exact(**numbers) == _rational(setting.bound) and step == _rational(setting.step_size))
 
 
-def _fraction(value: sympy.Expr) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
+def _rational(value: Fraction) -> sympy.Rational:
+    return sympy.Rational(value.numerator, value.denominator)
 
 
 def _mpf(value: Fraction) -> mpmath.mpf:
