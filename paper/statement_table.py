@@ -71,8 +71,9 @@ def bound_cell(statement: Statement) -> str:
 
 
 def relation_cell(statement: Statement) -> str:
-    """Both sides of the relation, as a formula that may break between lines."""
-    return f"${sympy.latex(statement.relation, order='none', symbol_names=LATEX_NAMES)}$"
+    """Both sides of the relation, shrunk to the width of its column where it is wider."""
+    formula = sympy.latex(statement.relation, order="none", symbol_names=LATEX_NAMES)
+    return f"\\adjustbox{{max width=\\linewidth}}{{$\\displaystyle {formula}$}}"
 
 
 def _all_grades(data_folder: Path) -> dict[str, list[str]]:

@@ -191,6 +191,14 @@ def test_the_table_has_a_row_with_bound_and_source_for_every_statement(data_fold
     assert other.count(r"\multicolumn") == sum(bool(family) for family in FAMILIES.values()) - 1
 
 
+@pytest.mark.parametrize("label", STATEMENTS)
+def test_the_words_of_a_statement_can_be_typeset(label: str) -> None:
+    """pdflatex reads Latin-1 letters; of other characters only those that are escaped to mathematics."""
+    statement = STATEMENTS[label]
+    latex.escape(statement.title + statement.source).encode("latin-1")
+    " ".join(statement.assumptions).encode("ascii")
+
+
 def test_an_equality_is_printed_as_one_and_a_bound_as_a_bound() -> None:
     assert bound_cell(STATEMENTS["random_k"]) == r"$= 1 - \dfrac{k}{d}$"
     assert bound_cell(STATEMENTS["top_k"]) == r"$\le 1 - \dfrac{k}{d}$"
@@ -221,13 +229,17 @@ def test_a_statement_that_the_ledger_lacks_is_named(tmp_path: Path) -> None:
         ("{a}", r"\{a\}"),
         ("C:\\x", r"C:\textbackslash{}x"),
         ("~^", r"\textasciitilde{}\textasciicircum{}"),
+        (
+            "|μ|/σ, κ²",
+            r"\textbar{}\ensuremath{\mu}\textbar{}/\ensuremath{\sigma}, \ensuremath{\kappa}\ensuremath{^{2}}",
+        ),
     ],
 )
 def test_escaped_text_reads_as_it_was(text: str, escaped: str) -> None:
     assert latex.escape(text) == escaped
 
 
-@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="\\~^")))
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="\\~^|<>")))
 def test_escaping_only_puts_backslashes_before_special_characters(text: str) -> None:
     escaped = latex.escape(text)
     assert re.sub(r"\\([&%$#_{}])", r"\1", escaped) == text
