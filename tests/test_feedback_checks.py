@@ -159,6 +159,20 @@ def test_rows_keep_their_largest_magnitudes() -> None:
     assert feedback_rate_checks.top_k_rows(rows, 2).tolist() == [[3.0, -4.0, 0.0], [0.5, 0.0, -0.2]]
 
 
-def test_times_before_the_crossover_are_refused() -> None:
-    with pytest.raises(ValueError, match="is below"):
-        complexity_checks.constant_cost_margin(Fraction(1, 2), ONE, ONE, ONE, Fraction(1, 2))
+@pytest.mark.parametrize("factor", [sympy.Rational(15, 16), sympy.Rational(17, 16)])
+def test_a_crossover_that_is_not_at_half_the_stable_step_is_noticed(
+    factor: sympy.Rational, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = STATEMENTS["crossover_variance"]
+    wrong = sympy.Eq(statement.relation.lhs, factor * statement.bound)
+    monkeypatch.setitem(STATEMENTS, "crossover_variance", replace(statement, relation=wrong))
+    assert complexity_checks.constant_cost_margin(Fraction(1, 2), ONE, ONE, ONE, ONE) == -Fraction(1, 16)
+
+
+def test_at_the_largest_stable_step_error_feedback_flips_its_sign() -> None:
+    """(e, x) = (1, y) is mapped to −(1, y), with C(u) = 3u/2 and L = 2."""
+    step = complexity_checks.largest_stable_step(Fraction(1, 2), Fraction(2))
+    assert step == Fraction(1, 3)
+    # −(1 + 2y/3)/2 = −1 gives y = 3/2, and x⁺ = 3/2 − (3/2)(1 + 1) = −3/2.
+    corrected = 1 + step * 2 * Fraction(3, 2)
+    assert (-corrected / 2, Fraction(3, 2) - Fraction(3, 2) * corrected) == (-1, -Fraction(3, 2))

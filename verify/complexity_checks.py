@@ -104,19 +104,32 @@ def constant_cost_margin(
 ) -> Fraction:
     """1 − quotient/(2(1 + a)) for the two rates at √T = factor·√T*, the quotient that of the rates with δ and δ = 1.
 
-    Raises:
-        ValueError: T is below T*.
+    Where T* is not the T at which 1/√T is half the largest stable step, the margin is −|1 − T*/T|.
     """
-    delta = 1 - root**2
-    count = exact_value("crossover_variance", smoothness=smoothness, delta=delta)
-    count_root = factor * smoothness * (1 + root) ** 2 / delta
-    if count_root**2 < count:
-        raise ValueError(f"T = {count_root**2} is below {count}")
+    crossing_root = 2 / largest_stable_step(root, smoothness)
+    count = exact_value("crossover_variance", smoothness=smoothness, delta=1 - root**2)
+    if count != crossing_root**2:
+        return -abs(1 - count / crossing_root**2)
+    count_root = factor * crossing_root
     start, push = gap / count_root, smoothness * variance / (2 * count_root)
     limits = smoothness / (2 * count_root)
     compressed = (start + push * (1 + root)) / (1 - limits * (1 + root) / (1 - root))
     plain = (start + push) / (1 - limits)
     return 1 - compressed / (2 * (1 + root) * plain)
+
+
+def largest_stable_step(root: Fraction, smoothness: Fraction) -> Fraction:
+    """The η at which −1 becomes an eigenvalue of error feedback with C(u) = (1 + a)u on Lx²/2.
+
+    (e, x) ↦ (−a(e + ηLx), x − (1 + a)(e + ηLx)); the determinant of the map plus one is affine in η.
+    """
+
+    def determinant(step: Fraction) -> Fraction:
+        pull = step * smoothness
+        return (1 - root) * (2 - (1 + root) * pull) - root * pull * (1 + root)
+
+    at_zero, at_one = determinant(Fraction(0)), determinant(Fraction(1))
+    return at_zero / (at_zero - at_one)
 
 
 def _pieces(lower: Any) -> list[Any]:
