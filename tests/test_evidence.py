@@ -13,7 +13,7 @@ from sparsync.verify.evidence import Row, collect
 from sparsync.verify.margins import MARGINS
 from sparsync.verify.outcome import EXACT_GRADES, GRADES, PROFILES, Grade, Outcome, Profile
 from sparsync.verify.weights import CLASS_WEIGHTS
-from sparsync.verify.worst_case import Rows, WorstCase, worst_cases
+from sparsync.verify.worst_case import SOLVERS, Rows, WorstCase, worst_cases
 
 TINY = Profile(dimensions=(2, 3), examples_count=20)
 
@@ -68,9 +68,12 @@ def test_a_wrong_bound_loses_grades(wrong: sympy.Expr, lost: tuple[str, ...], mo
     assert collect("top_k", TINY).lost == ("symbolic", *lost)
 
 
-def test_a_solver_that_disagrees_loses_the_numeric_grade(monkeypatch: pytest.MonkeyPatch) -> None:
-    def inaccurate(rows: Rows, counts: Iterable[int]) -> tuple[WorstCase, ...]:
-        return tuple(replace(solution, optimum=solution.optimum + 1e-5) for solution in worst_cases(rows, counts))
+@pytest.mark.parametrize("disagreeing", SOLVERS)
+def test_a_solver_that_disagrees_loses_the_numeric_grade(disagreeing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def inaccurate(rows: Rows, counts: Iterable[int], *, solver: str = "CLARABEL") -> tuple[WorstCase, ...]:
+        error = 1e-5 if solver == disagreeing else 0.0
+        solutions = worst_cases(rows, counts, solver=solver)
+        return tuple(replace(solution, optimum=solution.optimum + error) for solution in solutions)
 
     monkeypatch.setattr("sparsync.verify.contraction_checks.worst_cases", inaccurate)
     assert collect("square_convex", TINY).lost == ("numeric",)

@@ -10,6 +10,7 @@ from sparsync.verify.margins import exact_bound
 from sparsync.verify.weights import CLASS_WEIGHTS, is_star_shaped, ramp, tail_ratio
 from sparsync.verify.worst_case import (
     SOLVER_TOLERANCE,
+    SOLVERS,
     below_line_rows,
     convex_rows,
     power_weights,
@@ -22,9 +23,10 @@ DIMENSIONS = (1, 2, 3, 7, 12)
 
 @pytest.mark.parametrize("label", CLASS_WEIGHTS)
 @pytest.mark.parametrize("dimension", DIMENSIONS)
-def test_the_optimum_is_the_statement_s_bound_for_every_count(label: str, dimension: int) -> None:
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_optimum_is_the_statement_s_bound_for_every_count(label: str, dimension: int, solver: str) -> None:
     counts = range(1, dimension + 1)
-    solutions = worst_cases(star_rows(CLASS_WEIGHTS[label](dimension)), counts)
+    solutions = worst_cases(star_rows(CLASS_WEIGHTS[label](dimension)), counts, solver=solver)
     bounds = [float(exact_bound(label, dimension=dimension, count=count)) for count in counts]
     excess = [
         abs(solution.optimum - bound) - solution.tolerance for solution, bound in zip(solutions, bounds, strict=True)
@@ -95,10 +97,13 @@ def test_convexity_alone_gives_only_the_classical_bound(count: int, dimension: i
         "solver_error",
     ],
 )
-def test_any_status_but_optimal_is_an_error_that_names_it(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_any_status_but_optimal_is_an_error_that_names_it(
+    status: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cvxpy.Problem, "status", property(lambda _problem: status))
     with pytest.raises(RuntimeError, match=f"'{status}'"):
-        worst_cases(star_rows(ramp(4)), [2])
+        worst_cases(star_rows(ramp(4)), [2], solver=solver)
 
 
 def test_an_infeasible_programme_is_an_error() -> None:

@@ -14,7 +14,22 @@ import numpy
 from numpy.typing import NDArray
 
 SOLVER_TOLERANCE = 1e-9
-"""Clarabel's absolute and relative gap and its feasibility tolerance; anything less accurate is an error."""
+"""The gaps and feasibility tolerances that both solvers are given; anything less accurate is an error."""
+
+SOLVERS: dict[str, dict[str, float]] = {
+    # Interior points: both gaps and the feasibility are relative.
+    cvxpy.CLARABEL: {
+        "tol_gap_abs": SOLVER_TOLERANCE,
+        "tol_gap_rel": SOLVER_TOLERANCE,
+        "tol_feas": SOLVER_TOLERANCE,
+    },
+    # Simplex: an optimal basis, feasible in absolute terms.
+    cvxpy.HIGHS: {
+        "primal_feasibility_tolerance": SOLVER_TOLERANCE,
+        "dual_feasibility_tolerance": SOLVER_TOLERANCE,
+    },
+}
+"""Options of each solver by its name in cvxpy; the first is the default, the second a second opinion."""
 
 Rows = NDArray[numpy.float64]
 """A [rows, d]: the hypotheses A v ≥ 0."""
@@ -52,19 +67,21 @@ class WorstCase:
     def tolerance(self) -> float:
         """How far the optimum may be from the truth: 3·tol·(2 + Σ y).
 
-        Clarabel bounds each violated constraint by tol·(|right side| + |v| + |slack|) ≤ 3·tol here, in maximum norms.
+        Clarabel bounds each violated constraint by tol·(|right side| + |v| + |slack|) ≤ 3·tol here, in maximum norms,
+        HiGHS by tol.
         Violating Σ v = 1 and the rows moves the optimum by at most 3·tol·(λ + Σ y) with λ ≤ 1; the gap between primal
         and dual adds at most tol·(1 + λ) ≤ 2·tol.
         """
         return 3.0 * SOLVER_TOLERANCE * (2.0 + sum(self.multipliers))
 
 
-def worst_cases(rows: Rows, counts: Iterable[int]) -> tuple[WorstCase, ...]:
+def worst_cases(rows: Rows, counts: Iterable[int], *, solver: str = cvxpy.CLARABEL) -> tuple[WorstCase, ...]:
     """Solve the programme for each k; it is compiled once.
 
     Args:
         rows: A [rows, d].
         counts: the values of k, each in 1..d.
+        solver: key of `SOLVERS`.
 
     Raises:
         ValueError: a count is out of range.
@@ -76,7 +93,9 @@ def worst_cases(rows: Rows, counts: Iterable[int]) -> tuple[WorstCase, ...]:
     shape = cvxpy.Constant(rows) @ squares >= 0
     constraints = [cvxpy.Constant(numpy.ones(dimension)) @ squares == 1, shape, squares >= 0]
     problem = cvxpy.Problem(cvxpy.Maximize(tail @ squares), constraints)
-    return tuple(_solve(problem, tail=tail, squares=squares, shape=shape, count=count) for count in counts)
+    return tuple(
+        _solve(problem, tail=tail, squares=squares, shape=shape, count=count, solver=solver) for count in counts
+    )
 
 
 def star_rows(weights: Sequence[float]) -> Rows:
@@ -136,16 +155,15 @@ def _solve(
     squares: cvxpy.Variable,
     shape: cvxpy.Constraint,
     count: int,
+    solver: str,
 ) -> WorstCase:
     dimension = squares.shape[0]
     if not 1 <= count <= dimension:
         raise ValueError(f"count must be between 1 and {dimension}, got {count}")
     tail.value = (numpy.arange(dimension) >= count).astype(numpy.float64)
     problem.solve(  # type: ignore[no-untyped-call]  # cvxpy leaves this method without annotations
-        solver=cvxpy.CLARABEL,
-        tol_gap_abs=SOLVER_TOLERANCE,
-        tol_gap_rel=SOLVER_TOLERANCE,
-        tol_feas=SOLVER_TOLERANCE,
+        solver=solver,
+        **SOLVERS[solver],
     )
     if problem.status != cvxpy.OPTIMAL:
         raise RuntimeError(f"the solver's status is {problem.status!r}, not {cvxpy.OPTIMAL!r}, at k = {count}")
