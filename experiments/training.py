@@ -92,24 +92,8 @@ def run_training(
         ValueError: fewer training examples than one step needs.
         FloatingPointError: a loss, a gradient or an output on the test images is not finite.
     """
-    data = _moved(data, device)
-    schedule = BatchSchedule(
-        len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
-    )
-    model = FlatModel(
-        run.model,
-        feature_count=data.feature_count,
-        class_count=data.class_count,
-        seed=run.seed,
-        device=device,
-    )
-    descent = MomentumDescent(
-        model.parameters,
-        momentum=run.momentum,
-        weight_decay=run.weight_decay,
-        step_location=run.step_location,
-    )
-    replica = Replica(run, data, schedule, model, descent)
+    replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
+    data, model = replica.data, replica.model
     workers = [_new_worker(run, rank, model) for rank in local_ranks]
     started = time.perf_counter()
     steps: list[StepFacts] = []
@@ -136,6 +120,26 @@ def run_training(
 def _moved(data: Dataset, device: torch.device | str) -> Dataset:
     tensors = ("train_images", "train_labels", "test_images", "test_labels")
     return replace(data, **{name: getattr(data, name).to(device) for name in tensors})
+
+
+def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.device | str) -> Replica:
+    schedule = BatchSchedule(
+        len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
+    )
+    model = FlatModel(
+        run.model,
+        feature_count=data.feature_count,
+        class_count=data.class_count,
+        seed=run.seed,
+        device=device,
+    )
+    descent = MomentumDescent(
+        model.parameters,
+        momentum=run.momentum,
+        weight_decay=run.weight_decay,
+        step_location=run.step_location,
+    )
+    return Replica(run, data, schedule, model, descent)
 
 
 def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
