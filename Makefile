@@ -65,6 +65,7 @@ paper: $(STAMP) ## figures and numbers from paper/data, then paper/main.pdf (nee
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
 bench: $(STAMP) ## selection time and counting passes of every selector
+	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
 
 clean: ## remove everything that make made, the environment too
