@@ -25,7 +25,6 @@ from sparsync.verify.shape_checks import (
     CHECKS,
     discrete_margin,
     discrete_members,
-    exact_value,
     exponent_margin,
     exponent_members,
     gini_index,
@@ -128,8 +127,3 @@ def test_the_gini_index_by_hand() -> None:
 def test_vectors_above_the_power_curve_are_refused() -> None:
     with pytest.raises(ValueError, match="exceeds"):
         lorenz_margin((Fraction(1), Fraction(1)), 2)
-
-
-def test_an_irrational_bound_has_no_exact_value() -> None:
-    with pytest.raises(ValueError, match="not rational"):
-        exact_value("exponent", kappa=Fraction(1, 2), p=Fraction(3))

@@ -3,8 +3,9 @@ from fractions import Fraction
 
 import pytest
 
+from sparsync.theory import contraction
 from sparsync.theory.shapes import STATEMENTS
-from sparsync.verify.shape_checks import exact_value, gini_index, is_below_power
+from sparsync.verify.shape_checks import gini_index, is_below_power
 from sparsync.verify.weights import is_star_shaped, odd, tail_ratio
 
 PAIRS = [(count, dimension) for dimension in range(1, 9) for count in range(1, dimension + 1)]
@@ -15,7 +16,7 @@ CONTRACTION = {Fraction(2): "square_convex_discrete", Fraction(1): "bell_shaped_
     ("shape", "expected"), [(2, Fraction(1, 4)), (1, Fraction(1, 8)), (Fraction(2, 3), Fraction(1, 16))]
 )
 def test_half_the_coordinates_leave_a_power_of_one_half(shape: Fraction, expected: Fraction) -> None:
-    assert exact_value("exponent", kappa=Fraction(1, 2), p=shape) == expected
+    assert STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=shape) == expected
 
 
 @pytest.mark.parametrize("density", [0.001, 0.3, 0.75])
@@ -60,14 +61,14 @@ def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, f
 def test_the_two_discrete_bounds_of_the_contraction_family_are_special_cases(
     count: int, dimension: int, shape: Fraction
 ) -> None:
-    assert exact_value("exponent_discrete", d=dimension, k=count, p=shape) == exact_value(
-        CONTRACTION[shape], d=dimension, k=count
-    )
+    assert STATEMENTS["exponent_discrete"].fraction(d=dimension, k=count, p=shape) == contraction.STATEMENTS[
+        CONTRACTION[shape]
+    ].fraction(d=dimension, k=count)
 
 
 def test_cubes_by_hand() -> None:
-    assert exact_value("exponent_discrete", d=2, k=1, p=Fraction(2, 3)) == Fraction(1, 9)
-    assert exact_value("exponent_discrete", d=3, k=1, p=Fraction(2, 3)) == Fraction(1, 4)
+    assert STATEMENTS["exponent_discrete"].fraction(d=2, k=1, p=Fraction(2, 3)) == Fraction(1, 9)
+    assert STATEMENTS["exponent_discrete"].fraction(d=3, k=1, p=Fraction(2, 3)) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("shape", [0.3, 3.0, 11.0])
@@ -90,8 +91,8 @@ def test_the_finite_bound_exceeds_its_limit_by_less_than_the_enclosure_allows(sh
 
 def test_the_bound_of_the_profile_fails_for_a_line_that_ends_one_past_the_last_rank() -> None:
     squares = (2, 1)
-    assert tail_ratio(squares, 1) == exact_value("exponent_discrete", d=2, k=1, p=2) == Fraction(1, 3)
-    assert tail_ratio(squares, 1) > exact_value("exponent", kappa=Fraction(1, 2), p=2)
+    assert tail_ratio(squares, 1) == STATEMENTS["exponent_discrete"].fraction(d=2, k=1, p=2) == Fraction(1, 3)
+    assert tail_ratio(squares, 1) > STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=2)
 
 
 def test_a_lorenz_curve_below_a_power_does_not_make_a_vector_star_shaped() -> None:
@@ -105,14 +106,14 @@ def test_a_lorenz_curve_below_a_power_does_not_make_a_vector_star_shaped() -> No
     [(10, 2, Fraction(33, 100)), (10, 3, Fraction(99, 200)), (1, 4, Fraction(0)), (6, 1, Fraction(0))],
 )
 def test_gini_bounds_by_hand(dimension: int, power: int, expected: Fraction) -> None:
-    assert exact_value("lorenz", d=dimension, q=power) == expected
+    assert STATEMENTS["lorenz"].fraction(d=dimension, q=power) == expected
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 5])
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_the_increments_of_a_power_attain_the_gini_bound(power: int, dimension: int) -> None:
     increments = tuple(Fraction(rest**power - (rest - 1) ** power) for rest in range(dimension, 0, -1))
-    assert gini_index(increments) == exact_value("lorenz", d=dimension, q=power)
+    assert gini_index(increments) == STATEMENTS["lorenz"].fraction(d=dimension, q=power)
 
 
 @pytest.mark.parametrize("power", [1.5, 2.0, 2.5, 4.505])

@@ -12,8 +12,7 @@ PAIRS = list(combinations_with_replacement(range(1, 9), 2))
 
 
 def exact(label: str, *, count: int, dimension: int) -> Fraction:
-    bound = STATEMENTS[label].exact(k=count, d=dimension)
-    return Fraction(int(bound.p), int(bound.q))
+    return STATEMENTS[label].fraction(k=count, d=dimension)
 
 
 @pytest.mark.parametrize("label", STATEMENTS)
@@ -86,3 +85,9 @@ def test_theory_needs_neither_arrays_nor_torch_and_runs_no_derivation_on_import(
         "assert not {'numpy', 'torch', 'cvxpy'} & set(sys.modules), sorted(sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_an_irrational_bound_is_no_fraction() -> None:
+    assert STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=2) == Fraction(1, 4)
+    with pytest.raises(ValueError, match="exponent: the bound is irrational"):
+        STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=3)

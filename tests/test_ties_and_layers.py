@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 import sympy
 
+from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.ties_and_layers import TIE_AND_LAYER_STATEMENTS, is_true, sorted_squares
-from sparsync.verify.shape_checks import exact_value
 from sparsync.verify.tie_and_layer_checks import layer_bound, layer_excess
 from sparsync.verify.weights import tail_ratio
 
@@ -20,14 +20,14 @@ from sparsync.verify.weights import tail_ratio
     ],
 )
 def test_tie_bounds_by_hand(count: int, ties_count: int, expected: Fraction) -> None:
-    assert exact_value("ties", k=count, tie_count=ties_count) == expected
+    assert STATEMENTS["ties"].fraction(k=count, tie_count=ties_count) == expected
 
 
 def test_a_strict_threshold_sends_nothing_of_equal_magnitudes() -> None:
     dimension, count = 10, 3
     nothing_sent = Fraction(1)
     excess = nothing_sent - tail_ratio((1,) * dimension, count)
-    assert excess == exact_value("ties", k=count, tie_count=dimension)
+    assert excess == STATEMENTS["ties"].fraction(k=count, tie_count=dimension)
 
 
 def test_all_the_energy_in_a_small_layer_is_the_worst_case() -> None:
@@ -36,11 +36,11 @@ def test_all_the_energy_in_a_small_layer_is_the_worst_case() -> None:
 
 
 def test_one_percent_in_each_of_a_hundred_layers_may_lose_what_the_whole_vector_keeps() -> None:
-    assert exact_value("layer_wise", k=100, layer_size=100, layer_count=1) == Fraction(99, 100)
+    assert STATEMENTS["layer_wise"].fraction(k=100, layer_size=100, layer_count=1) == Fraction(99, 100)
 
 
 def test_a_single_layer_is_the_whole_vector() -> None:
-    assert exact_value("layer_wise", k=3, layer_size=10, layer_count=3) == 0
+    assert STATEMENTS["layer_wise"].fraction(k=3, layer_size=10, layer_count=3) == 0
 
 
 def test_layers_that_obey_a_power_bound_make_a_vector_that_obeys_it() -> None:

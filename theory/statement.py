@@ -86,6 +86,17 @@ class Statement:
         values = self._values(numbers_by_name)
         return sympy.sympify(self.bound.xreplace(values)).doit()
 
+    def fraction(self, **numbers_by_name: object) -> Fraction:
+        """The bound at the given numbers as a fraction, for exact comparisons.
+
+        Raises:
+            ValueError: see `exact`; or the bound is irrational at these numbers.
+        """
+        value = self.exact(**numbers_by_name)
+        if not isinstance(value, sympy.Rational):
+            raise ValueError(f"{self.label}: the bound is irrational at {numbers_by_name}: {value}")
+        return Fraction(int(value.p), int(value.q))
+
     def evaluate(self, **numbers_by_name: object) -> float:
         """The bound at the given numbers as a float: correctly rounded if rational, else from 40 exact digits.
 

@@ -16,7 +16,6 @@ import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback_rate_checks import exact_value
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
 from sparsync.verify.smt import Query, smt_check
@@ -43,7 +42,7 @@ def extremal_check(profile: Profile, *, label: str) -> Outcome:
     for dimension in profile.dimensions:
         for sent in range(1, dimension + 1):
             sent_share = 1 - tail_ratio(weights(dimension), sent)
-            missed += exact_value(label, compression=Fraction(dimension, sent)) != 1 / sent_share**2
+            missed += STATEMENTS[label].fraction(compression=Fraction(dimension, sent)) != 1 / sent_share**2
             count += 1
     return Outcome(earned=count > 0 and missed == 0, detail={"vectors_count": count, "missed_count": missed})
 
@@ -80,7 +79,7 @@ def kept_steps_margin(compression: Fraction, step: Fraction, magnitude: Fraction
     for sign in signs:
         residual = sign * (1 - 1 / compression) * (residual + step * magnitude)
         largest = max(largest, residual**2)
-    bound = exact_value("residual_square", compression=compression, step_size=step, second_moment=magnitude**2)
+    bound = STATEMENTS["residual_square"].fraction(compression=compression, step_size=step, second_moment=magnitude**2)
     return 1 - largest / bound if bound else 1 - largest
 
 
@@ -93,7 +92,7 @@ def crossover_margin(update_count: Fraction, smoothness: Fraction, delta: Fracti
     def quotient_square(count: Fraction) -> Fraction:
         return (4 * (1 - delta) * smoothness**2 / (delta**2 * count)) ** 2 / (smoothness**2 / count)
 
-    crossing = exact_value("crossover", smoothness=smoothness, delta=delta)
+    crossing = STATEMENTS["crossover"].fraction(smoothness=smoothness, delta=delta)
     if (quotient_square(update_count) <= 1) != (update_count >= crossing):
         return Fraction(-1)
     return -abs(1 - quotient_square(crossing)) if crossing else Fraction(0)
@@ -107,7 +106,7 @@ def constant_cost_margin(
     Where T* is not the T at which 1/√T is half the largest stable step, the margin is −|1 − T*/T|.
     """
     crossing_root = 2 / largest_stable_step(root, smoothness)
-    count = exact_value("crossover_variance", smoothness=smoothness, delta=1 - root**2)
+    count = STATEMENTS["crossover_variance"].fraction(smoothness=smoothness, delta=1 - root**2)
     if count != crossing_root**2:
         return -abs(1 - count / crossing_root**2)
     count_root = factor * crossing_root

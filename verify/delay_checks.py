@@ -161,7 +161,7 @@ def best_step(delay: int) -> Fraction:
 
 def best_rate(delay: int) -> Fraction:
     """The statement's rate, exactly."""
-    return Fraction(str(STATEMENTS["delayed_descent_rate"].exact(delay=delay)))
+    return STATEMENTS["delayed_descent_rate"].fraction(delay=delay)
 
 
 def double_root_check(_profile: Profile) -> Outcome:

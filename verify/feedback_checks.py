@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify import complexity_checks, feedback_rate_checks
-from sparsync.verify.feedback_rate_checks import exact_value
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
 from sparsync.verify.smt import Query, smt_check
@@ -70,7 +69,7 @@ def residual_margin(
         raise ValueError(f"gradients must have squares of at most {second_moment}, got {gradients}")
     path = residual_path(root, step, gradients, actions)
     largest = max(*(_square(e) for e in path), all_or_nothing_energy(root, step, gradients))
-    bound = exact_value(label, delta=1 - root**2, step_size=step, second_moment=second_moment)
+    bound = STATEMENTS[label].fraction(delta=1 - root**2, step_size=step, second_moment=second_moment)
     return 1 - largest / bound if bound else Fraction(1) - largest
 
 
@@ -89,7 +88,9 @@ def drift_margin(
             applied += size * gradient[coordinate]
         drift.append(x - sizes[-1] * residuals[-1][coordinate] + applied)
     variation = sum((abs(a - b) for a, b in pairwise(sizes)), Fraction(0))
-    bound = exact_value("step_outside", delta=1 - root**2, step_variation=variation, second_moment=second_moment)
+    bound = STATEMENTS["step_outside"].fraction(
+        delta=1 - root**2, step_variation=variation, second_moment=second_moment
+    )
     return 1 - _square(drift) / bound if bound else Fraction(1) - _square(drift)
 
 
@@ -114,7 +115,9 @@ def conservation_margin(
             applied_sums[worker] += step * gradient
         x -= _mean([sent for _, sent in workers])
         mean_gradient = _mean([gradient for gradient, _ in workers])
-        expected = exact_value("virtual_iterate", virtual_iterate=before, step_size=step, gradient=mean_gradient)
+        expected = STATEMENTS["virtual_iterate"].fraction(
+            virtual_iterate=before, step_size=step, gradient=mean_gradient
+        )
         missed += abs(x - _mean(residuals) - expected)
     totals = zip(sent_sums, residuals, applied_sums, strict=True)
     return -missed - sum((abs(sent + kept - applied) for sent, kept, applied in totals), Fraction(0))
@@ -143,7 +146,7 @@ def mean_of_top_margin(balance: Fraction, count: int, zero_count: int, idle_coun
     error, energy, mean_energy = mean_error(workers, count)
     if error > (1 - Fraction(count, len(first))) * mean_energy:
         return Fraction(-1)
-    return -abs(error / energy - exact_value("mean_of_local_top_k", balance=balance))
+    return -abs(error / energy - STATEMENTS["mean_of_local_top_k"].fraction(balance=balance))
 
 
 def worst_case_check(_profile: Profile, *, label: str, factor: str) -> Outcome:
@@ -174,7 +177,9 @@ def unbounded_check(_profile: Profile) -> Outcome:
     for digits in range(1, 9):
         balance = 1 - Fraction(1, 10**digits)
         numerator, denominator, _ = mean_error([[Fraction(1), balance], [-balance, Fraction(-1)]], 1)
-        ratios.append(numerator / denominator == exact_value("mean_of_local_top_k", balance=balance) >= 81**digits)
+        ratios.append(
+            numerator / denominator == STATEMENTS["mean_of_local_top_k"].fraction(balance=balance) >= 81**digits
+        )
     return Outcome(earned=error == energy and all(ratios), detail={"vectors_count": 1 + len(ratios)})
 
 

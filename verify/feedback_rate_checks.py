@@ -32,12 +32,6 @@ Moments = tuple[Fraction, Fraction, Fraction]
 """E x², E xe, E e²."""
 
 
-def exact_value(label: str, **numbers: Fraction | int) -> Fraction:
-    """The bound of a statement where it is rational."""
-    value = STATEMENTS[label].exact(**numbers)
-    return Fraction(int(value.p), int(value.q))
-
-
 def moments_after(
     moments: Moments, *, kept: Fraction, step: Fraction, smoothness: Fraction, noise: Fraction
 ) -> Moments:
@@ -106,7 +100,7 @@ class LinearRun:
 def rate_margin(run: LinearRun, *, label: str, bounded: str) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound, exact; 1 where the bound is zero and met."""
     smallest = min(run.gradient_energies())
-    bound = exact_value(label, **run.parameters(bounded=bounded))
+    bound = STATEMENTS[label].fraction(**run.parameters(bounded=bounded))
     return 1 - smallest / bound if bound else 1 - smallest
 
 
@@ -122,8 +116,8 @@ def root_margin(run: LinearRun) -> Fraction:
 def stationary_margin(root: Fraction, share: Fraction, smoothness: Fraction, second_moment: Fraction) -> Fraction:
     """−|L² E x² − bound| with the moments solved from `moments_after`, which knows the noise, not E g² = σ²."""
     step = share * 2 * (1 - root) / (smoothness * (1 + root))
-    energy = exact_value(
-        "stationary_gradient", delta=1 - root**2, step_size=step, smoothness=smoothness, second_moment=second_moment
+    energy = STATEMENTS["stationary_gradient"].fraction(
+        delta=1 - root**2, step_size=step, smoothness=smoothness, second_moment=second_moment
     )
     noise = second_moment - energy
 
@@ -164,10 +158,14 @@ def half_constant_run(update_count: int) -> tuple[Fraction, Fraction]:
 def half_constant_check(_profile: Profile) -> Outcome:
     """`rational`: an exact run from e_0 = 0 lies above the rate with half the middle term, and below ours."""
     smallest, half = half_constant_run(HALF_RUN_COUNT)
-    proved = exact_value(
-        "nonconvex_rate", delta=1 - Fraction(1, 256), step_size=Fraction(1, 4), smoothness=1, second_moment=1,
-        gap=Fraction(9, 128), T=HALF_RUN_COUNT,
-    )  # fmt: skip
+    proved = STATEMENTS["nonconvex_rate"].fraction(
+        delta=1 - Fraction(1, 256),
+        step_size=Fraction(1, 4),
+        smoothness=1,
+        second_moment=1,
+        gap=Fraction(9, 128),
+        T=HALF_RUN_COUNT,
+    )
     return Outcome(
         earned=half < smallest <= proved,
         detail={

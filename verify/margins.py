@@ -25,8 +25,7 @@ def exact_bound(label: str, *, dimension: int, count: int) -> Fraction:
     Raises:
         ValueError: k is not in 1..d.
     """
-    bound = STATEMENTS[label].exact(d=dimension, k=count)
-    return Fraction(int(bound.p), int(bound.q))
+    return STATEMENTS[label].fraction(d=dimension, k=count)
 
 
 def random_k_margin(squares: Sequence[Fraction], count: int) -> Fraction:

@@ -37,18 +37,6 @@ GRID = 16
 Squares = tuple[Fraction, ...]
 
 
-def exact_value(label: str, **numbers: int | Fraction) -> Fraction:
-    """The bound of a statement, rational at these numbers.
-
-    Raises:
-        ValueError: the numbers are outside the domain, or the bound is irrational there.
-    """
-    bound = STATEMENTS[label].exact(**numbers)
-    if not bound.is_Rational:
-        raise ValueError(f"{label}: not rational at {numbers}: {bound}")
-    return Fraction(int(bound.p), int(bound.q))
-
-
 def power_of_ramp(power: int) -> Weights:
     """w_i = (d + 1 − i)^power."""
     return lambda dimension: tuple(rest**power for rest in range(dimension, 0, -1))
@@ -90,7 +78,7 @@ def exponent_margin(steps: Sequence[Fraction], density: Fraction, power: int) ->
         raise ValueError(f"r must be non-increasing and non-negative, got {[str(step) for step in steps]}")
     whole = _energy_above(steps, Fraction(0), power)
     left = _energy_above(steps, density, power) / whole if whole else Fraction(0)
-    return exact_value("exponent", kappa=density, p=Fraction(2, power)) - left
+    return STATEMENTS["exponent"].fraction(kappa=density, p=Fraction(2, power)) - left
 
 
 def _energy_above(steps: Sequence[Fraction], start: Fraction, power: int) -> Fraction:
@@ -110,7 +98,7 @@ def exponent_members() -> st.SearchStrategy[tuple[Squares, Fraction, int]]:
 
 def discrete_margin(squares: Squares, count: int, power: int) -> Fraction:
     """bound − tail/total for v in the class of (d + 1 − i)^power."""
-    bound = exact_value("exponent_discrete", d=len(squares), k=count, p=Fraction(2, power))
+    bound = STATEMENTS["exponent_discrete"].fraction(d=len(squares), k=count, p=Fraction(2, power))
     return bound - tail_ratio(squares, count)
 
 
@@ -149,7 +137,7 @@ def discrete_certificates(profile: Profile) -> Outcome:
 
 
 def _is_proved_and_sharp(weights: Sequence[int], count: int, power: int) -> bool:
-    bound = exact_value("exponent_discrete", d=len(weights), k=count, p=Fraction(2, power))
+    bound = STATEMENTS["exponent_discrete"].fraction(d=len(weights), k=count, p=Fraction(2, power))
     return proves(weights, count, bound) and tail_ratio(weights, count) == bound
 
 
@@ -223,7 +211,7 @@ def lorenz_margin(squares: Squares, power: int) -> Fraction:
     """
     if not is_below_power(squares, power):
         raise ValueError(f"some ratio exceeds (1 − k/d)^{power}: {[str(square) for square in squares]}")
-    return gini_index(squares) - exact_value("lorenz", d=len(squares), q=power)
+    return gini_index(squares) - STATEMENTS["lorenz"].fraction(d=len(squares), q=power)
 
 
 def lorenz_members() -> st.SearchStrategy[tuple[Squares, int]]:

@@ -40,11 +40,6 @@ FRACTIONS = st.fractions(min_value=0, max_value=4, max_denominator=4)
 DURATIONS = st.one_of(st.just(Fraction(0)), st.just(Fraction(1)), FRACTIONS)
 
 
-def exact_bound(label: str, **numbers: object) -> Fraction:
-    """A rational bound as a fraction."""
-    return Fraction(str(STATEMENTS[label].exact(**numbers)))
-
-
 def traces(*, smallest_slack: int) -> Members:
     """(staleness, durations) of two to four workers."""
 
@@ -58,12 +53,12 @@ def traces(*, smallest_slack: int) -> Members:
 
 def lead_margin(slack: int, durations: Durations) -> Fraction:
     """The bound on leads minus the largest lead in a run."""
-    return exact_bound("ssp_gap", staleness=slack) - max(run(durations, bounded_staleness(slack)).leads)
+    return STATEMENTS["ssp_gap"].fraction(staleness=slack) - max(run(durations, bounded_staleness(slack)).leads)
 
 
 def speed_up_margin(slack: int, durations: Durations) -> Fraction:
     """The bound on the speed-up minus the speed-up over a barrier, whose time is a sum of maxima."""
-    bound = exact_bound("ssp_recursion", n=len(durations), staleness=slack)
+    bound = STATEMENTS["ssp_recursion"].fraction(n=len(durations), staleness=slack)
     makespan = run(durations, bounded_staleness(slack)).makespan
     barrier = sum(map(max, zip(*durations, strict=True)), Fraction(0))
     if makespan == 0:
@@ -138,7 +133,9 @@ def rate_margin(
     durations = [[duration] * (iterations + limit + 1) for duration in (*shorter, longest)]
     pushes = run(durations, bounded_lead(limit, holds)).push_times
     rate = Fraction(max(sum(time <= horizon for time in times) for times in pushes)) / horizon
-    return exact_bound("persistent_straggler", longest_duration=longest, gap_bound=limit, horizon=horizon) - rate
+    return (
+        STATEMENTS["persistent_straggler"].fraction(longest_duration=longest, gap_bound=limit, horizon=horizon) - rate
+    )
 
 
 def stationary_throughput(slack: int) -> Fraction:
@@ -170,7 +167,7 @@ def stationary_check(_profile: Profile) -> Outcome:
     wrong = [
         slack
         for slack in EXACT_STALENESS
-        if stationary_throughput(slack) != exact_bound("ssp_throughput", staleness=slack)
+        if stationary_throughput(slack) != STATEMENTS["ssp_throughput"].fraction(staleness=slack)
     ]
     return Outcome(earned=not wrong, detail={"chains_count": len(EXACT_STALENESS), "wrong_staleness": wrong})
 

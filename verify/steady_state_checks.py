@@ -33,12 +33,6 @@ STANDARD_ERRORS = 5
 """Allowed deviation; a normal error exceeds it with chance 6e-7, and the draws are seeded."""
 
 
-def exact(label: str, **parameters: int | Fraction) -> Fraction:
-    """The stated ratio, as a fraction."""
-    value = STATEMENTS[label].exact(**parameters)
-    return Fraction(int(value.p), int(value.q))
-
-
 def drift_margin(cycles: Sequence[int]) -> Fraction:
     """Bound − ratio over one common period of coordinates that need `cycles` increments to the threshold, τ = 1.
 
@@ -55,7 +49,7 @@ def drift_margin(cycles: Sequence[int]) -> Fraction:
         send_count += sum(value >= 1 for value in corrected)
         residual = [value if value < 1 else Fraction(0) for value in corrected]
     density = Fraction(send_count, period * len(cycles))
-    return exact("steady_drift", kappa=density) - (1 - sent / total)
+    return STATEMENTS["steady_drift"].fraction(kappa=density) - (1 - sent / total)
 
 
 def equal_drift_margin(count: int, levels: int) -> Fraction:
@@ -73,7 +67,7 @@ def equal_drift_margin(count: int, levels: int) -> Fraction:
         residual = payload.remainder(corrected)
     # Integers below 2⁵³ are exact in float64.
     kept, total = int(residual.square().sum()), int(corrected.square().sum())
-    return -abs(exact("steady_drift_equal", k=count, d=dimension) - Fraction(kept, total))
+    return -abs(STATEMENTS["steady_drift_equal"].fraction(k=count, d=dimension) - Fraction(kept, total))
 
 
 def noise_margin(thresholds: Sequence[int]) -> Fraction:
@@ -81,7 +75,7 @@ def noise_margin(thresholds: Sequence[int]) -> Fraction:
     rates, totals = zip(*(walk_moments(threshold) for threshold in thresholds), strict=True)
     density: Fraction = sum(rates, Fraction(0)) / len(thresholds)
     ratio: Fraction = 1 - sum(rates, Fraction(0)) / sum(totals, Fraction(0))
-    return -abs(exact("steady_noise", kappa=density) - ratio)
+    return -abs(STATEMENTS["steady_noise"].fraction(kappa=density) - ratio)
 
 
 def walk_moments(threshold: int) -> tuple[Fraction, Fraction]:
