@@ -34,6 +34,22 @@ def test_no_step_of_top_k_is_slower_than_the_tight_rate(count: int, condition_nu
     assert max(factors) <= rate * (1 + 1e-12)
 
 
+def test_two_factors_are_done_again_from_the_definition() -> None:
+    """V = ‖x − e‖² + ‖e‖²/√ε with ε = 0.8, h_i = 1 + 9i/99 and η the tight step size."""
+    step_size = STATEMENTS["ef_tight_step"].evaluate(mu=1.0, smoothness=10.0, epsilon=0.8)
+    curvatures = 1 + 9 * torch.arange(DIMENSION, dtype=torch.float64) / (DIMENSION - 1)
+    point, residual = torch.randn(DIMENSION, generator=stream(), dtype=torch.float64), torch.zeros(DIMENSION).double()
+    values = [float(point @ point)]
+    for _ in range(2):
+        corrected = residual + step_size * curvatures * point
+        sent = torch.where(corrected.abs() >= corrected.abs().sort().values[-20], corrected, 0.0)
+        point, residual = point - sent, corrected - sent
+        values.append(float((point - residual).square().sum() + residual.square().sum() / 0.8**0.5))
+    expected = [values[1] / values[0], values[2] / values[1]]
+    # Sums of 100 squares in another order, and curvatures rounded once more: far below 1e-12.
+    assert lyapunov_factors("top_k", 20, 10.0, 2, stream()) == pytest.approx(expected, rel=1e-12)
+
+
 def test_some_step_comes_within_one_per_cent_of_the_rate() -> None:
     rate = STATEMENTS["ef_tight_rate"].evaluate(mu=1.0, smoothness=100.0, epsilon=0.5)
     factors = lyapunov_factors("top_k", 50, 100.0, 1000, stream())
