@@ -41,10 +41,15 @@ class Positivity:
     false_twin: BallFunction
 
 
-def ball_check(*claims: Positivity) -> Check:
-    """The grade `ball`: every claim has a finite cover, and at some point of its box every twin is negative."""
+def ball_check(*parts: Positivity | Callable[[], Sequence[Positivity]]) -> Check:
+    """The grade `ball`: every claim has a finite cover, and at some point of its box every twin is negative.
+
+    Args:
+        parts: claims, or functions that make them from the bounds as they stand when the check runs.
+    """
 
     def check(_profile: Profile) -> Outcome:
+        claims = [claim for part in parts for claim in ((part,) if isinstance(part, Positivity) else part())]
         counts = [cover_count(claim.function, claim.box) for claim in claims]
         failed = [
             claim.claim

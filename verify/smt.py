@@ -6,7 +6,7 @@ a translation that proves anything would be noticed. Ours; z3: de Moura and Bjø
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,15 @@ class Query:
     false_twin: Relational
 
 
-def smt_check(*queries: Query) -> Check:
-    """The grade `smt`: every claim is proved and every twin refuted, by both solvers."""
+def smt_check(*parts: Query | Callable[[], Sequence[Query]]) -> Check:
+    """The grade `smt`: every claim is proved and every twin refuted, by both solvers.
+
+    Args:
+        parts: queries, or functions that make them from the bounds as they stand when the check runs.
+    """
 
     def check(_profile: Profile) -> Outcome:
+        queries = [query for part in parts for query in ((part,) if isinstance(part, Query) else part())]
         failed = [query.claim for query in queries if not decide(query)]
         return Outcome(
             earned=bool(queries) and not failed,
