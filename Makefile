@@ -47,11 +47,13 @@ test: $(STAMP) ## the tests, without the rare long ones
 test-all: $(STAMP) ## every test
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal
 
-verify: $(STAMP) ## check every statement (FRESH=1: solve for every certificate again)
-	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json $(if $(filter-out 0,$(FRESH)),--fresh)
+verify: $(STAMP) ## execute every proof, read the searches of the same sources (FRESH=1: repeat and derive all)
+	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
+# Nothing that an earlier run found is taken over.
+reproduce: FRESH ?= 1
 reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full)
 	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)

@@ -12,11 +12,13 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify import certificate_store
 from sparsync.verify.certificate_store import Record
 from sparsync.verify.check_certificates import check_file
+from sparsync.verify.checks import CHECKS
+from sparsync.verify.collection import workers
 from sparsync.verify.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line
 from sparsync.verify.ledger import main
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.mutation import wrong_bound
-from sparsync.verify.outcome import PROFILES, Profile
+from sparsync.verify.outcome import PROFILES, Outcome, Profile
 
 LABELS = ("top_k", "square_convex")
 """Two statements: that every one earns its grades is the claim of `test_evidence.py`."""
@@ -67,14 +69,70 @@ def test_certificates_are_written_beside_the_ledger_and_counted(tmp_path: Path) 
 def test_stored_certificates_are_used_until_fresh_ones_are_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fresh_counts, lines = [], []
+    lines = []
     for options in ((), (), ("--fresh",)):
-        _, data = run(tmp_path, *options)
-        fresh_counts.append(data["certificates"]["fresh_count"])
-        lines.append(capsys.readouterr().out.count("derived afresh"))
-        assert data["certificates"]["checked_count"] == CERTIFICATES_COUNT
-    assert fresh_counts == [CERTIFICATES_COUNT, 0, CERTIFICATES_COUNT]
+        run(tmp_path, *options)
+        printed = capsys.readouterr().out
+        lines.append(printed.count("derived afresh"))
+        assert f"{CERTIFICATES_COUNT} certificates of" in printed
     assert lines == [3, 0, 3]
+
+
+def counting_property_check(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on the property check of `top_k` notes that it ran."""
+    runs: list[str] = []
+    check = CHECKS["top_k"]["property"]
+
+    def counted(profile: Profile) -> Outcome:
+        runs.append("property")
+        return check(profile)
+
+    monkeypatch.setitem(CHECKS["top_k"], "property", counted)
+    return runs
+
+
+def test_searches_are_read_from_the_ledger_of_the_same_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, first = run(tmp_path)
+    runs = counting_property_check(monkeypatch)
+    capsys.readouterr()
+    status, again = run(tmp_path)
+    assert (status, runs) == (0, [])
+    assert again == first
+    printed = capsys.readouterr().out
+    assert f"ran on the same sources at {first['provenance']['date_utc']}" in " ".join(printed.split())
+    assert "1 of 1 mutants killed" in printed
+    run(tmp_path, "--fresh")
+    # Once for the statement, once for the mutant.
+    assert runs == ["property", "property"]
+
+
+def test_searches_run_again_where_the_sources_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path)
+    runs = counting_property_check(monkeypatch)
+    monkeypatch.setattr("sparsync.verify.ledger.evidence_digest", lambda _profile: "0" * 64)
+    _, data = run(tmp_path)
+    assert runs
+    assert data["evidence_sha256"] == "0" * 64
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, alone = run(tmp_path / "alone")
+    status, together = run(tmp_path / "together", "--jobs", "2")
+    assert status == 0
+    assert together["provenance"]["process_count"] == 2
+    for part in ("statements", "mutants", "failures"):
+        assert together[part] == alone[part]
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_a_number_of_processes_below_one_is_refused(tmp_path: Path, count: str) -> None:
+    with pytest.raises(SystemExit) as refusal:
+        run(tmp_path, "--jobs", count)
+    assert refusal.value.code == 2
+    with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"), workers(0):
+        pass
 
 
 def test_another_folder_of_certificates_can_be_named(tmp_path: Path) -> None:
@@ -126,7 +184,8 @@ def test_mutants_are_counted_with_the_grades_that_killed_them(
 
 def test_a_mutant_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
-    monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"harmless": harmless})
+    for module in ("ledger", "collection", "report"):
+        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless})
     status, data = run(tmp_path)
     assert status == 1
     assert data["failures"] == ["mutant harmless of top_k: survives rational"]

@@ -1,6 +1,9 @@
 """Does every statement still hold? Runs all evidence, prints one row per statement, writes the result as JSON.
 
-    python -m sparsync.verify.ledger --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR]
+    python -m sparsync.verify.ledger --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR] [--jobs N]
+
+Where FILE was written from the same sources, every proof is executed and every certificate checked again, the outcomes
+of searches, solvers and mutants are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
 
 Exit status 1 if a statement loses a grade that applies to it, a counterexample no longer refutes its wording, a
 certificate does not hold, or a mutant survives.
@@ -11,29 +14,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import sympy
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.certificate_store import FAMILIES, Stored, rational_outcomes, stored_certificates
+from sparsync.verify.certificate_store import Stored, rational_outcomes, stored_certificates
+from sparsync.verify.collection import fate, row, workers
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
-from sparsync.verify.evidence import Row, collect
+from sparsync.verify.evidence import Row
 from sparsync.verify.mutants import MUTANTS
-from sparsync.verify.mutation import killing_grades
-from sparsync.verify.outcome import GRADES, PROFILES, Grade, Profile
-from sparsync.verify.provenance import provenance, write_json
-from sparsync.verify.worst_case import below_line_rows, convex_rows, worst_cases
+from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
+from sparsync.verify.provenance import write_json
+from sparsync.verify.recorded_evidence import Kills, Record, evidence_digest, recorded
+from sparsync.verify.report import bound_text, report
 
 PLAIN_WIDTH = 160
 """Columns of the table where the output is not a terminal."""
-WORDING_DIMENSION, WORDING_COUNT = 10, 3
-"""Where the programmes for the insufficient wordings are solved."""
 
 Item = TypeVar("Item")
-Kills = Mapping[str, tuple[Grade, ...]]
-"""The grades that each mutant lost, by its name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,22 +43,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stored = stored_certificates(folder, profile, fresh=options.fresh)
     for line in _certificate_lines(stored, folder):
         console.print(line, markup=False)
-    rows = _collect_all(profile, stored, console)
-    kills = {name: killing_grades(mutant) for name, mutant in _tracked(MUTANTS, "mutants", console)}
-    problems = failures(rows, stored, kills)
-    write_json(options.output, report(rows, stored, kills, profile_name=options.profile))
-    console.print(_table(rows))
-    for problem in problems:
-        console.print(f"FAILED {problem}", style="bold red", markup=False)
-    killed_count = sum(bool(grades) for grades in kills.values())
-    console.print(f"{len(rows)} statements, {len(COUNTEREXAMPLES)} counterexamples, {len(problems)} failures")
-    console.print(f"{killed_count} of {len(kills)} mutants killed")
+    digest = evidence_digest(profile)
+    record = None if options.fresh or _derived(stored) else recorded(options.output, digest)
+    rows, kills, problems = _found(profile, stored, record, console, job_count=options.jobs)
+    if record is not None and problems:
+        # The proofs contradict the file: nothing in it is believed.
+        record = None
+        rows, kills, problems = _found(profile, stored, None, console, job_count=options.jobs)
+    if record is None:
+        found = report(
+            rows,
+            stored,
+            kills,
+            profile_name=options.profile,
+            failures=problems,
+            digest=digest,
+            process_count=options.jobs,
+        )
+        write_json(options.output, found)
+    _print_found(rows, kills, problems, record, console)
     return 1 if problems else 0
 
 
 def failures(rows: Sequence[Row], stored: Sequence[Stored], kills: Kills) -> tuple[str, ...]:
     """What went wrong, one line each: grades lost, idle counterexamples, false certificates, mutants that survive."""
-    lost = (f"{row.label}: lost the grade {grade}" for row in rows for grade in row.lost)
+    lost = (f"{found.label}: lost the grade {grade}" for found in rows for grade in found.lost)
     idle = (f"counterexample {name}: refutes nothing" for name, case in COUNTEREXAMPLES.items() if not case.refutes())
     refuted = (f"certificates {file.name}: {file.fault}" for file in stored if file.fault)
     survivors = (
@@ -70,100 +78,47 @@ def failures(rows: Sequence[Row], stored: Sequence[Stored], kills: Kills) -> tup
     return (*lost, *idle, *refuted, *survivors)
 
 
-def report(rows: Sequence[Row], stored: Sequence[Stored], kills: Kills, *, profile_name: str) -> dict[str, object]:
-    """The ledger as JSON: provenance, statements with grades and numbers, counterexamples, certificates, mutants."""
-    return {
-        "profile": profile_name,
-        "provenance": provenance(process_count=1),
-        "grades": list(GRADES),
-        "failures": list(failures(rows, stored, kills)),
-        "statements": [_statement_record(row) for row in rows],
-        "wordings": _wording_records(),
-        "counterexamples": [_counterexample_record(name) for name in COUNTEREXAMPLES],
-        "certificates": _certificates_record(stored),
-        "mutants": _mutants_record(kills),
-    }
-
-
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sparsync.verify.ledger", description="Check every statement.")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="quick")
-    parser.add_argument("--output", type=Path, required=True, help="the JSON file to write")
-    parser.add_argument("--fresh", action="store_true", help="derive every certificate again and store it")
+    parser.add_argument("--output", type=Path, required=True, help="the JSON file to write, or to check")
+    parser.add_argument("--fresh", action="store_true", help="derive every certificate and repeat every search")
     parser.add_argument("--certificates", type=Path, help="where they are stored; default: certificates/ beside FILE")
+    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="number of processes; default: 1")
     return parser.parse_args(arguments)
 
 
-def _statement_record(row: Row) -> dict[str, object]:
-    statement = STATEMENTS[row.label]
-    return {
-        "label": row.label,
-        "title": statement.title,
-        "bound": _bound_text(row.label),
-        "latex": statement.latex(),
-        "source": statement.source,
-        "grades": list(row.earned),
-        "lost_grades": list(row.lost),
-        "evidence": {grade: dict(outcome.detail) for grade, outcome in row.outcomes.items()},
-    }
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
 
 
-def _counterexample_record(name: str) -> dict[str, object]:
-    case = COUNTEREXAMPLES[name]
-    return {
-        "name": name,
-        "wording": case.wording,
-        "squares": [str(v) for v in case.squares],
-        "count": case.count,
-        "ratio": str(case.ratio),
-        "claimed": str(case.claimed),
-        "refutes": case.refutes(),
-    }
+def _derived(stored: Sequence[Stored]) -> bool:
+    return any(file.derived for file in stored)
 
 
-def _wording_records() -> list[dict[str, object]]:
-    """The worst case under the wordings that do not suffice, as the solver finds it."""
-    claimed = STATEMENTS["square_convex"].evaluate(d=WORDING_DIMENSION, k=WORDING_COUNT)
-    wordings = {"below the zero-based line": below_line_rows, "convex in rank": convex_rows}
-    return [
-        {
-            "wording": wording,
-            "dimension": WORDING_DIMENSION,
-            "count": WORDING_COUNT,
-            "worst_ratio": worst_cases(rows(WORDING_DIMENSION), [WORDING_COUNT])[0].optimum,
-            "claimed": claimed,
-        }
-        for wording, rows in wordings.items()
-    ]
+def _found(
+    profile: Profile, stored: Sequence[Stored], record: Record | None, console: Console, *, job_count: int
+) -> tuple[list[Row], Kills, tuple[str, ...]]:
+    """The rows, the mutants' fates and what went wrong; what is in the record is not computed again."""
+    rational = rational_outcomes(stored)
+    tasks = [(label, profile, _known(label, rational, record)) for label in STATEMENTS]
+    with workers(job_count) as compute:
+        rows = list(_tracked(compute(row, tasks), "statements", len(tasks), console))
+        if record is None:
+            fates = _tracked(compute(fate, list(MUTANTS)), "mutants", len(MUTANTS), console)
+            kills: Kills = dict(zip(MUTANTS, fates, strict=True))
+        else:
+            kills = record.kills
+    return rows, kills, failures(rows, stored, kills)
 
 
-def _certificates_record(stored: Sequence[Stored]) -> dict[str, object]:
-    return {
-        "checked_count": sum(len(file.records) for file in stored),
-        "fresh_count": sum(len(file.records) for file in stored if file.derived),
-        "files": [
-            {
-                "name": file.name,
-                "label": FAMILIES[file.name].label,
-                "checked_count": len(file.records),
-                "fresh": bool(file.derived),
-                "reason": file.derived,
-                "fault": file.fault,
-            }
-            for file in stored
-        ],
-    }
-
-
-def _mutants_record(kills: Kills) -> dict[str, object]:
-    return {
-        "mutants_count": len(kills),
-        "killed_count": sum(bool(grades) for grades in kills.values()),
-        "mutants": [
-            {"name": name, "label": MUTANTS[name].label, "change": MUTANTS[name].change, "killed_by": list(grades)}
-            for name, grades in kills.items()
-        ],
-    }
+def _known(label: str, rational: Mapping[str, Outcome], record: Record | None) -> dict[Grade, Outcome]:
+    """Where the stored certificates are complete, they are the grade `rational`."""
+    known = dict(record.outcomes[label]) if record else {}
+    return {**known, "rational": rational[label]} if label in rational else known
 
 
 def _certificate_lines(stored: Sequence[Stored], folder: Path) -> Iterable[str]:
@@ -174,18 +129,9 @@ def _certificate_lines(stored: Sequence[Stored], folder: Path) -> Iterable[str]:
     yield f"{sum(len(file.records) for file in stored)} certificates of {folder} checked"
 
 
-def _collect_all(profile: Profile, stored: Sequence[Stored], console: Console) -> list[Row]:
-    """The rows of all statements; where the stored certificates are complete, they are the grade `rational`."""
-    rational = rational_outcomes(stored)
-    return [
-        collect(label, profile, known={"rational": rational[label]} if label in rational else {})
-        for label, _ in _tracked(STATEMENTS, "statements", console)
-    ]
-
-
-def _tracked(items: Mapping[str, Item], description: str, console: Console) -> Iterator[tuple[str, Item]]:
+def _tracked(items: Iterable[Item], description: str, count: int, console: Console) -> Iterator[Item]:
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        yield from progress.track(items.items(), description=description)
+        yield from progress.track(items, total=count, description=description)
 
 
 def _console() -> Console:
@@ -193,21 +139,35 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 
 
+def _print_found(
+    rows: Sequence[Row], kills: Kills, problems: Sequence[str], record: Record | None, console: Console
+) -> None:
+    console.print(_table(rows))
+    for problem in problems:
+        console.print(f"FAILED {problem}", style="bold red", markup=False)
+    killed_count = sum(bool(grades) for grades in kills.values())
+    console.print(f"{len(rows)} statements, {len(COUNTEREXAMPLES)} counterexamples, {len(problems)} failures")
+    console.print(f"{killed_count} of {len(kills)} mutants killed")
+    if record is not None:
+        made = record.provenance
+        console.print(
+            "proofs executed and certificates checked now; searches, solvers, simulations and mutants ran on the same "
+            f"sources at {made['date_utc']} (commit {str(made['git_commit'])[:12]}); --fresh repeats them",
+            markup=False,
+        )
+
+
 def _table(rows: Sequence[Row]) -> Table:
-    table = Table("statement", "bound on the relative error", "evidence earned in this run", "detail")
-    for row in rows:
-        table.add_row(row.label, _bound_text(row.label), ", ".join(row.earned), _detail_text(row))
+    table = Table("statement", "bound on the relative error", "evidence earned", "detail")
+    for found in rows:
+        table.add_row(found.label, bound_text(found.label), ", ".join(found.earned), _detail_text(found))
     return table
 
 
-def _bound_text(label: str) -> str:
-    return str(sympy.sstr(STATEMENTS[label].bound, order="none"))
-
-
-def _detail_text(row: Row) -> str:
+def _detail_text(found: Row) -> str:
     counts = (
         f"{value} {name.removesuffix('_count').replace('_', ' ')}"
-        for outcome in row.outcomes.values()
+        for outcome in found.outcomes.values()
         for name, value in outcome.detail.items()
         if name.endswith("_count")
     )
