@@ -8,19 +8,24 @@ from fractions import Fraction
 import pytest
 import sympy
 import torch
+from flint import arb
 
 from sparsync.kernels.band_search import count_band
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.reference import top_k
+from sparsync.theory.quantiles import NormalQuantile
 from sparsync.theory.selectors import STATEMENTS as OWN
+from sparsync.theory.statement import Statement
 from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import (
     bit_width,
     d,
+    fall_count,
     k,
     kappa,
     mean_shift,
     pass_count,
+    rise_count,
     selected_count,
     start_level,
     window_ratio,
@@ -28,10 +33,12 @@ from sparsync.theory.symbols import (
 from sparsync.verify import released_checks, selector_checks
 from sparsync.verify.margins import exact_bound
 from sparsync.verify.outcome import EXACT_GRADES, Grade, Profile
+from sparsync.verify.released_law_checks import bound_ball
 from sparsync.verify.selector_checks import BAND_WEIGHTS, CHECKS, list_decides, roundest
 from sparsync.verify.weights import tail_ratio
 
 TINY = Profile(dimensions=(2, 3), examples_count=30)
+SEARCHED = Profile(dimensions=(2, 3), examples_count=100)
 
 
 def test_every_selector_statement_has_checks_and_an_exact_grade() -> None:
@@ -52,7 +59,6 @@ _WRONG = [
     ("band_threshold_unique", "property", sympy.Integer(2)),
     ("band_search_passes", "property", 2 * bit_width - start_level - 2),
     ("band_search_passes", "property", 2 * bit_width - start_level + 1),
-    ("candidate_list", "property", sympy.Integer(2)),
     ("released_reachable", "property", pass_count**2),
     ("released_starts", "property", pass_count * sympy.log(window_ratio)),
     ("released_passes", "property", sympy.Integer(2)),
@@ -60,9 +66,17 @@ _WRONG = [
     ("released_passes", "rational", STATEMENTS["released_passes"].bound - 1),
     ("released_window", "ball", STATEMENTS["released_window"].bound * (1 + sympy.Rational(1, 10**12))),
     ("released_window_narrow", "property", STATEMENTS["released_window"].bound - sympy.Rational(1, 10**9)),
-    ("released_uniform", "simulated", kappa),
+    ("released_reachable", "smt", pass_count**2),
+    ("released_reachable", "simulated", pass_count**2),
+    ("released_uniform", "simulated", sympy.Integer(0)),
+    ("released_uniform", "ball", sympy.Integer(0)),
+    ("released_uniform", "ball", 1 - NormalQuantile(kappa) / (2 * sympy.sqrt(3))),
     ("mean_shift_failure", "numeric", kappa - mean_shift / 100),
     ("mean_shift_failure", "simulated", kappa - mean_shift / 100),
+    ("mean_shift_failure", "ball", kappa - mean_shift / 100),
+    ("released_worst_passes", "smt", rise_count + fall_count - 1),
+    ("released_worst_passes", "rational", rise_count + fall_count + 1),
+    ("released_worst_passes", "property", rise_count + fall_count - 1),
 ]
 
 
@@ -73,6 +87,43 @@ def test_a_wrong_statement_loses_the_grade(
     relation = sympy.Eq(sympy.Symbol("stated"), wrong, evaluate=False)
     monkeypatch.setitem(STATEMENTS, label, replace(STATEMENTS[label], relation=relation))
     assert not CHECKS[label][grade](TINY).earned
+
+
+def scaled(label: str, factor: sympy.Rational) -> Statement:
+    """The statement with a multiple of its bound."""
+    relation = STATEMENTS[label].relation
+    return replace(STATEMENTS[label], relation=type(relation)(relation.lhs, factor * relation.rhs, evaluate=False))
+
+
+@pytest.mark.parametrize(("label", "grade"), [(label, grade) for label in CHECKS for grade in CHECKS[label]])
+def test_a_bound_that_is_a_sixteenth_too_small_loses_every_grade(
+    label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STATEMENTS, label, scaled(label, sympy.Rational(15, 16)))
+    assert not CHECKS[label][grade](SEARCHED).earned
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "threshold_selector",
+        "count_band",
+        "count_band_square",
+        "count_band_cubic",
+        "band_search_passes",
+        "released_passes",
+    ],
+)
+def test_a_weaker_bound_is_still_proved_by_the_solvers(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STATEMENTS, label, scaled(label, sympy.Rational(17, 16)))
+    assert CHECKS[label]["smt"](TINY).earned
+
+
+def test_a_bound_of_an_unknown_kind_has_no_ball() -> None:
+    root = bound_ball(sympy.sqrt(1 + 2 * sympy.log(2) / d), {d: arb(2)})
+    assert abs(root**2 - 1 - arb(2).log()) < arb(2) ** -40
+    with pytest.raises(ValueError, match="sin"):
+        bound_ball(sympy.sin(d), {d: arb(2)})
 
 
 @pytest.mark.parametrize("label", BAND_WEIGHTS)

@@ -50,8 +50,9 @@ def test_the_binding_layer_has_the_smallest_share() -> None:
     assert layer_bound((6, 2), (1, 2)) == Fraction(2, 3)
 
 
-@pytest.mark.parametrize(("largest", "shapes_count"), [(1, 1), (3, 12)])
+@pytest.mark.parametrize(("largest", "shapes_count"), [(1, 1), (3, 26)])
 def test_all_small_layers_are_enumerated(largest: int, shapes_count: int) -> None:
+    # (d_l + 1) counts in each layer, less the one where none sends: 1, 2, 3, 3, 5, 5 and 7 up to three coordinates.
     outcome = layer_extremes(Profile(dimensions=(largest,), examples_count=1))
     assert outcome.earned
     assert outcome.detail["shapes_count"] == shapes_count

@@ -43,6 +43,13 @@ def test_a_single_layer_is_the_whole_vector() -> None:
     assert STATEMENTS["layer_wise"].fraction(k=3, layer_size=10, layer_count=3) == 0
 
 
+def test_a_layer_that_sends_nothing_leaves_no_contraction() -> None:
+    # Both non-zero coordinates are in the first layer, which sends none; Top-2 of the vector sends both.
+    layers = (((Fraction(1), Fraction(4), Fraction(0)), 0), ((Fraction(0),) * 5, 2))
+    assert layer_excess(layers) == layer_bound((3, 5), (0, 2)) == 1
+    assert STATEMENTS["layer_wise"].fraction(k=2, layer_size=3, layer_count=0) == 1
+
+
 def test_layers_that_obey_a_power_bound_make_a_vector_that_obeys_it() -> None:
     first, second = (50, 30, 10, 0), (7, 5, 3, 1)
     whole = sorted((*first, *second), reverse=True)
@@ -57,7 +64,8 @@ def test_layers_that_obey_a_power_bound_make_a_vector_that_obeys_it() -> None:
         ("ties", {"k": 1, "tie_count": 0}),
         ("layer_wise", {"k": 5, "layer_size": 2, "layer_count": 3}),
         ("layer_wise", {"k": 2, "layer_size": 9, "layer_count": 3}),
-        ("layer_wise", {"k": 2, "layer_size": 9, "layer_count": 0}),
+        ("layer_wise", {"k": 2, "layer_size": 9, "layer_count": -1}),
+        ("layer_wise", {"k": 0, "layer_size": 9, "layer_count": 0}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, int]) -> None:

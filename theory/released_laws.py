@@ -15,8 +15,8 @@ from sparsync.theory.symbols import counted_share, kappa, mean_shift, returned_s
 GREATEST_DENSITY = sympy.Rational(3, 4)
 """From this density on, sending every coordinate is an accepted count."""
 
-UNIFORM_DENSITIES = (sympy.Rational(1, 1000), sympy.Rational(1, 50))
-"""Range of densities in `released_uniform`."""
+UNIFORM_DENSITIES = (sympy.Rational(1, 1000), sympy.Rational(1, 50), sympy.Rational(2, 25))
+"""Range of densities in `released_uniform`, and up to which of them nothing is returned."""
 
 
 def released_window() -> Statement:
@@ -66,19 +66,20 @@ def released_window_narrow() -> Statement:
 
 
 def released_uniform() -> Statement:
-    """For the uniform law on [−a, a] and 1/1000 ≤ κ ≤ 1/50 three passes return nothing: δ = 0.
+    """For the uniform law on [−a, a] three passes return the share max(0, 1 − (√3/4) z(κ)) where 1/1000 ≤ κ ≤ 2/25.
 
-    The Gaussian start lies above a; half of it counts too much; three quarters of it lie above a again. Outside this
-    range it may send far too much instead: at κ = 1/10000 the second pass counts nothing and the third 44 % of all.
+    The Gaussian start lies above a; half of it counts too much; three quarters of it end the passes, in range or not.
+    That is nothing for κ ≤ 1/50 (δ = 0) and 24 % of all at κ = 2/25, three times too much: the count is in range for κ
+    from 0.0230 to 0.0257 only. Below 1/1000 the second pass may count nothing: at κ = 1/10000 the third returns 44 %.
     """
-    least, greatest = UNIFORM_DENSITIES
-    bound = sympy.Integer(0)
+    least, middle, greatest = UNIFORM_DENSITIES
+    bound = sympy.Max(0, 1 - sympy.sqrt(3) / 4 * NormalQuantile(kappa))
     return Statement(
         label="released_uniform",
         title="share that the released rule returns, uniform law",
         assumptions=(
             r"$u$ is uniform on $[-a,a]$, counts are those of the law, three passes",
-            r"$1/1000\le\kappa\le 1/50$",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $1/1000\le\kappa\le 2/25$",
         ),
         relation=sympy.Eq(returned_share, bound),
         domain=(sympy.Ge(kappa, least), sympy.Le(kappa, greatest)),
@@ -86,12 +87,17 @@ def released_uniform() -> Statement:
         derivation=(
             Step("the standard deviation is a/√3, so t₀ = z(κ) a/√3", _uniform_deviation),
             Step("z(κ) falls in κ", _quantile_falls),
-            Step("z(1/50) > 4/√3, so t₀ > 4a/3 > a: the first pass counts nothing", lambda: _exceeds(greatest)),
+            Step("z(2/25) > √3, so t₀ > a: the first pass counts nothing", lambda: _exceeds(sympy.sqrt(3), greatest)),
             Step(
-                "z(1/1000) < 2√3 (1 − (4/3)/50), so t₀/2 < a (1 − 4κ/3): the second counts more than 4κ/3",
-                lambda: _undercuts(least, greatest),
+                "z(1/1000) < 2√3 (1 − (4/3)/50), so t₀/2 < a (1 − 4κ/3): the second counts more than 4κ/3, κ ≤ 1/50",
+                lambda: _undercuts(least, middle),
             ),
-            Step("3t₀/4 > a: the third counts nothing", _third_start, concludes=bound),
+            Step("z(1/50) < 2√3 (1 − (4/3) 2/25): it does so for κ ≥ 1/50", lambda: _undercuts(middle, greatest)),
+            Step("P(|u| > 3t₀/4) = max(0, 1 − (√3/4) z(κ))", lambda: _third_share() - bound, concludes=bound),
+            Step(
+                "z(1/50) > 4/√3: for κ ≤ 1/50 the third pass counts nothing",
+                lambda: _exceeds(4 / sympy.sqrt(3), middle),
+            ),
         ),
     )
 
@@ -231,9 +237,9 @@ def _uniform_deviation() -> sympy.Expr:
     return sympy.sqrt(sympy.integrate(coordinate**2 / (2 * end), (coordinate, -end, end))) - end / sympy.sqrt(3)
 
 
-def _exceeds(density: sympy.Rational) -> sympy.Basic:
-    """z(κ) > 4/√3 iff the tail at 4/√3 exceeds κ."""
-    return _two_sided_tail(4 / sympy.sqrt(3)) > density
+def _exceeds(level: sympy.Expr, density: sympy.Rational) -> sympy.Basic:
+    """z(κ) > level iff the tail at the level exceeds κ."""
+    return _two_sided_tail(level) > density
 
 
 def _undercuts(least: sympy.Rational, greatest: sympy.Rational) -> sympy.Basic:
@@ -242,9 +248,13 @@ def _undercuts(least: sympy.Rational, greatest: sympy.Rational) -> sympy.Basic:
     return _two_sided_tail(level) < least
 
 
-def _third_start() -> sympy.Expr:
-    """(3/4) t₀ for z = 4/√3, in units of a, minus 1."""
-    return sympy.Rational(3, 4) * (4 / sympy.sqrt(3)) / sympy.sqrt(3) - 1
+def _third_share() -> sympy.Expr:
+    """P(|u| > t) for t = (3/4) z(κ) a/√3, which is 0 from t = a on."""
+    end, threshold = sympy.symbols("a t", positive=True)
+    coordinate = sympy.Symbol("u", positive=True)
+    share = sympy.integrate(1 / end, (coordinate, threshold, end))
+    third = sympy.Rational(3, 4) * NormalQuantile(kappa) * end / sympy.sqrt(3)
+    return sympy.Max(0, sympy.expand(share.subs(threshold, third)))
 
 
 STATEMENTS: dict[str, Statement] = {

@@ -6,8 +6,9 @@ coordinates with |u| > t, accepts between 2k/3 and 4k/3 of them, otherwise halve
 
 A halving and a raise differ by a factor 3, so up to powers of three every move is the same multiplication by 3/2: on a
 circle of length ln 3 the rule is the rotation by ln(3/2). It is irrational (no 3^i is a 2^j), so without a limit on the
-passes every non-empty window is met from every positive start; `released_passes` says how soon, and three passes often
-do not do. From a negative threshold it is never met. What this means for laws: `theory/released_laws.py`. All is ours.
+passes every non-empty window is met from every positive start: `theory/released_rotation.py` says how soon, and three
+passes often do not do. From a negative threshold it is never met. What this means for laws: `theory/released_laws.py`.
+All is ours.
 """
 
 from __future__ import annotations
@@ -18,18 +19,8 @@ from itertools import pairwise
 import sympy
 
 from sparsync.theory.statement import Statement, Step
-from sparsync.theory.symbols import pass_count, passes_taken, reachable_count, start_length, window_ratio
+from sparsync.theory.symbols import pass_count, reachable_count, start_length, window_ratio
 from sparsync.theory.tail import is_nonnegative_polynomial
-
-SUFFICIENT_RATIOS = {
-    3: sympy.Rational(3, 2),
-    5: sympy.Rational(4, 3),
-    8: sympy.Rational(32, 27),
-    11: sympy.Rational(9, 8),
-    19: sympy.Rational(2187, 2048),
-    27: sympy.Rational(256, 243),
-}
-"""Numbers of passes, each with the smallest window ratio for which it is enough; smaller ratios need the next one."""
 
 
 def released_reachable() -> Statement:
@@ -93,61 +84,10 @@ def released_starts() -> Statement:
     )
 
 
-def released_passes() -> Statement:
-    """From a start in [a/2, 3b/2), 3, 5, 8, 11, 19 or 27 passes end in the window if r is 3/2, 4/3, …, 256/243 or more.
-
-    Each number is sharp: for any smaller r some start needs more. P passes suffice iff no gap between neighbours among
-    (3/2)^j, j < P, on the circle of R⁺ modulo 3 is longer than the window; the gaps are rational numbers. At κ = 0.001
-    the window of a centred Gaussian has r = 1.061 and needs 27 passes in the worst case. A start outside [a/2, 3b/2)
-    first comes nearer by a factor 2 or 3/2 with every pass.
-    """
-    pieces = [(passes, sympy.Ge(window_ratio, smallest)) for passes, smallest in SUFFICIENT_RATIOS.items()]
-    bound = sympy.Piecewise(*pieces[:-1], (pieces[-1][0], True))
-    return Statement(
-        label="released_passes",
-        title="passes that the released rule needs without a limit",
-        assumptions=(
-            r"the accepted thresholds are $[a,b)$ with $r=b/a$, and $a/2\le t_0<3b/2$",
-            r"$r\ge 256/243$",
-        ),
-        relation=sympy.Le(passes_taken, bound, evaluate=False),
-        domain=(pieces[-1][1],),
-        source="ours; the gaps are those of the three-gap theorem (Sós 1958)",
-        derivation=(
-            Step("the moves 1/2 and 3/2 are equal modulo 3", lambda: sympy.Rational(3, 2) / sympy.Rational(1, 2) - 3),
-            Step("r ≥ 3/2: the third threshold counted from [a/2, 3b/2) is in the window at the latest", _wide_window),
-            Step("r < 3/2: the moves from [a/2, 3b/2) stay in [a/2, 3b/2)", _narrow_window_traps),
-            Step("r < 3/2: a threshold there that equals one of the window modulo 3 is in the window", _one_lift),
-            Step("the largest gap of P points modulo 3 falls to each ratio at that P, not before", _largest_gaps),
-            Step(
-                "so the bound is the first P whose largest gap is at most r",
-                lambda: _first_sufficient(bound),
-                concludes=bound,
-            ),
-        ),
-    )
-
-
 _TARGET = sympy.Symbol("x", positive=True)
-_LOWER, _SLACK = sympy.symbols("above_lower_end slack", nonnegative=True)
+_LOWER = sympy.Symbol("above_lower_end", nonnegative=True)
 _UPPER = sympy.Symbol("below_upper_end", positive=True)
 _UPS, _DOWNS = sympy.symbols("i downs", integer=True, nonnegative=True)
-
-
-def largest_gap(count: int) -> Fraction:
-    """The largest ratio between neighbours among (3/2)^j, j < count, on the circle of R⁺ modulo 3.
-
-    Raises:
-        ValueError: count is below 1.
-    """
-    if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
-    points = [Fraction(1)]
-    while len(points) < count:
-        raised = points[-1] * Fraction(3, 2)
-        points.append(raised if raised < 3 else raised / 3)
-    around = [*sorted(points), Fraction(3)]
-    return max(larger / smaller for smaller, larger in pairwise(around))
 
 
 def _moves_commute() -> sympy.Expr:
@@ -205,56 +145,8 @@ def _three_pass_gaps() -> sympy.Basic:
     return sympy.S(len(multiples) == released_reachable().bound.subs(pass_count, 3) and min(gaps) == Fraction(4, 3))
 
 
-def _wide_window() -> sympy.Basic:
-    """b = 3a/2 + slack: raised twice, [a/2, a) passes a but not b; [b, 3b/2) halved is below b, raised then above a."""
-    upper_end = sympy.Rational(3, 2) * _TARGET + _SLACK
-    rooms = (
-        sympy.Rational(9, 4) * (_TARGET / 2 + _LOWER) - _TARGET,
-        upper_end - sympy.Rational(3, 2) * (_TARGET - _UPPER),
-        upper_end - (sympy.Rational(3, 2) * upper_end - _UPPER) / 2,
-        sympy.Rational(3, 4) * (upper_end + _LOWER) - _TARGET,
-    )
-    return sympy.And(*(is_nonnegative_polynomial(room, _TARGET, _LOWER, _UPPER, _SLACK) for room in rooms))
-
-
-def _narrow_window_traps() -> sympy.Basic:
-    """y in [b, 3b/2) is halved, y in [a/2, a) raised, with b = a + slack."""
-    upper_end = _TARGET + _SLACK
-    half, raised = sympy.Rational(1, 2), sympy.Rational(3, 2)
-    rooms = (
-        half * (upper_end + _LOWER) - half * _TARGET,
-        raised * upper_end - half * (raised * upper_end - _UPPER),
-        raised * (half * _TARGET + _LOWER) - half * _TARGET,
-        raised * upper_end - raised * (_TARGET - _UPPER),
-    )
-    return sympy.And(*(is_nonnegative_polynomial(room, _TARGET, _LOWER, _UPPER, _SLACK) for room in rooms))
-
-
-def _one_lift() -> sympy.Basic:
-    """Two elements of [a/2, 3b/2) and [a, b) have a quotient strictly between 1/(2r) > 1/3 and 3r/2 < 3."""
-    narrow = sympy.Rational(3, 2) - _UPPER
-    least = 3 - 2 * narrow
-    greatest = 3 - 3 * narrow / 2
-    return sympy.And(is_nonnegative_polynomial(least, _UPPER), is_nonnegative_polynomial(greatest, _UPPER))
-
-
-def _largest_gaps() -> sympy.Basic:
-    pairs = ((passes, Fraction(int(ratio.p), int(ratio.q))) for passes, ratio in SUFFICIENT_RATIOS.items())
-    return sympy.S(all(largest_gap(passes) == ratio < largest_gap(passes - 1) for passes, ratio in pairs))
-
-
-def _first_sufficient(bound: sympy.Expr) -> sympy.Basic:
-    """Gaps never grow with P, so their steps from 3 passes on are those of the bound."""
-    gaps = [largest_gap(passes) for passes in range(1, max(SUFFICIENT_RATIOS) + 1)]
-    ratios = sorted(set(gaps[2:]), reverse=True)
-    first = [1 + gaps.index(ratio) for ratio in ratios]
-    values = [bound.subs(window_ratio, sympy.Rational(ratio.numerator, ratio.denominator)) for ratio in ratios]
-    return sympy.S(gaps == sorted(gaps, reverse=True) and first == values)
-
-
 STATEMENTS: dict[str, Statement] = {
     "released_reachable": released_reachable(),
     "released_starts": released_starts(),
-    "released_passes": released_passes(),
 }
 """The statements of this file, by label; `theory/selectors.py` merges them into its own."""

@@ -3,12 +3,12 @@
 A threshold rule sends the entries whose magnitude bits a_i are at least t; N(t) is their number. Gaussian-k
 (`kernels/reference.py`) accepts the thresholds V = {t ≥ 1 : ⌈2k/3⌉ ≤ N(t) ≤ ⌊4k/3⌋} and takes the roundest of them,
 the one with the most trailing zero bits (`kernels/band_search.py`). The rule released with Shi, Chu, Cheung and See
-2019 has its own file, `theory/released_rule.py`. All statements here are ours.
+2019 has its own files, beginning with `theory/released_rule.py`. All statements here are ours.
 """
 
 import sympy
 
-from sparsync.theory import released_laws, released_rule
+from sparsync.theory import released_laws, released_rotation, released_rule
 from sparsync.theory.contraction import COUNT_DOMAIN, bell_shaped, square_convex, top_k
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
@@ -374,6 +374,7 @@ STATEMENTS: dict[str, Statement] = {
     "band_search_passes": band_search_passes(),
     "candidate_list": candidate_list(),
     **released_rule.STATEMENTS,
+    **released_rotation.STATEMENTS,
     **released_laws.STATEMENTS,
 }
-"""The statements of this file and of the two about the released rule, by label."""
+"""The statements of this file and of the three about the released rule, by label."""

@@ -45,12 +45,20 @@ tie_count = sympy.Symbol("tie_count", integer=True, positive=True)
 """Number b of coordinates whose magnitude is the k-th largest."""
 layer_size = sympy.Symbol("layer_size", integer=True, positive=True)
 """Number d_l of coordinates of one layer."""
-layer_count = sympy.Symbol("layer_count", integer=True, positive=True)
-"""Number k_l of coordinates that one layer sends."""
+layer_count = sympy.Symbol("layer_count", integer=True, nonnegative=True)
+"""Number k_l of coordinates that one layer sends; unlike k it may be zero."""
 mean_square = sympy.Symbol("mean_square", positive=True)
 """E u²/B² for a coordinate u with |u| ≤ B: how far the law is from its largest possible energy."""
 deviation = sympy.Symbol("deviation", positive=True)
 """Distance x of the ratio of a sample from that of its law."""
+energy = sympy.Symbol("energy", positive=True)
+"""M = E u² of a law."""
+tail_area = sympy.Symbol("tail_area", nonnegative=True)
+"""N = sup_θ max(|∫_0^θ (G − F)|, |∫_θ^∞ (G − F)|) for the distribution functions F and G of two laws of squares."""
+kurtosis = sympy.Symbol("kurtosis", positive=True)
+"""K = E u⁴/(E u²)² ≥ 1."""
+failure = sympy.Symbol("failure", positive=True)
+"""Probability f, at most 1, with which a statement about a sample may fail."""
 
 df = sympy.Symbol("df", positive=True)
 """Degrees of freedom ν of Student's t; the second moment is finite for ν > 2."""
@@ -98,6 +106,10 @@ sigma_squared = sympy.Symbol("second_moment", nonnegative=True)
 """Bound σ² on the second moment E‖g‖² of a stochastic gradient."""
 variance = sympy.Symbol("variance", nonnegative=True)
 """Bound σ₀² on the variance E‖g − ∇f‖² of a stochastic gradient."""
+heterogeneity = sympy.Symbol("heterogeneity", nonnegative=True)
+"""Bound ζ² on the mean of ‖∇f_i − ∇f‖² over the workers i."""
+residual_weight = sympy.Symbol("residual_weight", positive=True)
+"""Weight ω of the residuals in a Lyapunov function, over L."""
 gap = sympy.Symbol("gap", nonnegative=True)
 """f(x_0) − f*: how far the start lies above the smallest value."""
 step_variation = sympy.Symbol("step_variation", nonnegative=True)
@@ -109,7 +121,7 @@ compression = sympy.Symbol("compression", positive=True)
 tau = sympy.Symbol("delay", integer=True, nonnegative=True)
 """Delay τ: the gradient applied at a step was taken τ steps earlier."""
 beta = sympy.Symbol("momentum", nonnegative=True)
-"""Heavy-ball momentum, in [0, 1)."""
+"""Heavy-ball momentum γ, in [0, 1)."""
 gradient = sympy.Symbol("gradient", real=True)
 """One coordinate of the gradient g_t taken at step t."""
 virtual_iterate = sympy.Symbol("virtual_iterate", real=True)
@@ -160,6 +172,16 @@ start_length = sympy.Symbol("start_length", nonnegative=True)
 """Length of the set of ln t₀ from which a threshold rule ends with an accepted count."""
 passes_taken = sympy.Symbol("passes_taken", integer=True, nonnegative=True)
 """Number of passes until a threshold rule accepts a count."""
+worst_passes = sympy.Symbol("worst_passes", integer=True, nonnegative=True)
+"""The largest number of passes until a threshold rule accepts a count, over the starts near its window."""
+rise_count = sympy.Symbol("rise_count", integer=True, positive=True)
+"""Number q₊ of moves of the released rule that raise a threshold, up to powers of three, by 3^a₊/2^q₊ > 1."""
+rise_power = sympy.Symbol("rise_power", integer=True, positive=True)
+"""Power a₊ of three in the rise."""
+fall_count = sympy.Symbol("fall_count", integer=True, positive=True)
+"""Number q₋ of moves of the released rule that lower a threshold, up to powers of three, by 2^q₋/3^a₋ > 1."""
+fall_power = sympy.Symbol("fall_power", integer=True, positive=True)
+"""Power a₋ of three in the fall."""
 counted_share = sympy.Symbol("counted_share", nonnegative=True)
 """Share of the coordinates that the first pass of a threshold rule counts."""
 returned_share = sympy.Symbol("returned_share", nonnegative=True)
@@ -173,6 +195,10 @@ layer_excess = sympy.Symbol("layer_excess", nonnegative=True)
 """Relative error of Top-k in each layer, minus that of Top-k in the whole vector for the same total."""
 deviation_probability = sympy.Symbol("deviation_probability", nonnegative=True)
 """Probability that for some k the ratio of a sample is x or more away from that of its law."""
+ratio_distance = sympy.Symbol("ratio_distance", nonnegative=True)
+"""sup_κ |ρ_G(κ) − ρ_F(κ)| of the ratios of two laws."""
+sample_deviation = sympy.Symbol("sample_deviation", nonnegative=True)
+"""max_k of |ratio of a sample at k − ratio of its law at k/d|."""
 failure_probability = sympy.Symbol("failure_probability", nonnegative=True)
 """Probability that a Gaussian vector has a larger ratio at k = 1 than (1 − 1/d)^q."""
 
@@ -182,6 +208,10 @@ lyapunov_factor = sympy.Symbol("lyapunov_factor", nonnegative=True)
 """sup V_{t+1}/V_t over the functions, compressors and states of a class: its worst-case rate per step."""
 function_factor = sympy.Symbol("function_factor", nonnegative=True)
 """sup (f(x_{t+1}) − f*)/(f(x_t) − f*) over the functions, compressors and points of a class."""
+heterogeneity = sympy.Symbol("heterogeneity", positive=True)
+"""ζ² = ‖∇f_i(x*)‖² of each of two workers, x* the minimiser of their mean: how much their functions differ there."""
+limit_distance = sympy.Symbol("limit_distance", nonnegative=True)
+"""lim ‖x_t − x*‖² as t → ∞."""
 best_step = sympy.Symbol("best_step", positive=True)
 """The step size η with the smallest worst-case rate."""
 steps_needed = sympy.Symbol("steps_needed", nonnegative=True)
@@ -199,8 +229,10 @@ iteration_rate = sympy.Symbol("iteration_rate", nonnegative=True)
 """Iterations of one worker per unit of time."""
 throughput = sympy.Symbol("throughput", nonnegative=True)
 """Long-run iterations of all workers per unit of time."""
+misread_count = sympy.Symbol("misread_count", integer=True, nonnegative=True)
+"""Number of updates by which the views of one round differ from the sequential order: lacking or too many."""
 regret = sympy.Symbol("regret", real=True)
-"""Σ_t f_t(x_t) − Σ_t f_t(x*) for the best fixed x*."""
+"""Σ_t f_t(x̃_t) − Σ_t f_t(x*): losses at the views x̃_t beyond those of a fixed x*."""
 next_virtual_iterate = sympy.Symbol("next_virtual_iterate", real=True)
 """One coordinate of x̃_{t+1}."""
 
@@ -210,12 +242,14 @@ LATEX_NAMES = {
     mu: r"\mu",
     sigma_squared: r"\sigma^{2}",
     variance: r"\sigma_0^{2}",
+    heterogeneity: r"\zeta^{2}",
+    residual_weight: r"\omega",
     gap: r"(f(x_0)-f^{*})",
     step_variation: "V",
     balance: "b",
     compression: "c",
     tau: r"\tau",
-    beta: r"\beta",
+    beta: r"\gamma",
     gradient: "g_t",
     virtual_iterate: r"\tilde{x}_t",
     staleness: "s",
@@ -233,6 +267,12 @@ LATEX_NAMES = {
     strict_excess: r"\rho(\text{strict threshold})-\rho(\text{Top-}k)",
     layer_excess: r"\rho(\text{Top-}k_l\text{ in each layer})-\rho(\text{Top-}k)",
     deviation_probability: r"\Pr\{\max_k|\rho_{k}(u)-\rho(k/d)|\geq x\}",
+    energy: "M",
+    tail_area: "N",
+    kurtosis: "K",
+    failure: "f",
+    ratio_distance: r"\sup_{\kappa}|\rho_G(\kappa)-\rho_F(\kappa)|",
+    sample_deviation: r"\max_k|\rho_{k}(u)-\rho(k/d)|",
     failure_probability: r"\Pr\{\rho_{1}(u)>(1-1/d)^{q}\}",
     df: r"\nu",
     shape: "a",
@@ -242,6 +282,8 @@ LATEX_NAMES = {
     selected_count: "N",
     bit_width: "b",
     start_level: "s_{0}",
+    lowest: r"\ell",
+    highest: "h",
     capacity: "c",
     window_ratio: "r",
     pass_count: "P",
@@ -252,6 +294,11 @@ LATEX_NAMES = {
     reachable_count: r"\text{reachable thresholds}",
     start_length: r"\left|\{\ln t_0\}\right|",
     passes_taken: r"\text{passes}",
+    worst_passes: r"\max_{a/2\leq t_0<3b/2}\text{passes}",
+    rise_count: "q_{+}",
+    rise_power: "a_{+}",
+    fall_count: "q_{-}",
+    fall_power: "a_{-}",
     counted_share: r"\text{share at the first pass}",
     returned_share: r"\text{share returned}",
     mean_slope: r"\frac{\partial\epsilon}{\partial\bar{\mu}}",
@@ -267,6 +314,8 @@ LATEX_NAMES = {
     tolerance: r"\text{tol}",
     lyapunov_factor: r"\sup\frac{V_{t+1}}{V_t}",
     function_factor: r"\sup\frac{f(x_{t+1})-f^{*}}{f(x_t)-f^{*}}",
+    heterogeneity: r"\zeta^{2}",
+    limit_distance: r"\lim_{t\to\infty}\|x_t-x^{*}\|^2",
     best_step: r"\eta^{*}",
     steps_needed: r"\frac{\ln\text{tol}}{\ln\rho^{*}}",
     stable_limit: r"\sup\{\eta\lambda : x_t\to 0\}",
@@ -275,7 +324,8 @@ LATEX_NAMES = {
     lead: r"c_i-\min_j c_j",
     iteration_rate: r"\frac{c_i(t)}{t}",
     throughput: r"\lim_{t\to\infty}\frac{1}{t}\sum_i c_i(t)",
-    regret: r"\sum_t f_t(x_t)-f_t(x^{*})",
+    misread_count: r"\text{updates misread in a round}",
+    regret: r"\sum_t f_t(\tilde{x}_t)-f_t(x^{*})",
     next_virtual_iterate: r"\tilde{x}_{t+1}",
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

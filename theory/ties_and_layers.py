@@ -70,6 +70,9 @@ def layer_wise() -> Statement:
     ratio is the mean of theirs weighted with their energy, hence at most the largest. At equal densities κ = k_l/d_l
     the bound is 1 − max(κ, d_l/d) for the smallest layer, so 1 − κ as soon as some layer holds a share ≤ κ. Attained.
 
+    A layer may send nothing, k_l = 0. Then the bound is 1: of a vector with k non-zero coordinates, all in that layer,
+    Top-k in each layer keeps nothing and Top-k of the vector everything. Top-k in such layers is no contraction: δ = 0.
+
     Source: ours.
     """
     bound = 1 - layer_count / sympy.Min(layer_size, k)
@@ -77,7 +80,7 @@ def layer_wise() -> Statement:
         label="layer_wise",
         title="Top-k in each layer against Top-k in the whole vector",
         assumptions=(
-            r"layer $l$ sends $k_l$ of its $d_l$ coordinates, the whole vector $k=\sum_l k_l$",
+            r"layer $l$ sends $k_l\ge 0$ of its $d_l$ coordinates, the whole vector $k=\sum_l k_l\ge 1$",
             r"$l$ is the layer with the smallest $k_l/\min(d_l,k)$",
         ),
         relation=sympy.Le(layer_excess, bound, evaluate=False),
@@ -94,6 +97,7 @@ def layer_wise() -> Statement:
                 concludes=bound,
             ),
             Step("min(d_l, k) equal coordinates of layer l, and zeros, attain it", lambda: _layer_attained(bound)),
+            Step("k_l = 0: the bound is 1, no contraction", lambda: bound.subs(layer_count, 0) - 1),
             Step("k_l/d_l = k/d = κ: the bound is 1 − max(κ, d_l/d)", lambda: _equal_densities(bound)),
         ),
     )

@@ -1,7 +1,7 @@
 """What evidence is there for the statements of `theory/selectors.py`, besides their derivations?
 
 Selections of `kernels/reference.py` from exact squares, every interval of small integers, every band and every start of
-`kernels/band_search.py`, every small list. The released rule has its own file, `verify/released_checks.py`. Ours.
+`kernels/band_search.py`, every small list. The released rule has its own files. Ours.
 """
 
 from collections import defaultdict
@@ -13,15 +13,19 @@ from itertools import combinations_with_replacement, product
 import sympy
 import torch
 from hypothesis import strategies as st
+from sympy.core.relational import Relational
 
 from sparsync.kernels.band_search import count_band, search_threshold
 from sparsync.kernels.reference import gaussian_k
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify import released_checks
+from sparsync.theory.symbols import bit_width, d, k, selected_count, start_level
 from sparsync.verify.contraction_checks import kept_back_count
 from sparsync.verify.margins import exact_bound
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
+from sparsync.verify.released_checks import RELEASED_RULE_CHECKS
+from sparsync.verify.released_law_checks import RELEASED_LAW_CHECKS
+from sparsync.verify.released_rotation_checks import RELEASED_ROTATION_CHECKS
 from sparsync.verify.smt import Query, smt_check
 from sparsync.verify.strategies import star_shaped
 from sparsync.verify.weights import Weights, constant, cube_difference, odd
@@ -40,6 +44,9 @@ LARGEST_MAGNITUDE = 6
 LIST_KEY_WIDTH, LONGEST_VECTOR, LARGEST_TARGET = 3, 6, 4
 """Bits, entries and target k of the vectors whose lists are enumerated; every list that leaves the answer open for
 some vector does so among them, because ⌊4·LARGEST_TARGET/3⌋ + 1 ≤ LONGEST_VECTOR."""
+
+BROKEN = sympy.Rational(7, 8)
+"""The false twin of a bound: so much of it is too little."""
 
 
 def key_width(profile: Profile) -> int:
@@ -119,11 +126,13 @@ def lists_check(_profile: Profile) -> Outcome:
     """`property`: a complete list agrees with as many answers as stated, and with more exactly where it should."""
     lists_count, broken_count = 0, 0
     for target in range(1, LARGEST_TARGET + 1):
+        above_band = range(count_band(target)[1] + 1, LONGEST_VECTOR + 1)
+        stated = {selected: _stated_answers(selected, target) for selected in above_band}
         for (cut, listed), answers in _answers_by_list(target).items():
             lists_count += 1
             decided = list_decides(listed, cut, target)
-            stated = _stated_answers(len(listed), target) if len(listed) > count_band(target)[1] else len(answers)
-            broken_count += (len(answers) == 1) != decided or len(answers) != stated
+            as_stated = stated.get(len(listed), len(answers)) == len(answers)
+            broken_count += (len(answers) == 1) != decided or not as_stated
     return Outcome(
         earned=lists_count > 0 and broken_count == 0,
         detail={"lists_count": lists_count, "broken_count": broken_count},
@@ -195,73 +204,79 @@ def _band_members(label: str) -> st.SearchStrategy[tuple[tuple[Fraction, ...], i
     return star_shaped(BAND_WEIGHTS[label], max_dimension=MAX_DIMENSION)
 
 
-def _averaging_query() -> Query:
-    dimension, sent_count, sent, kept_back, level = sympy.symbols("d N sent kept tau", real=True)
-    others = dimension - sent_count
-    return Query(
-        claim="N entries at least τ and d − N at most τ: (d − N)·sent ≥ N·kept back",
-        premises=(sent_count >= 0, others >= 0, level >= 0, sent >= sent_count * level, kept_back <= others * level),
-        conclusion=sympy.Ge(others * sent, sent_count * kept_back),
-        false_twin=sympy.Ge(others * sent, (sent_count + 1) * kept_back),
+def threshold_queries() -> tuple[Query, ...]:
+    """The statement itself, for all energies with N entries at least τ and d − N at most τ."""
+    dimension, count, sent, kept_back, level = sympy.symbols("d N sent kept tau", real=True)
+    bound = STATEMENTS["threshold_selector"].bound.subs({d: dimension, selected_count: count}, simultaneous=True)
+    numerator, denominator = sympy.fraction(sympy.together(bound))
+    stated, energy = numerator * (sent + kept_back), kept_back * denominator
+    return (
+        Query(
+            claim="N entries at least τ and d − N at most τ: kept back ≤ bound · (sent + kept back)",
+            premises=(
+                *(count >= 0, count <= dimension, dimension > 0, level >= 0),
+                *(sent >= count * level, kept_back >= 0, kept_back <= (dimension - count) * level),
+            ),
+            conclusion=sympy.Le(energy, stated),
+            false_twin=sympy.Le(energy, BROKEN * stated),
+        ),
     )
 
 
-def _rung_query(power: int) -> Query:
-    fewer, more = sympy.symbols("fewer more", real=True)
+def band_queries(label: str, power: int) -> tuple[Query, ...]:
+    """(1 − N/d)^power, what N entries leave on the class, is at most the bound: for k = 3q + 1, 3q + 2 and 3q + 3."""
+    return tuple(_band_query(label, power, remainder) for remainder in (1, 2, 3))
+
+
+def _band_query(label: str, power: int, remainder: int) -> Query:
+    dimension, count, third = sympy.symbols("d N q", real=True)
+    whole = sympy.Symbol("whole", integer=True, nonnegative=True)
+    least = 2 * third + count_band(remainder)[0]
+    bound = STATEMENTS[label].bound.subs({k: 3 * whole + remainder, d: dimension}, simultaneous=True)
+    numerator, denominator = sympy.fraction(sympy.cancel(bound.xreplace({whole: third})))
+    left, stated = (dimension - count) ** power * denominator, numerator * dimension**power
     return Query(
-        claim=f"fewer coordinates kept back leave a smaller bound: 0 ≤ x ≤ y implies x^{power} ≤ y^{power}",
-        premises=(fewer >= 0, fewer <= more),
-        conclusion=sympy.Le(fewer**power, more**power),
-        false_twin=sympy.Le(more**power, fewer**power),
+        claim=f"N ≥ {least} of k = {3 * third + remainder}",
+        premises=(third >= 0, dimension >= 1, count >= least, count <= dimension),
+        conclusion=sympy.Le(left, stated),
+        false_twin=sympy.Le(left, BROKEN * stated),
     )
 
 
-def _cost_queries() -> tuple[Query, ...]:
+def search_queries() -> tuple[Query, ...]:
     """The six rows of the table in `band_search_passes`, over the reals: level s, bits b, first level s₀."""
     level, bits, start = sympy.symbols("s b s_0", real=True)
     doublings = level - start
-    ordered = (start >= 0, doublings >= 1)
+    found = (start >= 0, sympy.Eq(level, start))
+    galloped = (start >= 0, doublings >= 1)
     rows = (
-        ("found at once below b − 1", (start >= 0, level >= start, level <= start, level <= bits - 2), 2 + level),
-        ("found below b − 1", (*ordered, level <= bits - 2), 1 + doublings + level),
-        ("found at once at b − 1", (start >= 0, level >= start, level <= start, sympy.Eq(level, bits - 1)), 1 + level),
-        ("found at b − 1", (*ordered, sympy.Eq(level, bits - 1)), doublings + level),
-        ("found at b", (*ordered, sympy.Eq(level, bits)), doublings + level - 1),
+        ("found at once below b − 1", (*found, level <= bits - 2), 2 + level),
+        ("found below b − 1", (*galloped, level <= bits - 2), 1 + doublings + level),
+        ("found at once at b − 1", (*found, sympy.Eq(level, bits - 1)), 1 + level),
+        ("found at b − 1", (*galloped, sympy.Eq(level, bits - 1)), doublings + level),
+        ("found at once at b", (*found, bits >= 1, sympy.Eq(level, bits)), level),
+        ("found at b", (*galloped, sympy.Eq(level, bits)), doublings + level - 1),
     )
-    galloped = tuple(
-        Query(claim, premises, sympy.Le(cost, 2 * bits - start - 1), sympy.Le(cost + 2, level))
+    bound, largest = _without_maximum(
+        STATEMENTS["band_search_passes"].bound.subs({bit_width: bits, start_level: start}, simultaneous=True)
+    )
+    return tuple(
+        Query(claim, (*premises, *largest), sympy.Le(cost, bound), sympy.Le(cost + 2, level))
         for claim, premises, cost in rows
     )
-    plain = Query(
-        "bisection from the whole range",
-        (bits >= 1, sympy.Eq(level, bits)),
-        sympy.Le(level, bits),
-        sympy.Le(level, bits - 1),
-    )
-    return (*galloped, plain)
 
 
-def _list_queries() -> tuple[Query, ...]:
-    count, listed, largest, threshold, cut, entry = sympy.symbols("N N_0 hi t t_0 a", real=True)
-    return (
-        Query(
-            claim="a threshold at or below the list's counts too many",
-            premises=(count >= listed, listed > largest),
-            conclusion=count > largest,
-            false_twin=count > largest + 1,
-        ),
-        Query(
-            claim="a threshold above the list's counts nothing outside the list",
-            premises=(entry < cut, cut <= threshold),
-            conclusion=entry < threshold,
-            false_twin=entry < cut - 1,
-        ),
-    )
+def _without_maximum(bound: sympy.Expr) -> tuple[sympy.Expr, tuple[Relational, ...]]:
+    """Every maximum in the bound as a new symbol, and what is used of it: it is at least each of its arguments."""
+    maxima = sorted(bound.atoms(sympy.Max), key=str)
+    symbols = {maximum: sympy.Symbol(f"M_{index}", real=True) for index, maximum in enumerate(maxima)}
+    facts = (sympy.Ge(symbol, argument) for maximum, symbol in symbols.items() for argument in maximum.args)
+    return bound.xreplace(symbols), tuple(facts)
 
 
 def _band_checks(label: str, power: int) -> dict[Grade, Check]:
     return {
-        "smt": smt_check(_rung_query(power)),
+        "smt": smt_check(partial(band_queries, label, power)),
         "property": property_check(
             partial(_band_members, label), partial(band_margin, label=label), rank=kept_back_count
         ),
@@ -270,15 +285,17 @@ def _band_checks(label: str, power: int) -> dict[Grade, Check]:
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "threshold_selector": {
-        "smt": smt_check(_averaging_query()),
+        "smt": smt_check(threshold_queries),
         "property": property_check(_threshold_members, threshold_margin, rank=below_threshold_count),
     },
     "count_band": _band_checks("count_band", 1),
     "count_band_square": _band_checks("count_band_square", 2),
     "count_band_cubic": _band_checks("count_band_cubic", 3),
     "band_threshold_unique": {"property": intervals_check},
-    "band_search_passes": {"smt": smt_check(*_cost_queries()), "property": searches_check},
-    "candidate_list": {"smt": smt_check(*_list_queries()), "property": lists_check},
-    **released_checks.CHECKS,
+    "band_search_passes": {"smt": smt_check(search_queries), "property": searches_check},
+    "candidate_list": {"property": lists_check},
+    **RELEASED_RULE_CHECKS,
+    **RELEASED_ROTATION_CHECKS,
+    **RELEASED_LAW_CHECKS,
 }
-"""Every check of these statements, by label and grade."""
+"""Every check of these statements, and of those about the released rule, by label and grade."""

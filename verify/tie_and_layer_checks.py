@@ -52,13 +52,8 @@ def _tie_query(*, smaller: sympy.Symbol, larger: sympy.Symbol) -> Query:
             sympy.Le(smaller, larger),
         ),
         conclusion=sympy.Le((k - above) * denominator, numerator * (above + tie_count)),
-        false_twin=sympy.Le((k - above) * denominator, (numerator - sympy.Rational(1, 2)) * (above + tie_count)),
+        false_twin=sympy.Le((k - above) * denominator, sympy.Rational(7, 8) * numerator * (above + tie_count)),
     )
-
-
-def ties_smt(profile: Profile) -> Outcome:
-    """`smt`: the queries, made from the bound as it stands when the check runs."""
-    return smt_check(*tie_queries())(profile)
 
 
 def tie_margin(squares: Squares, count: int, shift: int) -> Fraction:
@@ -125,10 +120,11 @@ def _smallness(*layers: Layer) -> int:
 
 
 def layer_members() -> st.SearchStrategy[tuple[Layer, ...]]:
-    """One to three layers of few coordinates, each with its count."""
+    """One to three layers of few coordinates, each with its count, which may be zero in all but one."""
     vectors = st.lists(st.sampled_from(LEVELS), min_size=1, max_size=MAX_DIMENSION // 2).map(tuple)
-    layer = vectors.flatmap(lambda squares: st.tuples(st.just(squares), st.integers(1, len(squares))))
-    return st.lists(layer, min_size=1, max_size=MAX_LAYERS_COUNT).map(tuple)
+    layer = vectors.flatmap(lambda squares: st.tuples(st.just(squares), st.integers(0, len(squares))))
+    layers = st.lists(layer, min_size=1, max_size=MAX_LAYERS_COUNT).map(tuple)
+    return layers.filter(lambda drawn: any(count for _, count in drawn))
 
 
 def layer_extremes(profile: Profile) -> Outcome:
@@ -143,7 +139,8 @@ def layer_extremes(profile: Profile) -> Outcome:
         for layers_count in range(1, MAX_LAYERS_COUNT + 1)
         for sizes in product(range(1, largest_total + 1), repeat=layers_count)
         if sum(sizes) <= largest_total
-        for counts in product(*(range(1, size + 1) for size in sizes))
+        for counts in product(*(range(size + 1) for size in sizes))
+        if any(counts)
     ]
     agrees = [_largest_excess(sizes, counts) == layer_bound(sizes, counts) for sizes, counts in cases]
     return Outcome(earned=bool(agrees) and all(agrees), detail={"shapes_count": len(agrees)})
@@ -157,7 +154,7 @@ def _largest_excess(sizes: Sequence[int], counts: Sequence[int]) -> Fraction:
 
 TIE_AND_LAYER_CHECKS: dict[str, dict[Grade, Check]] = {
     "ties": {
-        "smt": ties_smt,
+        "smt": smt_check(tie_queries),
         "property": property_check(tie_members, tie_margin, rank=lambda squares, _count, _shift: -len(squares)),
     },
     "layer_wise": {
