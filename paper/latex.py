@@ -18,19 +18,6 @@ _ESCAPES = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
-    # Mathematics in titles, which pdflatex knows by name only.
-    **{
-        character: f"\\ensuremath{{{name}}}"
-        for character, name in {
-            "²": "^{2}",
-            "−": "-",
-            "δ": r"\delta",
-            "κ": r"\kappa",
-            "μ": r"\mu",
-            "ν": r"\nu",
-            "σ": r"\sigma",
-        }.items()
-    },
 }
 _MEGABYTE, _KILOBYTE = 1e6, 1e3
 

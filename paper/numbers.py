@@ -1,9 +1,10 @@
-r"""Write every number that the paper's text uses as a LaTeX macro, and its tables of statements.
+r"""Write every number that the paper's text uses as a LaTeX macro, its tables of statements and their proofs.
 
     python -m paper.numbers --data-folder paper/data --output-folder paper/generated
 
-`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` and `ledger.tex` hold the tables. Values
-come from result files and from `STATEMENTS` only, so a number in the text cannot differ from the data behind it.
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` and `ledger.tex` hold the tables,
+`proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a number in the text cannot
+differ from the data behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from paper import latex, study_facts
+from paper.proofs import proofs_latex
 from paper.results import (
     Result,
     all_training_results,
@@ -189,6 +191,7 @@ FILES: dict[str, Macro] = {
     "numbers.tex": macro_definitions,
     "statements.tex": statement_table,
     "ledger.tex": ledger_table,
+    "proofs.tex": proofs_latex,
 }
 """Every file that is written, by name."""
 

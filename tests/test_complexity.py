@@ -64,7 +64,7 @@ def test_the_exponent_two_keeps_back_c_minus_one_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "at_half", "slope"), [("crossover", 16 * 0.0625 / 0.75**4, 4), ("crossover_variance", 9, 2)]
+    ("label", "at_half", "slope"), [("crossover", 16 * 0.0625 / 0.75**4, 4), ("crossover_variance", 6.25, 2)]
 )
 def test_the_crossovers_grow_as_powers_of_the_inverse_factor(label: str, at_half: float, slope: int) -> None:
     assert STATEMENTS[label].evaluate(delta=0.75, smoothness=1) == pytest.approx(at_half, rel=1e-14)
@@ -76,7 +76,9 @@ def test_the_crossovers_grow_as_powers_of_the_inverse_factor(label: str, at_half
 
 def test_the_crossover_for_the_exponent_two() -> None:
     delta = 1 - (1 - 1 / 8) ** 2
-    assert STATEMENTS["crossover_variance"].evaluate(delta=delta, smoothness=3) == pytest.approx(9 * 15**2, rel=1e-14)
+    assert STATEMENTS["crossover_variance"].evaluate(delta=delta, smoothness=3) == pytest.approx(
+        9 * 29**2 / 4, rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("ratio", [0.5, 0, -3])

@@ -72,6 +72,12 @@ def test_as_momentum_nears_one_the_effective_limit_is_the_reciprocal_delay(steps
     assert limit / float(short_of_one) == pytest.approx(1 / steps_late, rel=1e-6)
 
 
+def test_a_huge_delay_with_momentum_leaves_the_limit_of_descent_shortened_by_the_memory() -> None:
+    # φ is small, so ψ ≈ βφ/(1 − β) and the limit is ≈ (1 − β)φ: the memory adds β/(1 − β) to the delay of 10⁶ + 1/2.
+    limit = STATEMENTS["delayed_momentum_limit"].evaluate(delay=10**6, momentum=Fraction(1, 2))
+    assert limit == pytest.approx(math.pi / 2 / (10**6 + 1.5) / 2, rel=1e-10)
+
+
 def test_an_extreme_momentum_and_delay_lose_no_digits() -> None:
     # (τ + 1/2)φ + ψ = π/2 with ψ near π/2 gives φ² = (1 − β)/τ, and the limit φ √((1 − β)² + φ²).
     short_of_one = 2.0**-50
@@ -79,7 +85,10 @@ def test_an_extreme_momentum_and_delay_lose_no_digits() -> None:
     assert limit == pytest.approx(short_of_one / 10**9, rel=1e-8)
 
 
-@pytest.mark.parametrize(("steps_late", "expected"), [(0, 0), (1, Fraction(1, 2)), (9, Fraction(9, 10))])
+@pytest.mark.parametrize(
+    ("steps_late", "expected"),
+    [(0, 0), (1, Fraction(1, 2)), (9, Fraction(9, 10)), (10**9, 1 - Fraction(1, 10**9 + 1))],
+)
 def test_the_best_rate_is_rational(steps_late: int, expected: Fraction) -> None:
     assert STATEMENTS["delayed_descent_rate"].exact(delay=steps_late) == sympy.Rational(expected)
 

@@ -7,6 +7,7 @@ import sympy
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import beta, eta, gradient, tau, virtual_iterate
+from sparsync.verify import delay_checks
 from sparsync.verify.delay_checks import (
     CHECKS,
     arrivals,
@@ -15,13 +16,14 @@ from sparsync.verify.delay_checks import (
     encloses_limit,
     growth,
     identity_margin,
+    joint_polynomial,
     limit,
     rate_margin,
     step_cases,
 )
 from sparsync.verify.outcome import Grade, Profile
 from sparsync.verify.properties import search_margin
-from sparsync.verify.root_moduli import delayed_polynomial, largest_modulus
+from sparsync.verify.root_moduli import delayed_polynomial, is_stable, largest_modulus
 
 TINY = Profile(dimensions=(), examples_count=60)
 LIMITS = ["delayed_descent_limit", "delayed_momentum_limit"]
@@ -44,6 +46,28 @@ def test_a_limit_wrong_by_a_millionth_loses_every_exact_grade(
 ) -> None:
     state(label, STATEMENTS[label].bound * factor, monkeypatch)
     assert {"rational", "ball", "property"} <= lost(label)
+
+
+@pytest.mark.parametrize("label", [*LIMITS, "delayed_descent_rate", "delayed_virtual_iterate"])
+@pytest.mark.parametrize("factor", [sympy.Rational(15, 16), sympy.Rational(17, 16)])
+def test_an_equality_wrong_by_a_sixteenth_loses_every_grade(
+    label: str, factor: sympy.Rational, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state(label, STATEMENTS[label].bound * factor, monkeypatch)
+    assert lost(label) == set(CHECKS[label])
+
+
+@pytest.mark.parametrize("label", LIMITS)
+@pytest.mark.parametrize("case", [(0, Fraction(0)), (1, Fraction(0)), (4, Fraction(0))])
+def test_the_largest_of_several_eigenvalues_decides(label: str, case: tuple[int, Fraction]) -> None:
+    assert is_stable(joint_polynomial(label, case, -Fraction(1, 100)))
+    assert not is_stable(joint_polynomial(label, case, Fraction(1, 100)))
+
+
+@pytest.mark.parametrize("curvature", [1, 2])
+def test_a_smaller_eigenvalue_does_not_decide(curvature: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delay_checks, "LARGEST_CURVATURE", curvature)
+    assert not CHECKS["delayed_descent_limit"]["rational"](TINY).earned
 
 
 def test_a_limit_wrong_by_a_tenth_loses_the_simulated_grade(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,9 +94,9 @@ def test_descent_without_delay_contracts_by_one_minus_the_step() -> None:
     assert growth(0.5, (0, Fraction(0))) == pytest.approx(0.5**399)
 
 
-def test_a_smaller_rate_is_broken_and_a_larger_one_is_not_attained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_smaller_rate_is_not_attained_and_a_larger_one_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     state("delayed_descent_rate", tau / (tau + 2), monkeypatch)
-    assert lost("delayed_descent_rate") == {"rational"}
+    assert lost("delayed_descent_rate") == {"rational", "property"}
     monkeypatch.undo()
     state("delayed_descent_rate", (tau + 1) / (tau + 2), monkeypatch)
     assert lost("delayed_descent_rate") == {"rational", "property"}

@@ -30,6 +30,11 @@ def test_a_worker_alone_never_waits() -> None:
     assert result.leads == (0, 0, 0)
 
 
+def test_a_start_tells_what_everybody_has_completed() -> None:
+    result = run([[Fraction(1)] * 2, [Fraction(3)] * 2], bounded_staleness(0))
+    assert result.starts == ((0, (0, 0)), (1, (0, 0)), (0, (1, 1)), (1, (1, 1)))
+
+
 @pytest.mark.parametrize("holds", [[], [True], [False, True]])
 def test_a_capricious_policy_keeps_its_limit(holds: list[bool]) -> None:
     result = run([[Fraction(0)] * 9, [Fraction(1)] * 9, [Fraction(2)] * 9], bounded_lead(2, holds))

@@ -10,7 +10,16 @@ from hypothesis import find, settings
 
 from sparsync.theory import feedback
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify import complexity_checks, feedback_checks, feedback_rate_checks
+from sparsync.theory.symbols import T
+from sparsync.verify import (
+    adversarial_runs,
+    complexity_checks,
+    feedback_checks,
+    feedback_queries,
+    feedback_rate_checks,
+    feedback_simulations,
+    worker_checks,
+)
 from sparsync.verify.feedback_checks import CHECKS
 from sparsync.verify.outcome import EXACT_GRADES, Grade, Profile
 from sparsync.verify.smt import decide
@@ -32,46 +41,122 @@ def test_every_statement_has_another_grade_than_its_derivation() -> None:
     assert without_exact == {"complexity_gaussian", "complexity_laplace"}
 
 
-@pytest.mark.parametrize(
-    ("label", "grade", "factor"),
-    [
-        ("virtual_iterate", "property", Fraction(99, 100)),
-        ("residual_bound", "property", Fraction(1, 2)),
-        ("residual_bound", "numeric", Fraction(999, 1000)),
-        ("residual_minkowski", "property", Fraction(999, 1000)),
-        ("residual_minkowski", "numeric", Fraction(999, 1000)),
-        ("step_outside", "property", Fraction(9, 10)),
-        ("mean_of_local_top_k", "property", Fraction(99, 100)),
-        ("mean_of_local_top_k", "rational", Fraction(99, 100)),
-        ("nonconvex_rate", "property", Fraction(1, 8)),
-        ("nonconvex_rate", "simulated", Fraction(1, 100)),
-        ("nonconvex_rate_minkowski", "property", Fraction(1, 3)),
-        ("nonconvex_rate_minkowski", "simulated", Fraction(1, 100)),
-        ("stationary_gradient", "property", Fraction(999, 1000)),
-        ("stationary_gradient", "numeric", Fraction(999, 1000)),
-        ("descent_without_bounded_gradients", "property", Fraction(1, 3)),
-        ("descent_without_bounded_gradients", "simulated", Fraction(1, 20)),
-        ("complexity_classical", "rational", Fraction(999, 1000)),
-        ("complexity_square", "rational", Fraction(999, 1000)),
-        ("complexity_cubic", "rational", Fraction(999, 1000)),
-        ("complexity_gaussian", "numeric", Fraction(999, 1000)),
-        ("complexity_laplace", "numeric", Fraction(999, 1000)),
-        ("residual_square", "property", Fraction(9, 10)),
-        ("crossover", "property", Fraction(9, 10)),
-    ],
-)
-def test_a_wrong_bound_loses_the_grade(
-    label: str, grade: Grade, factor: Fraction, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("label", "grade"), [(label, grade) for label in CHECKS for grade in CHECKS[label]])
+def test_a_bound_a_sixteenth_too_good_loses_the_grade(
+    label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = STATEMENTS[label]
-    wrong = statement.bound * sympy.Rational(factor.numerator, factor.denominator)
+    wrong = statement.bound * sympy.Rational(15, 16)
     relation = type(statement.relation)(statement.relation.lhs, wrong, evaluate=False)
     monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
     assert not CHECKS[label][grade](TINY).earned
 
 
+@pytest.mark.parametrize(
+    ("label", "grade"),
+    [
+        (label, grade)
+        for label in CHECKS
+        for grade in CHECKS[label]
+        if isinstance(STATEMENTS[label].relation, sympy.Equality)
+    ],
+)
+def test_an_equality_a_sixteenth_too_large_loses_the_grade(
+    label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = STATEMENTS[label]
+    wrong = sympy.Eq(statement.relation.lhs, statement.bound * sympy.Rational(17, 16), evaluate=False)
+    monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=wrong))
+    assert not CHECKS[label][grade](TINY).earned
+
+
+def test_a_rate_that_forgets_the_number_of_updates_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = STATEMENTS["nonconvex_rate"]
+    wrong = replace(statement, relation=sympy.Le(statement.relation.lhs, statement.bound.subs(T, T**2), evaluate=False))
+    monkeypatch.setitem(STATEMENTS, "nonconvex_rate", wrong)
+    assert not CHECKS["nonconvex_rate"]["smt"](TINY).earned
+
+
+def test_the_sides_of_a_bound_by_hand() -> None:
+    numerator, denominator = feedback_queries.bound_sides("residual_square", {})
+    c, step, energy = (sympy.Symbol(name, real=True) for name in ("compression", "step_size", "second_moment"))
+    assert sympy.expand(numerator - (c - 1) ** 2 * step**2 * energy) == 0
+    assert denominator == 1
+
+
+def test_the_saturated_run_of_weak_compression_by_hand() -> None:
+    # a = 0: nothing is built, x alternates between ±ησ/2 = ±1 with L = 2/η, and f(x_0) − f* = σx_0 − σ²/(2L) = 1.
+    run = adversarial_runs.SaturatedRun(root=ZERO, step=ONE, slope=Fraction(2), cycle_count=3)
+    assert (run.building, run.start, run.smoothness, run.gap) == ((ZERO,), ONE, Fraction(2), ONE)
+    assert run.slopes == (Fraction(2), Fraction(2))
+    assert run.parameters(bounded="second moment")["T"] == 6
+
+
+def test_the_residual_of_the_saturated_run_is_built_within_the_contraction() -> None:
+    run = adversarial_runs.SaturatedRun(root=Fraction(7, 8), step=ONE, slope=ONE, cycle_count=2)
+    shares = run.kept_shares(cycle_count=2)
+    assert max(map(abs, shares)) <= Fraction(7, 8)
+    # a/(1 − a) = 7, less what is rounded down: at most 1/(256(1 − a)) = 1/32.
+    assert 7 - Fraction(1, 32) <= run.building[-1] < 7
+    assert set(run.slopes) == {1}
+
+
+def test_the_saturated_run_says_nothing_where_the_variance_is_bounded() -> None:
+    run = adversarial_runs.SaturatedRun(root=Fraction(1, 2), step=ONE, slope=ONE, cycle_count=1)
+    with pytest.raises(ValueError, match="asked for variance"):
+        run.parameters(bounded="variance")
+
+
+@pytest.mark.parametrize("root", [ZERO, Fraction(1, 2), Fraction(31, 32)])
+def test_the_sharp_rate_is_attained_for_weak_and_strong_compression(root: Fraction) -> None:
+    run = adversarial_runs.SaturatedRun(root=root, step=ONE, slope=ONE, cycle_count=10**6)
+    assert 0 <= feedback_rate_checks.root_margin(run) < Fraction(1, 100)
+
+
+def test_a_cycle_that_is_not_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adversarial_runs.SaturatedRun, "smoothness", Fraction(1, 8))
+    with pytest.raises(ValueError, match="two updates lead from"):
+        adversarial_runs.SaturatedRun(root=Fraction(1, 2), step=ONE, slope=ONE, cycle_count=1).smallest_energy()
+
+
+def test_one_worker_of_many_is_the_linear_run() -> None:
+    actions = [(Fraction(-1), ONE), (Fraction(1, 2), ZERO), (ONE, Fraction(1, 4)), (ZERO, ONE)]
+    single = feedback_rate_checks.LinearRun(Fraction(1, 2), Fraction(1, 3), Fraction(2), ONE, actions)
+    worker = worker_checks.WorkerRun(
+        Fraction(1, 2), Fraction(1, 3), Fraction(2), ONE, [ZERO], [([share], noise) for share, noise in actions]
+    )
+    assert worker.gradient_energies() == single.gradient_energies()
+
+
+def test_the_moments_of_two_workers_equal_an_enumeration_of_their_noise() -> None:
+    root, step, offsets = Fraction(1, 2), Fraction(1, 3), (Fraction(2), Fraction(-2))
+    actions = [((ONE, -ONE), ONE), ((-ONE, Fraction(1, 2)), ONE), ((ONE, ONE), ONE)]
+    states = [(Fraction(3), ZERO, ZERO)]
+    energies = []
+    for shares, _ in actions:
+        energies.append(sum((x**2 for x, _, _ in states), ZERO) / len(states))
+        states = [
+            (
+                x - ((1 - root * shares[0]) * one + (1 - root * shares[1]) * other) / 2,
+                root * shares[0] * one,
+                root * shares[1] * other,
+            )
+            for x, first, second in states
+            for one in (first + step * (x + offsets[0] + sign) for sign in (-1, 1))
+            for other in (second + step * (x + offsets[1] + sign) for sign in (-1, 1))
+        ]
+    run = worker_checks.WorkerRun(root, step, ONE, Fraction(3), offsets, actions)
+    assert run.gradient_energies() == energies
+
+
+def test_the_largest_step_of_the_best_weight_is_that_of_one_worker() -> None:
+    # a = 1/2, L = 2: 2(1 − a)/(L(1 + a)) = 1/3 at ω = 1/(2a) = 1.
+    assert worker_checks.largest_step(Fraction(1, 2), Fraction(2), ONE) == Fraction(1, 3)
+    assert worker_checks.largest_step(Fraction(1, 2), Fraction(2), Fraction(2)) < Fraction(1, 3)
+
+
 def test_a_claim_that_is_false_is_not_decided() -> None:
-    query = feedback_rate_checks.LYAPUNOV_QUERY
+    (query,) = feedback_queries.lyapunov_queries()
     assert decide(query)
     assert not decide(replace(query, conclusion=query.false_twin))
 
@@ -137,11 +222,11 @@ def test_moments_equal_an_enumeration_of_the_noise() -> None:
 
 
 def test_half_the_noise_term_is_too_little() -> None:
-    smallest, half = feedback_rate_checks.half_constant_run(feedback_rate_checks.HALF_RUN_COUNT)
-    assert half < smallest
+    energies, half = feedback_rate_checks.half_constant_run(feedback_rate_checks.HALF_RUN_COUNT)
+    assert half < min(energies)
     # After few updates the start still dominates, and the smaller bound is not refuted.
-    smallest, half = feedback_rate_checks.half_constant_run(10)
-    assert half > smallest
+    energies, half = feedback_rate_checks.half_constant_run(10)
+    assert half > min(energies)
 
 
 def test_at_the_largest_step_error_feedback_does_not_converge() -> None:
@@ -156,17 +241,23 @@ def test_at_the_largest_step_error_feedback_does_not_converge() -> None:
 
 def test_rows_keep_their_largest_magnitudes() -> None:
     rows = numpy.array([[3.0, -4.0, 1.0], [0.5, 0.1, -0.2]])
-    assert feedback_rate_checks.top_k_rows(rows, 2).tolist() == [[3.0, -4.0, 0.0], [0.5, 0.0, -0.2]]
+    assert feedback_simulations.top_k_rows(rows, 2).tolist() == [[3.0, -4.0, 0.0], [0.5, 0.0, -0.2]]
 
 
 @pytest.mark.parametrize("factor", [sympy.Rational(15, 16), sympy.Rational(17, 16)])
-def test_a_crossover_that_is_not_at_half_the_stable_step_is_noticed(
+def test_a_crossover_where_the_rates_are_not_in_the_quotient_stated_is_noticed(
     factor: sympy.Rational, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = STATEMENTS["crossover_variance"]
     wrong = sympy.Eq(statement.relation.lhs, factor * statement.bound)
     monkeypatch.setitem(STATEMENTS, "crossover_variance", replace(statement, relation=wrong))
     assert complexity_checks.constant_cost_margin(Fraction(1, 2), ONE, ONE, ONE, ONE) == -Fraction(1, 16)
+
+
+def test_the_quotient_of_the_rates_at_the_crossover_by_hand() -> None:
+    # a = 1/2, L = 1, √T* = 5/2: 1 − ηL/2 = 4/5 and 1 − 3η/2 = 2/5, so that noise alone has the quotient 3 = 2(1 + a).
+    margin = complexity_checks.constant_cost_margin(Fraction(1, 2), ONE, ZERO, ONE, ONE)
+    assert margin == 0
 
 
 def test_at_the_largest_stable_step_error_feedback_flips_its_sign() -> None:

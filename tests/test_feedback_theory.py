@@ -14,6 +14,7 @@ STATEMENTS = feedback.STATEMENTS
 # 1 − a² for a = 1/2, so that √(1 − δ) is a half.
 HALF = 0.75
 ROOTS = [position / 16 for position in range(16)]
+WORKERS = {"step_size": 0.01, "smoothness": 1, "gap": 0.1, "T": 100, "n": 4, "residual_weight": 0.5}
 RATE = {"step_size": 0.1, "smoothness": 2, "gap": 1, "T": 100}
 
 
@@ -52,6 +53,8 @@ def test_a_larger_or_smaller_bound_is_not_proved(label: str) -> None:
         ("stationary_gradient", {"delta": 1, "step_size": 0.1, "smoothness": 1, "second_moment": 1}, 0.05),
         ("descent_without_bounded_gradients", RATE | {"delta": HALF, "variance": 1}, 0.25 / 0.7),
         ("descent_without_bounded_gradients", RATE | {"delta": 1, "variance": 0}, 0.1 / 0.9),
+        ("descent_of_workers", WORKERS | {"delta": 0.5, "variance": 4, "dissimilarity": 1}, 0.12 / 0.97),
+        ("descent_of_workers", WORKERS | {"delta": 1, "variance": 4, "dissimilarity": 9}, 0.105 / 0.99),
     ],
 )
 def test_bounds_equal_values_computed_by_hand(label: str, numbers: dict[str, float], expected: float) -> None:
@@ -70,6 +73,10 @@ def test_bounds_equal_values_computed_by_hand(label: str, numbers: dict[str, flo
         ("nonconvex_rate", RATE | {"delta": 0.5, "second_moment": 1, "T": 1.5}, "T"),
         ("stationary_gradient", {"delta": HALF, "step_size": 0.7, "smoothness": 1, "second_moment": 1}, "0.7"),
         ("descent_without_bounded_gradients", RATE | {"delta": 0.01, "variance": 0}, "0.01"),
+        ("descent_of_workers", WORKERS | {"delta": 0.5, "variance": 0, "dissimilarity": -1}, "dissimilarity"),
+        ("descent_of_workers", WORKERS | {"delta": 0.0078125, "variance": 0, "dissimilarity": 0}, "0.0078125"),
+        ("descent_of_workers", WORKERS | {"delta": 1, "variance": 0, "dissimilarity": 0, "n": 0}, "n"),
+        ("crossover_variance", {"delta": 1, "smoothness": 1}, "delta"),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float], named: str) -> None:

@@ -38,29 +38,11 @@ def test_the_student_bounds_meet_for_small_densities() -> None:
     assert quotients[-1] == pytest.approx(1, abs=1e-15)
 
 
-@pytest.mark.parametrize("shape", [0.125, 0.5, 1, 1.5, 2])
-@pytest.mark.parametrize("density", DENSITIES)
-def test_weibull_keeps_at_least_the_bound(shape: float, density: float) -> None:
-    """δ is 1 − ε in floats: 2⁻⁵² of 1 is lost."""
-    kept = 1 - laws.STATEMENTS["weibull_law"].evaluate(kappa=density, shape=shape)
-    assert STATEMENTS["weibull_gain_lower"].evaluate(kappa=density, shape=shape) <= kept + 2**-52
-
-
-def test_the_weibull_bound_is_attained_at_shape_two_and_is_the_laplace_gain_without_its_middle_term() -> None:
-    """Shape 2: δ = κ(1 + ℓ). Shape 1: δ = κ(1 + ℓ + ℓ²/2) against κ(1 + ℓ²/2)."""
-    log = -math.log(0.01)
-    bound = STATEMENTS["weibull_gain_lower"]
-    assert bound.evaluate(kappa=0.01, shape=2) == pytest.approx(0.01 * (1 + log), rel=1e-15)
-    assert bound.evaluate(kappa=0.01, shape=1) == pytest.approx(0.01 * (1 + log**2 / 2), rel=1e-15)
-
-
 @pytest.mark.parametrize(
     ("label", "numbers"),
     [
         ("student_t_tail_upper", {"kappa": 0.5, "df": 2}),
         ("student_t_tail_lower", {"kappa": 2, "df": 5}),
-        ("weibull_gain_lower", {"kappa": 0.5, "shape": 2.5}),
-        ("weibull_gain_lower", {"kappa": 0, "shape": 1}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float]) -> None:

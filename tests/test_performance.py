@@ -8,7 +8,7 @@ import pytest
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify import performance
 from sparsync.verify.performance import SOLVER_TOLERANCES, Performance, Solution
-from sparsync.verify.rate_checks import METHODS, stated_step
+from sparsync.verify.rate_checks import METHODS, WORKER_METHODS, stated_step
 
 Programme = Callable[..., Solution]
 
@@ -91,6 +91,26 @@ def test_without_a_compressor_bound_there_is_no_rate() -> None:
         performance.primal(Performance(before=problem.before, after=problem.after, constraints=pairs))
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("label", WORKER_METHODS)
+def test_workers_that_differ_have_the_rate_of_one(label: str, count: int) -> None:
+    programme = WORKER_METHODS[label](
+        mu=0.1, smoothness=1.0, root_epsilon=0.5, step_size=stated_step(label, NUMBERS), count=count
+    )
+    solution = performance.primal(programme)
+    assert abs(solution.rate - STATEMENTS[label].evaluate(**NUMBERS)) <= solution.tolerance
+    assert solution.tolerance < 1e-4
+
+
+@pytest.mark.parametrize("label", WORKER_METHODS)
+def test_a_wider_class_of_functions_has_a_larger_rate(label: str) -> None:
+    programme = WORKER_METHODS[label](
+        mu=0.09, smoothness=1.0, root_epsilon=0.5, step_size=stated_step(label, NUMBERS), count=2
+    )
+    solution = performance.primal(programme)
+    assert solution.rate > STATEMENTS[label].evaluate(**NUMBERS) + solution.tolerance
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("root", [0.2, 0.5, 0.8])
 def test_pepit_finds_the_same_rate_for_error_feedback(root: float) -> None:
@@ -109,3 +129,41 @@ def test_pepit_finds_the_same_rate_for_error_feedback(root: float) -> None:
     rate = problem.solve(wrapper="cvxpy", solver="CLARABEL", verbose=0)
     # Clarabel's own tolerance is 1e-8; the multipliers are below ten.
     assert rate == pytest.approx(STATEMENTS["ef_tight_rate"].evaluate(**numbers), abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", [0.2, 0.5, 0.8])
+def test_pepit_finds_the_same_rate_for_error_feedback_21(root: float) -> None:
+    pepit = pytest.importorskip("PEPit")
+    functions = pytest.importorskip("PEPit.functions")
+    numbers = {"mu": 0.1, "smoothness": 1.0, "epsilon": root**2}
+    problem = pepit.PEP()
+    function = problem.declare_function(functions.SmoothStronglyConvexFunction, mu=0.1, L=1.0)
+    position, estimate, sent = (problem.set_initial_point() for _ in range(3))
+    gradient = function.gradient(position)
+    following = function.gradient(position - stated_step("ef21_tight_rate", numbers) * estimate)
+    problem.add_constraint((following - estimate - sent) ** 2 <= root**2 * (following - estimate) ** 2)
+    problem.set_initial_condition((gradient - estimate) ** 2 / root + gradient**2 <= 1)
+    problem.set_performance_metric((following - estimate - sent) ** 2 / root + following**2)
+    rate = problem.solve(wrapper="cvxpy", solver="CLARABEL", verbose=0)
+    # Clarabel's own tolerance is 1e-8; the multipliers are below ten.
+    assert rate == pytest.approx(STATEMENTS["ef21_tight_rate"].evaluate(**numbers), abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", [0.2, 0.5, 0.8])
+def test_pepit_finds_the_same_rate_for_compressed_descent(root: float) -> None:
+    pepit = pytest.importorskip("PEPit")
+    functions = pytest.importorskip("PEPit.functions")
+    numbers = {"mu": 0.1, "smoothness": 1.0, "epsilon": root**2}
+    problem = pepit.PEP()
+    function = problem.declare_function(functions.SmoothStronglyConvexFunction, mu=0.1, L=1.0)
+    lowest = function(function.stationary_point())
+    position, sent = (problem.set_initial_point() for _ in range(2))
+    gradient, value = function.oracle(position)
+    problem.add_constraint((gradient - sent) ** 2 <= root**2 * gradient**2)
+    problem.set_initial_condition(value - lowest <= 1)
+    problem.set_performance_metric(function(position - stated_step("compressed_descent_rate", numbers) * sent) - lowest)
+    rate = problem.solve(wrapper="cvxpy", solver="CLARABEL", verbose=0)
+    # Clarabel's own tolerance is 1e-8; the multipliers are below ten.
+    assert rate == pytest.approx(STATEMENTS["compressed_descent_rate"].evaluate(**numbers), abs=1e-6)

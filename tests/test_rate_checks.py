@@ -9,7 +9,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import L, delta, epsilon, lyapunov_factor, mu, tolerance
 from sparsync.verify.outcome import Grade, Profile
 from sparsync.verify.rate_certificates import SMOOTHNESS
-from sparsync.verify.rate_checks import CHECKS, METHODS, QUERIES, stated_step, steps_margin
+from sparsync.verify.rate_checks import CHECKS, METHODS, stated_step, steps_margin
 from sparsync.verify.rate_search import (
     Numbers,
     Pair,
@@ -19,9 +19,9 @@ from sparsync.verify.rate_search import (
     feedback_21_margin,
     feedback_margin,
     gradient_change,
+    sharp,
     step_margin,
 )
-from sparsync.verify.smt import decide
 
 TINY = Profile(dimensions=(2,), examples_count=40)
 
@@ -45,14 +45,14 @@ def test_every_statement_has_an_exact_check_and_a_search(label: str) -> None:
 
 
 @pytest.mark.parametrize("label", METHODS)
-@pytest.mark.parametrize("grade", ["rational", "numeric", "property"])
+@pytest.mark.parametrize("grade", ["smt", "rational", "numeric", "property"])
 def test_a_slightly_smaller_rate_loses_the_grade(label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch) -> None:
     restated(label, STATEMENTS[label].bound * sympy.Rational(999, 1000), monkeypatch)
     assert not CHECKS[label][grade](TINY).earned
 
 
 @pytest.mark.parametrize("label", METHODS)
-@pytest.mark.parametrize("grade", ["rational", "numeric"])
+@pytest.mark.parametrize("grade", ["rational", "numeric", "property"])
 def test_a_true_rate_that_is_not_sharp_loses_the_grade(
     label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_true_rate_that_is_not_sharp_loses_the_grade(
 
 
 @pytest.mark.parametrize("factor", [Fraction(9, 10), Fraction(11, 10)])
-@pytest.mark.parametrize("grade", ["numeric", "property"])
+@pytest.mark.parametrize("grade", ["smt", "numeric", "property"])
 def test_another_step_size_loses_the_grades_of_the_best_one(
     grade: Grade, factor: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,16 +69,32 @@ def test_another_step_size_loses_the_grades_of_the_best_one(
     assert not CHECKS["ef_tight_step"][grade](TINY).earned
 
 
-def test_a_constant_too_small_loses_the_search_for_the_steps_to_a_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("grade", ["smt", "property"])
+def test_a_constant_too_small_loses_the_grades_of_the_steps_to_a_tolerance(
+    grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wrong = (L + mu) / (2 * mu * delta) * sympy.log(1 / tolerance)
     restated("ef_small_delta", wrong, monkeypatch)
-    assert not CHECKS["ef_small_delta"]["property"](TINY).earned
+    assert not CHECKS["ef_small_delta"][grade](TINY).earned
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_two_solvers_decide_each_side_condition_and_its_false_twin(name: str) -> None:
-    assert decide(QUERIES[name])
-    assert not decide(replace(QUERIES[name], conclusion=QUERIES[name].false_twin))
+@pytest.mark.parametrize("label", [*METHODS, "ef_tight_step"])
+@pytest.mark.parametrize("factor", [Fraction(15, 16), Fraction(17, 16)])
+def test_every_grade_of_an_equality_notices_a_sixteenth_either_way(
+    label: str, factor: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restated(label, STATEMENTS[label].bound * factor, monkeypatch)
+    assert [grade for grade, check in CHECKS[label].items() if check(TINY).earned] == []
+
+
+def test_a_weaker_number_of_steps_is_still_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    restated("ef_small_delta", STATEMENTS["ef_small_delta"].bound * sympy.Rational(17, 16), monkeypatch)
+    assert [grade for grade, check in CHECKS["ef_small_delta"].items() if not check(TINY).earned] == []
+
+
+def test_a_case_that_attains_the_rate_leaves_room_on_neither_side() -> None:
+    assert sharp(lambda room: room)(False, (Fraction(1, 9),)) == Fraction(1, 9)
+    assert sharp(lambda room: room)(True, (Fraction(1, 9),)) == Fraction(-1, 9)
 
 
 def test_the_steps_to_a_tolerance_are_nearly_needed_for_small_delta() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from paper import readme
-from paper.readme import END, START, checks_file, ledger_markdown, proof_file, updated
+from paper.proofs import checks_file, proof_file, proofs_markdown
+from paper.readme import END, PROOFS, START, ledger_markdown, updated
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, write_results
 
@@ -20,8 +21,17 @@ def test_the_ledger_in_the_readme_is_that_of_the_tracked_results() -> None:
     assert updated(text, ledger_markdown(ROOT / "paper" / "data")) == text, "run `make verify`"
 
 
+def test_the_page_of_proofs_is_that_of_the_tracked_results() -> None:
+    assert (ROOT / PROOFS).read_text(encoding="utf-8") == proofs_markdown(ROOT / "paper" / "data"), "run `make verify`"
+
+
 @pytest.mark.parametrize("label", STATEMENTS)
-def test_every_statement_is_two_clicks_from_its_proof_and_its_checks(label: str) -> None:
+def test_every_statement_is_one_click_from_its_proof_and_two_from_its_code(label: str) -> None:
+    page = (ROOT / PROOFS).read_text(encoding="utf-8")
+    assert f"({PROOFS.as_posix()}#{label})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"\n### {label}\n" in page
+    assert f"(../{proof_file(label)})" in page
+    assert f"(../{checks_file(label)})" in page
     assert label in (ROOT / proof_file(label)).read_text(encoding="utf-8")
     assert (ROOT / checks_file(label)).is_file()
 
@@ -56,6 +66,7 @@ def test_only_the_text_between_the_marks_changes(tmp_path: Path) -> None:
     assert text.startswith(f"before\n{START}\n<details>")
     assert text.endswith(f"{END}\nafter\n")
     assert "stale words" not in text
+    assert (tmp_path / PROOFS).read_text(encoding="utf-8") == proofs_markdown(folder)
 
 
 @pytest.mark.parametrize("text", ["", START, f"{END} {START}", f"{START} {START} {END}", f"{START} {END} {END}"])
@@ -70,3 +81,4 @@ def test_the_command_ends_with_a_message_where_the_ledger_is_missing(tmp_path: P
     with pytest.raises(SystemExit, match=r"verify\.json is missing"):
         readme.main(["--data-folder", str(tmp_path), "--readme", str(path)])
     assert path.read_text(encoding="utf-8") == f"{START}{END}"
+    assert not (tmp_path / PROOFS).exists()

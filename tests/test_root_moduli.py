@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsync.verify.root_moduli import delayed_polynomial, is_stable, largest_modulus, scaled
+from sparsync.verify.root_moduli import (
+    delayed_matrix_polynomial,
+    delayed_polynomial,
+    is_stable,
+    largest_modulus,
+    scaled,
+)
 
 COEFFICIENTS = st.lists(st.integers(-4, 4).map(Fraction), min_size=1, max_size=6)
 
@@ -46,6 +52,19 @@ def test_characteristic_roots_are_the_eigenvalues_of_the_recursion(steps_late: i
     polynomial = delayed_polynomial(step=Fraction(3, 10), delay=steps_late, momentum=momentum)
     # A double root, as at delay 2, moves by the square root of rounding.
     assert float(largest_modulus(polynomial)) == pytest.approx(max(abs(numpy.linalg.eigvals(companion))), rel=1e-6)
+
+
+@pytest.mark.parametrize("steps_late", [0, 1, 3])
+@pytest.mark.parametrize("momentum", [Fraction(0), Fraction(1, 2)])
+def test_the_polynomial_of_a_matrix_is_the_product_over_its_eigenvalues(steps_late: int, momentum: Fraction) -> None:
+    # [[2, 1], [1, 2]] has the eigenvalues 1 and 3.
+    step = Fraction(1, 5)
+    joint = delayed_matrix_polynomial(((2, 1), (1, 2)), step=step, delay=steps_late, momentum=momentum)
+    product = [Fraction(0)] * len(joint)
+    for i, one in enumerate(delayed_polynomial(step=step, delay=steps_late, momentum=momentum)):
+        for j, other in enumerate(delayed_polynomial(step=3 * step, delay=steps_late, momentum=momentum)):
+            product[i + j] += one * other
+    assert joint == product
 
 
 def test_scaling_divides_the_roots() -> None:

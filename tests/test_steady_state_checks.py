@@ -11,9 +11,18 @@ import sympy
 from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import d, k, kappa, ratio
 from sparsync.verify.outcome import Profile
-from sparsync.verify.steady_state_checks import CHECKS, drift_margin, equal_drift_margin, noise_margin, walk_moments
+from sparsync.verify.smt import Query, decide
+from sparsync.verify.steady_state_checks import (
+    CHECKS,
+    drift_margin,
+    drift_queries,
+    equal_drift_margin,
+    noise_margin,
+    noise_queries,
+    walk_moments,
+)
 
-SMALL = Profile(dimensions=(), examples_count=30)
+SMALL = Profile(dimensions=(4, 6), examples_count=30)
 WRONG = {
     "steady_drift": (1 - kappa) * (2 - kappa) / ((1 + kappa) * (2 + kappa)),
     "steady_drift_equal": (1 - k / d) ** 3,
@@ -58,3 +67,21 @@ def test_a_walk_leaves_once_in_n_squared_steps(threshold: int) -> None:
 
 def test_walks_of_different_scales_obey_one_law() -> None:
     assert noise_margin([1, 3, 6]) == 0
+
+
+@pytest.mark.parametrize("query", [*drift_queries(), *noise_queries()], ids=lambda query: query.claim)
+def test_two_solvers_prove_each_claim_and_refute_its_twin(query: Query) -> None:
+    assert decide(query)
+    assert not decide(replace(query, conclusion=query.false_twin))
+
+
+def test_every_check_notices_a_sixteenth_and_none_a_weaker_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = STATEMENTS["steady_drift"]
+    smaller, larger = (
+        replace(right, relation=sympy.Le(ratio, right.bound * sympy.Rational(share, 16), evaluate=False))
+        for share in (15, 17)
+    )
+    monkeypatch.setitem(STATEMENTS, "steady_drift", smaller)
+    assert [grade for grade, check in CHECKS["steady_drift"].items() if check(SMALL).earned] == []
+    monkeypatch.setitem(STATEMENTS, "steady_drift", larger)
+    assert [grade for grade, check in CHECKS["steady_drift"].items() if not check(SMALL).earned] == []

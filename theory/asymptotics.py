@@ -40,7 +40,7 @@ def gaussian_gain_lower() -> Statement:
         "Gaussian: the gain is at least 1 + z²",
         sympy.Ge(delta, bound, evaluate=False),
         derivation=(
-            *_mills_upper(),
+            *mills_upper_steps(),
             Step("δ = κ(1 + z²) + z²(2φ/z − κ)", lambda: _kept(bound, surplus), concludes=bound),
         ),
     )
@@ -59,7 +59,7 @@ def gaussian_gain_upper() -> Statement:
         "Gaussian: the gain is at most 2 + z²",
         sympy.Le(delta, bound, evaluate=False),
         derivation=(
-            *_mills_lower(),
+            *mills_lower_steps(),
             Step("δ = κ(2 + z²) − (1 + z²)(κ − 2φz/(1 + z²))", lambda: _kept(bound, surplus), concludes=bound),
         ),
     )
@@ -77,7 +77,7 @@ def gaussian_log_gain_lower() -> Statement:
         sympy.Ge(delta, bound, evaluate=False),
         derivation=(
             *_birnbaum(),
-            *_mills_upper(),
+            *mills_upper_steps(),
             Step("r = ln(1/κ) − z² has r'' = h(h − z) − 2 for the hazard rate h = 2φ/κ", _concavity),
             Step("z ≤ h ≤ B and B(B − z) = 1 give h(h − z) ≤ 1: r is concave", _hazard_product),
             Step("r(0) = 0, so r is first ≥ 0, then ≤ 0", lambda: (-sympy.log(TAIL) - LEVEL**2).subs(LEVEL, 0)),
@@ -99,12 +99,12 @@ def gaussian_log_gain_upper() -> Statement:
         "Gaussian: the gain is at most 1 + 2 ln(1/κ), and like it for small κ",
         sympy.Le(delta, bound, evaluate=False),
         derivation=(
-            *_mills_upper(),
+            *mills_upper_steps(),
             Step("s = ln(1/κ) − (1 + z²)/2 has s' = h − z ≥ 0 for the hazard rate h = 2φ/κ", _hazard_rises),
             Step("g = 2zφ − 2κ ln(1/κ) has g' = 4φs: it falls, then rises", lambda: _log_slope(2, HALF + LEVEL**2 / 2)),
             Step("g is 0 at both ends, z = 0 and z = ∞, so g ≤ 0", lambda: _log_ends(2)),
             Step("δ = κ(1 + 2 ln(1/κ)) + g", lambda: _kept(bound, _log_difference(2)), concludes=bound),
-            *_mills_lower(),
+            *mills_lower_steps(),
             Step("both bounds on κ make ln(1/κ)/(z²/2) → 1, so 1 + z² ≤ δ/κ makes the bound sharp", _log_limits),
         ),
     )
@@ -142,11 +142,13 @@ def _decreases_to_zero(function: sympy.Expr) -> sympy.Basic:
     return sympy.And(is_nonnegative(-slope), sympy.Eq(sympy.limit(function, LEVEL, sympy.oo), 0))
 
 
-def _mills_upper() -> tuple[Step, ...]:
+def mills_upper_steps() -> tuple[Step, ...]:
+    """κ ≤ 2φ(z)/z for N(0, 1), the upper bound of Gordon 1941 on the Mills ratio."""
     return (Step("κ ≤ 2φ(z)/z: the difference falls to 0", lambda: _decreases_to_zero(PEAK / LEVEL - TAIL)),)
 
 
-def _mills_lower() -> tuple[Step, ...]:
+def mills_lower_steps() -> tuple[Step, ...]:
+    """κ ≥ 2φ(z)z/(1 + z²) for N(0, 1), the lower bound of Gordon 1941 on the Mills ratio."""
     difference = TAIL - PEAK * LEVEL / (1 + LEVEL**2)
     return (Step("κ ≥ 2φ(z)z/(1 + z²): the difference falls to 0", lambda: _decreases_to_zero(difference)),)
 

@@ -11,6 +11,7 @@ from sparsync.theory.feedback_rates import VARIANCE_RATE
 from sparsync.theory.residual import (
     CONTRACTION,
     DELTA_DOMAIN,
+    INVERSE_ODDS,
     RESIDUAL_BOUND,
     RESIDUAL_MINKOWSKI,
     ROOT,
@@ -24,9 +25,11 @@ from sparsync.theory.symbols import (
     crossover,
     delta,
     eta,
+    gap,
     inverse_square,
     residual_energy,
     sigma_squared,
+    variance,
 )
 
 COMPRESSION_DOMAIN = (sympy.Ge(compression, 1),)
@@ -174,30 +177,35 @@ def crossover_count() -> Statement:
 
 
 def crossover_variance() -> Statement:
-    """At η = 1/√T from T* = L²(1 + a)⁴/δ² on, a = √(1 − δ): the rate is at most 2(1 + a) ≤ 4 times that of SGD.
+    """At η = 1/√T from T* = L²(1 + 3a)²/(4(1 − a)²) on, a = √(1 − δ): at most 2(1 + a) ≤ 4 times the rate of SGD.
 
-    Both rates are those of `descent_without_bounded_gradients`, with δ and with δ = 1. T* = L²(1 + a)²/(1 − a)², which
-    for the exponent 2, where a = 1 − 1/c, is L²(2c − 1)².
+    Both rates are those of `descent_without_bounded_gradients`, with δ and with δ = 1. For the exponent 2, where
+    a = 1 − 1/c, T* is L²(4c − 3)²/4; it is of order 1/δ², where `crossover` is of order 1/δ⁴.
 
     Source: ours.
     """
-    bound = L**2 * (1 + sympy.sqrt(1 - delta)) ** 4 / delta**2
+    root = sympy.sqrt(1 - delta)
+    bound = L**2 * (1 + 3 * root) ** 2 * (1 + root) ** 2 / (4 * delta**2)
     return Statement(
         label="crossover_variance",
         title="updates until compression costs a constant, bounded variance",
         assumptions=(
             r"$\eta=1/\sqrt{T}$",
-            r"from $T^{*}$ on the rate with $\delta$ is at most $2(1+\sqrt{1-\delta})$ times that with $\delta=1$",
+            r"for all $f(x_0)-f^{*}$ and $\sigma_0^{2}$ the rate with $\delta$ is at most $2(1+\sqrt{1-\delta})$ times "
+            r"that with $\delta=1$ from $T^{*}$ on, and not before",
         ),
         relation=sympy.Eq(crossover, bound),
-        domain=DELTA_DOMAIN,
+        domain=(sympy.Lt(delta, 1),),
         source="ours",
         derivation=(
-            Step("T* is where ηL(1 + a)/(2(1 − a)) = 1/2 at η = 1/√T", lambda: _half_of_limit(bound), concludes=bound),
+            Step(
+                "without a start, one T has the quotient 2(1 + a)", lambda: _where_noise_costs(bound), concludes=bound
+            ),
             Step(
                 "for a smaller step, 2(1 + a) times the rate with δ = 1 less the rate with δ is ≥ 0", _costs_a_constant
             ),
-            Step("for the exponent 2 it is L²(2c − 1)²", lambda: _at_square(bound)),
+            Step("for a larger one, without a start, it is < 0", _costs_more),
+            Step("for the exponent 2 it is L²(4c − 3)²/4", lambda: _at_square(bound)),
         ),
     )
 
@@ -284,24 +292,37 @@ def _at_inverse_square() -> sympy.Expr:
     return sympy.simplify(quotient - 4 * L * (1 - delta) / delta)
 
 
-def _half_of_limit(bound: sympy.Expr) -> sympy.Expr:
-    """Solved for T."""
-    count = sympy.Symbol("T", positive=True)
-    share = (eta * L * (1 + ROOT) / (2 * (1 - ROOT))).subs(eta, 1 / sympy.sqrt(count))
-    solved = sympy.solve(sympy.Eq(4 * share**2, 1), count)
-    return sympy.Add(*solved) - at_root(bound)
+def _rates(step: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """The rate with δ = 1 − a² and with δ = 1."""
+    compressed, plain = (VARIANCE_RATE.subs(delta, factor).subs(eta, step) for factor in (1 - ROOT**2, 1))
+    return compressed, plain
+
+
+def _where_noise_costs(bound: sympy.Expr) -> sympy.Expr:
+    """Solved for η."""
+    compressed, plain = (rate.subs(gap, 0) for rate in _rates(eta))
+    solved = sympy.solve(sympy.Eq(sympy.cancel(compressed / plain), 2 * (1 + ROOT)), eta)
+    return sympy.cancel(sympy.Add(*solved) ** -2 - at_root(bound))
 
 
 def _costs_a_constant() -> sympy.Basic:
-    """ηL = (1 − a)/((1 + a)(1 + y)), y ≥ 0."""
-    step = (1 - ROOT) / ((1 + ROOT) * (1 + _EXCESS) * L)
-    compressed, plain = (VARIANCE_RATE.subs(delta, factor).subs(eta, step) for factor in (1 - ROOT**2, 1))
+    """ηL = 2(1 − a)/((1 + 3a)(1 + y)), y ≥ 0."""
+    compressed, plain = _rates(2 * (1 - ROOT) / ((1 + 3 * ROOT) * (1 + _EXCESS) * L))
     return below_one(2 * (1 + ROOT) * plain - compressed)
+
+
+def _costs_more() -> sympy.Basic:
+    """ηL = 2(1 − a)/(1 + a + 2a/(1 + y)), y > 0, which is below the limit 2(1 − a)/(1 + a)."""
+    beyond = sympy.Symbol("beyond", positive=True)
+    compressed, plain = _rates(2 * (1 - ROOT) / ((1 + ROOT + 2 * ROOT / (1 + beyond)) * L))
+    excess = sympy.cancel((compressed - 2 * (1 + ROOT) * plain).subs(gap, 0) / variance)
+    parts = sympy.fraction(sympy.cancel(excess.subs(ROOT, INVERSE_ODDS)))
+    return sympy.sympify(all(sympy.expand(part).is_positive is True for part in parts))
 
 
 def _at_square(bound: sympy.Expr) -> sympy.Expr:
     value = bound.subs(delta, 1 - (1 - 1 / (1 + _EXCESS)) ** 2)
-    return sympy.simplify(value - (L * (2 * _c - 1)).subs(_c, 1 + _EXCESS) ** 2)
+    return sympy.simplify(value - (L * (4 * _c - 3) / 2).subs(_c, 1 + _EXCESS) ** 2)
 
 
 STATEMENTS: dict[str, Statement] = {

@@ -9,7 +9,7 @@ import sympy
 
 from sparsync.theory.delayed_rate import delayed_descent_rate
 from sparsync.theory.stability import decided, delayed_descent_limit, delayed_momentum_limit
-from sparsync.theory.stale_regret import ssp_regret, ssp_regret_optimised
+from sparsync.theory.stale_regret import ssp_regret, ssp_regret_fixed_step, ssp_regret_optimised, ssp_views
 from sparsync.theory.staleness import (
     persistent_straggler,
     ssp_gap,
@@ -97,6 +97,8 @@ STATEMENTS: dict[str, Statement] = {
     "ssp_recursion": ssp_recursion(),
     "persistent_straggler": persistent_straggler(),
     "ssp_throughput": ssp_throughput(),
+    "ssp_views": ssp_views(),
+    "ssp_regret_fixed_step": ssp_regret_fixed_step(),
     "ssp_regret": ssp_regret(),
     "ssp_regret_optimised": ssp_regret_optimised(),
 }

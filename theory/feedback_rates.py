@@ -10,6 +10,8 @@ import sympy
 from sparsync.theory.residual import (
     CONTRACTION,
     DELTA_DOMAIN,
+    INVERSE_ODDS,
+    ODDS,
     RESIDUAL_BOUND,
     RESIDUAL_MINKOWSKI,
     ROOT,
@@ -54,7 +56,8 @@ def nonconvex_rate() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ 2(f(x_0) − f*)/(ηT) + ηLσ² + 4(1 − δ)η²L²σ²/δ².
 
     Source: the argument of Karimireddy, Rebjock, Stich and Jaggi 2019, Theorem II, whose T + 1 is our T. We have not
-    compared the printed constants. Half the middle term would be too little: `stationary_gradient` refutes it.
+    compared the printed constants. Half the middle term would be too little: `stationary_gradient` refutes it. Nor can
+    the last be smaller by any factor: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞ and δ → 0.
     """
     bound = 2 * _START + _NOISE + L**2 * RESIDUAL_BOUND
     return Statement(
@@ -67,9 +70,13 @@ def nonconvex_rate() -> Statement:
         derivation=(
             *young_steps(),
             jensen_step("w_i = 1/n"),
-            _descent_step(),
+            descent_step(),
             Step("−(G + D)G ≤ −G²/2 + D²/2: the difference is (G + D)²/2, one coordinate", _half_and_half),
             Step("summed over t and divided by ηT/2, with f(x̃_T) ≥ f*", lambda: _summed(bound), concludes=bound),
+            Step(
+                "|f'| = σ for ever: C(u) = (1 + a)u takes x = (1 + a)ησ/(2(1 − a)), e = aησ/(1 − a) to −x, −e", _cycle
+            ),
+            Step("with L = σ/x it tends to σ² without its start, as δ → 0", lambda: _attained_at_zero(bound)),
         ),
     )
 
@@ -77,7 +84,8 @@ def nonconvex_rate() -> Statement:
 def nonconvex_rate_minkowski() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ (√B + √(B + 4A))²/4, A = (f(x_0) − f*)/(ηT) + ηLσ²/2, B = L² times `residual_minkowski`.
 
-    It is at most 2A + B ≤ `nonconvex_rate`, and A, the rate of SGD without compression, for δ = 1.
+    It is at most 2A + B ≤ `nonconvex_rate`, and A, the rate of SGD without compression, for δ = 1. No smaller constant
+    is true for any δ: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞.
 
     Source: ours.
     """
@@ -93,13 +101,17 @@ def nonconvex_rate_minkowski() -> Statement:
         derivation=(
             *minkowski_steps(),
             jensen_step("w_i = 1/n"),
-            _descent_step(),
+            descent_step(),
             Step("−GD ≤ θG²/2 + D²/(2θ): the difference is (θG + D)²/(2θ), one coordinate", _weighted_product),
             Step("so (1 − θ/2)M ≤ A + B/(2θ); θ = √(B/M*) < 2 gives M ≤ M*, where M* = A + √(B M*)", _best_weight),
             Step("M* = (√B + √(B + 4A))²/4", lambda: _root_form(bound, residual_root), concludes=bound),
             Step("√B is L times the root of the sharp residual", lambda: _is_residual_root(residual_root)),
             Step("M* ≤ 2A + B: the difference is (√(B + 4A) − √B)²/4", _below_sum),
             Step("for δ = 1 it is A", lambda: bound.subs(delta, 1) - _START - _NOISE / 2),
+            Step(
+                "|f'| = σ for ever: C(u) = (1 + a)u takes x = (1 + a)ησ/(2(1 − a)), e = aησ/(1 − a) to −x, −e", _cycle
+            ),
+            Step("with L = σ/x it is then σ² without its start, for every δ", lambda: _attained(bound)),
         ),
     )
 
@@ -157,8 +169,8 @@ def descent_without_bounded_gradients() -> Statement:
         domain=(*DELTA_DOMAIN, sympy.Lt(_STEP_SHARE, 1)),
         source="ours",
         derivation=(
-            _descent_step(),
-            Step("E(e + ηg)² = (e + ηG)² + η²σ₀², one coordinate: the noise has mean zero", _noise_adds),
+            descent_step(),
+            noise_step(),
             Step(
                 "Φ = f(x̃) + (L/2a)‖e‖², p = ‖e‖, q = ‖∇f(x)‖: what Φ falls by, beyond η(1 − ηL(1 + a)/(2(1 − a)))q² "
                 "− η²Lσ₀²(1 + a)/2, is L(1 + a)((1 − a)p − aηq)²/(2a(1 − a))",
@@ -172,7 +184,7 @@ def descent_without_bounded_gradients() -> Statement:
     )
 
 
-def _descent_step() -> Step:
+def descent_step() -> Step:
     """f(x̃ − ηg) ≤ f(x̃) − η⟨∇f(x̃), g⟩ + Lη²‖g‖²/2; there ∇f(x̃) = ∇f(x) + D with ‖D‖ ≤ L‖x̃ − x‖ = L‖e‖."""
 
     def remainder() -> sympy.Expr:
@@ -180,6 +192,19 @@ def _descent_step() -> Step:
         return sympy.integrate(L * s * length * length, (s, 0, 1)) - L * length**2 / 2
 
     return Step("∫_0^1 ‖∇f(x̃ + s r) − ∇f(x̃)‖‖r‖ ds ≤ ∫_0^1 L s‖r‖² ds = L‖r‖²/2, for r = −ηg", remainder)
+
+
+def noise_step() -> Step:
+    """The second moment of the corrected gradient, where the noise of the gradient has mean zero and variance σ₀²."""
+
+    def remainder() -> sympy.Expr:
+        noise = sympy.Symbol("xi", real=True)
+        square = sympy.Poly(sympy.expand((_E + eta * (_G + noise)) ** 2), noise)
+        moments = {(0,): sympy.Integer(1), (1,): sympy.Integer(0), (2,): variance}
+        mean = sympy.Add(*(factor * moments[power] for power, factor in square.terms()))
+        return sympy.expand(mean - ((_E + eta * _G) ** 2 + eta**2 * variance))
+
+    return Step("E(e + ηg)² = (e + ηG)² + η²σ₀², one coordinate: the noise has mean zero", remainder)
 
 
 def _half_and_half() -> sympy.Expr:
@@ -231,6 +256,35 @@ def _below_sum() -> sympy.Expr:
     return sympy.expand(2 * start + _B_ROOT**2 - (_B_ROOT + s) ** 2 / 4 - (s - _B_ROOT) ** 2 / 4)
 
 
+_SIGMA = sympy.Symbol("sigma", positive=True)
+_SIDE, _KEPT = (1 + ROOT) * eta * _SIGMA / (2 * (1 - ROOT)), ROOT * eta * _SIGMA / (1 - ROOT)
+"""x and e of the cycle, which a run enters where a constant slope σ has built the residual."""
+
+
+def _cycle() -> sympy.Basic:
+    corrected = _KEPT + eta * _SIGMA
+    following = (_SIDE - (1 + ROOT) * corrected, -ROOT * corrected)
+    return sympy.And(
+        *(sympy.Eq(sympy.cancel(new + old), 0) for new, old in zip(following, (_SIDE, _KEPT), strict=True))
+    )
+
+
+def _at_cycle(bound: sympy.Expr) -> sympy.Expr:
+    """The bound as T → ∞, in a = 1/(1 + y)."""
+    values = {gap: 0, L: _SIGMA / _SIDE, sigma_squared: _SIGMA**2, delta: 1 - ROOT**2}
+    return sympy.simplify(bound.subs(values).subs(ROOT, INVERSE_ODDS))
+
+
+def _attained(bound: sympy.Expr) -> sympy.Expr:
+    value = _at_cycle(bound)
+    squares = {root: sympy.sqrt(root.base.factor()) for root in value.atoms(sympy.Pow) if root.exp == sympy.S.Half}
+    return sympy.cancel(value.xreplace(squares) - _SIGMA**2)
+
+
+def _attained_at_zero(bound: sympy.Expr) -> sympy.Expr:
+    return sympy.cancel(_at_cycle(bound)).subs(ODDS, 0) - _SIGMA**2
+
+
 def _keeps_back() -> sympy.Expr:
     u = sympy.Symbol("u", real=True)
     return sympy.expand((u - (1 + ROOT) * u) ** 2 - at_root(1 - delta) * u**2)
@@ -264,14 +318,6 @@ def _half_is_too_little(bound: sympy.Expr) -> sympy.Basic:
     step = sympy.solve(sympy.Eq(_STEP_SHARE.subs(delta, 1 - sympy.Rational(1, 16) ** 2), 1 / (1 + left)), eta)[0]
     parts = sympy.fraction(sympy.cancel((excess / sigma_squared).subs(eta, step)))
     return sympy.sympify(all(sympy.expand(part).is_positive is True for part in parts))
-
-
-def _noise_adds() -> sympy.Expr:
-    noise = sympy.Symbol("xi", real=True)
-    square = sympy.Poly(sympy.expand((_E + eta * (_G + noise)) ** 2), noise)
-    moments = {(0,): sympy.Integer(1), (1,): sympy.Integer(0), (2,): variance}
-    mean = sympy.Add(*(factor * moments[power] for power, factor in square.terms()))
-    return sympy.expand(mean - ((_E + eta * _G) ** 2 + eta**2 * variance))
 
 
 def _lyapunov_square() -> sympy.Expr:

@@ -1,7 +1,7 @@
-"""How much of the energy does Top-k keep at small densities where the tails are heavier than Gaussian?
+"""How much of the energy does Top-k keep at small densities where the tails fall like a power?
 
-Student's t keeps a power of κ, with the constant, between two bounds that hold for every density; Weibull magnitudes
-gain a power of ℓ = ln(1/κ) over random coordinates. Laws as in `theory/magnitude_laws.py`. Ours.
+Student's t keeps a power of κ, with the constant, between two bounds that hold for every density. Tails that fall like
+e^(−|u|^β) are in `theory/stretched_tails.py` and `theory/weibull_tails.py`. Ours.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from collections.abc import Callable
 import sympy
 
 from sparsync.theory.asymptotics import gain_statement, is_nonnegative
-from sparsync.theory.magnitude_laws import HALF, STUDENT_T, WEIBULL, vanishes
+from sparsync.theory.magnitude_laws import HALF, STUDENT_T, vanishes
 from sparsync.theory.powers import RealPower
-from sparsync.theory.quantiles import LEVEL, RegularisedBeta, RegularisedGamma
+from sparsync.theory.quantiles import LEVEL, RegularisedBeta
 from sparsync.theory.statement import Statement, Step
-from sparsync.theory.symbols import delta, df, kappa, shape
+from sparsync.theory.symbols import delta, df, kappa
 
 SHARE = sympy.Symbol("x", positive=True)
 """x = ν/(ν + z²), in (0, 1): the variable in which Student tails are incomplete beta functions."""
@@ -68,27 +68,6 @@ def student_t_tail_lower() -> Statement:
                 lambda: _with_symbolic_beta(_eliminated() * (1 - _largest_share()) - bound),
                 concludes=bound,
             ),
-        ),
-    )
-
-
-def weibull_gain_lower() -> Statement:
-    """δ ≥ κ(1 + ℓ^(2/a)/Γ(1 + 2/a)) with ℓ = ln(1/κ), for |u| Weibull with shape a ≤ 2; equality at κ = 1.
-
-    Source: ours.
-    """
-    log, power = -sympy.log(kappa), 2 / shape
-    bound = kappa * (1 + log**power / sympy.gamma(1 + power))
-    return gain_statement(
-        "weibull_gain_lower",
-        "Weibull: the gain grows like the power 2/a of ln(1/κ)",
-        sympy.Ge(delta, bound, evaluate=False),
-        law=r"$|u|$ is Weibull with shape $a\le 2$",
-        domain=(sympy.Le(shape, 2),),
-        derivation=(
-            Step("g = δ − bound has g' = e^(−ℓ)(1 − p ℓ^(p−1)/Γ(1+p)), p = 2/a: it rises, then falls", _weibull_slope),
-            Step("g is 0 at both ends, ℓ = 0 and ℓ = ∞, so g ≥ 0", _weibull_ends),
-            Step("in κ the difference is g", lambda: _weibull_difference(bound), concludes=bound),
         ),
     )
 
@@ -172,36 +151,8 @@ def _powers_of_root() -> sympy.Basic:
     return is_nonnegative(sympy.expand_log(sympy.log(proved) - sympy.log(needed), force=True))
 
 
-def _weibull_gap(log: sympy.Expr) -> sympy.Expr:
-    """g = δ − e^(−ℓ)(1 + ℓ^p/Γ(1 + p)), p = 2/a."""
-    power = 2 / shape
-    return 1 - RegularisedGamma(1 + power, log) - sympy.exp(-log) * (1 + log**power / sympy.gamma(1 + power))
-
-
-def _weibull_slope() -> sympy.Basic:
-    log, beyond = sympy.Symbol("l", positive=True), sympy.Symbol("q", nonnegative=True)
-    power = 2 / shape
-    factor = 1 - power * log ** (power - 1) / sympy.gamma(1 + power)
-    residue = sympy.simplify(sympy.diff(_weibull_gap(log), log) * sympy.exp(log) - factor)
-    falls = -sympy.diff(factor.subs(shape, 2 / (1 + beyond)), log)
-    return sympy.And(sympy.Eq(residue, 0), sympy.sympify(sympy.factor(falls).is_nonnegative))
-
-
-def _weibull_ends() -> sympy.Basic:
-    log, power = sympy.Symbol("l", positive=True), 2 / shape
-    start = _weibull_gap(sympy.Integer(0))
-    end = 1 - RegularisedGamma(1 + power, sympy.oo) - sympy.limit(sympy.exp(-log) * log**power, log, sympy.oo)
-    return sympy.And(sympy.Eq(sympy.simplify(start), 0), sympy.Eq(end, 0))
-
-
-def _weibull_difference(bound: sympy.Expr) -> sympy.Expr:
-    log = sympy.Symbol("l", positive=True)
-    return (1 - WEIBULL.ratio - bound).subs(kappa, sympy.exp(-log)) - _weibull_gap(log)
-
-
 STATEMENTS: dict[str, Statement] = {
     "student_t_tail_lower": student_t_tail_lower(),
     "student_t_tail_upper": student_t_tail_upper(),
-    "weibull_gain_lower": weibull_gain_lower(),
 }
 """The statements of this file, by label."""

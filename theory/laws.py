@@ -3,12 +3,12 @@
 The coordinates are independent draws u of one law and d → ∞ at density κ = k/d. Top-k then keeps the magnitudes above
 the quantile z, P(|u| > z) = κ, and leaves ε(κ) = E[u²; |u| ≤ z]/E[u²] by the law of large numbers. The laws are defined
 in `theory/magnitude_laws.py`, their quantiles in `theory/quantiles.py`; what small densities do to ε is in
-`theory/asymptotics.py` and `theory/heavy_tails.py`.
+`theory/asymptotics.py` and in the files on tails.
 """
 
 import sympy
 
-from sparsync.theory import asymptotics, heavy_tails
+from sparsync.theory import asymptotics, gamma_tails, heavy_tails, mixture_tails, stretched_tails, weibull_tails
 from sparsync.theory.asymptotics import DENSITY_DOMAIN, LONG_VECTOR
 from sparsync.theory.magnitude_laws import (
     GAMMA,
@@ -214,7 +214,7 @@ def shifted_gaussian_slope() -> Statement:
                 "1 + w + (w − 1)e^(2w), w = mz, and its slope are 0 at 0, its curvature is 4w e^(2w) ≥ 0",
                 _is_convex_factor,
             ),
-            Step("1 − κ − ε ≥ 0: e^(2mz) = 1 + x makes (z + m)e^(2mz) + z − m = 2z + (z + m)x", _gap_is_nonnegative),
+            mixture_tails.surplus_step(),
             Step("1 − κ − ε → 0 as m → ∞: z ≤ z(0) + m and φ ≤ φ(0)", _gap_vanishes),
         ),
     )
@@ -278,17 +278,6 @@ def _is_convex_factor() -> sympy.Basic:
     return sympy.And(*(sympy.Eq(value, 0) for value in (curvature, *starts)))
 
 
-def _gap_is_nonnegative() -> sympy.Basic:
-    growth = sympy.Symbol("x", nonnegative=True)
-    gap = sympy.simplify(shifted_surplus(LEVEL) * (1 + mean**2) / standard_density(LEVEL + mean))
-    exponential = sympy.exp(2 * mean * LEVEL)
-    linear = sympy.expand(gap).subs(exponential, 1 + growth)
-    return sympy.And(
-        sympy.Eq(sympy.expand(linear - (2 * LEVEL + (LEVEL + mean) * growth)), 0),
-        sympy.sympify((2 * LEVEL + (LEVEL + mean) * growth).is_nonnegative),
-    )
-
-
 def _gap_vanishes() -> sympy.Basic:
     first, distance = sympy.symbols("z_0 w", nonnegative=True)
     largest = first + mean
@@ -310,5 +299,9 @@ STATEMENTS: dict[str, Statement] = {
     "shifted_gaussian_slope": shifted_gaussian_slope(),
     **asymptotics.STATEMENTS,
     **heavy_tails.STATEMENTS,
+    **gamma_tails.STATEMENTS,
+    **stretched_tails.STATEMENTS,
+    **weibull_tails.STATEMENTS,
+    **mixture_tails.STATEMENTS,
 }
-"""The statements of this file and of the two on small densities, by label."""
+"""The statements of this file and of those on small densities, by label."""

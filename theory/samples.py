@@ -1,23 +1,25 @@
 """How far is the ratio of a random vector from the ratio of its law? What a finite number of coordinates may change.
 
-The bounds for profiles speak of laws. `sample_ratio` carries them to a vector of d independent coordinates, for every k
-at once, where the coordinates are bounded; `small_dimension_failure` computes how often a Gaussian vector of few
-coordinates violates them. Ours, from the inequality of Massart 1990.
+The bounds for profiles speak of laws. `law_distance` compares the ratios of any two laws by an area between their
+distribution functions; with one of them a sample's, it carries the bounds to vectors, for every k at once.
+`sample_ratio` is the case of bounded coordinates; unbounded ones are in `theory/sample_moments.py`, Gaussian vectors of
+few coordinates in `theory/small_dimensions.py`. Ours, from the inequality of Massart 1990.
 """
 
 import sympy
 
-from sparsync.theory.powers import RealPower
+from sparsync.theory.sample_moments import SAMPLE_MOMENT_STATEMENTS
+from sparsync.theory.small_dimensions import SMALL_DIMENSION_STATEMENTS
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
     d,
     deviation,
     deviation_probability,
-    failure_probability,
-    i,
+    energy,
     kappa,
     mean_square,
-    q,
+    ratio_distance,
+    tail_area,
 )
 from sparsync.theory.tail import is_nonnegative_polynomial
 from sparsync.theory.ties_and_layers import is_true
@@ -28,19 +30,60 @@ LARGEST = sympy.Symbol("B", positive=True)
 """The largest square that the law allows."""
 THRESHOLD, ABOVE = sympy.symbols("theta B-theta", nonnegative=True)
 """A threshold for squares, and how far it is below the largest."""
-PLACE = sympy.Symbol("y", positive=True)
-"""Share of the energy that one coordinate holds."""
+LAW_TAIL = sympy.Symbol("T", positive=True)
+"""∫_κ^1 Q of a law with quantiles Q of u², largest first: what Top-k leaves."""
+
+
+def law_distance() -> Statement:
+    """sup_κ |ρ_G(κ) − ρ_F(κ)| ≤ N/M, N = sup_θ max(|∫_0^θ (G − F)|, |∫_θ^∞ (G − F)|).
+
+    F and G are the distribution functions of two laws of squares v ≥ 0, M the mean of F, and ρ is one minus the Lorenz
+    curve, read from the largest squares on. N is at most the Kantorovich distance ∫ |G − F|. Two laws on {0, 1} attain
+    the bound.
+
+    Source: ours.
+    """
+    bound = tail_area / energy
+    return Statement(
+        label="law_distance",
+        title="Ratios of two laws, every density at once",
+        assumptions=(
+            r"$F$, $G$ are laws of $u^2$ with means $M>0$ and $M_G$",
+            r"$N=\sup_\theta\max(|\int_0^\theta(G-F)|,|\int_\theta^\infty(G-F)|)$",
+        ),
+        relation=sympy.Le(ratio_distance, bound, evaluate=False),
+        domain=(),
+        source="ours",
+        derivation=(
+            Step("Q ≥ θ − max(θ − Q, 0), an equation for Q ≤ θ", _quantile_below_threshold),
+            Step("E max(θ − v, 0) = ∫_0^θ F, since max(θ − v, 0) = ∫_0^θ 1[v ≤ x] dx", _shortfall_is_area),
+            Step("so T(κ) = ∫_κ^1 Q = max_θ ((1 − κ)θ − ∫_0^θ F): T_G − T and −∫_0^θ (G − F) in turn", _tail_distance),
+            Step("at G's θ: R_G M − T ≤ R_G |∫_θ^∞| + (1 − R_G)|∫_0^θ| ≤ N, so R_G − R ≤ N/M", _ratio_rises_little),
+            Step(
+                "at F's θ, a = ∫_0^θ (G − F), c = −∫_θ^∞ (G − F): N M_G − M((1 − R)a + Rc) = M(N − a) + (T − N)(a − c)",
+                _fall_identity,
+            ),
+            Step("that is ≥ 0 where T ≥ N, whichever of a and c is larger, so R − R_G ≤ N/M", _fall_is_small),
+            Step("T ≤ N: R − R_G ≤ R = T/M ≤ N/M", lambda: _small_tail(bound)),
+            Step("G of v = 0, whose ratio we call 0: N = ∫ (1 − F) = M, and R ≤ 1", _vanishing_sample),
+            Step(
+                "v in {0, 1} with means M and M − N: at κ = M − N the ratios are N/M and 0",
+                lambda: _coins(bound),
+                concludes=bound,
+            ),
+        ),
+    )
 
 
 def sample_ratio() -> Statement:
-    """P(some k has |ratio of the sample − ratio of the law at k/d| ≥ x) ≤ 2 exp(−2 d (x v̄/(1 + x))²), v̄ = E u²/B².
+    """P(some k has |ratio of the sample − ratio of the law at k/d| ≥ x) ≤ 2 exp(−2 d (x v̄)²), v̄ = E u²/B².
 
     d independent coordinates of a law with |u| ≤ B. The probability is that of sup|F_d − F| ≥ ε; where that distance is
-    ε, every ratio is within ε/(v̄ − ε) of the law's.
+    ε, every ratio is within ε/v̄ of the law's, by `law_distance`.
 
     Source: ours; Massart 1990 (Ann. Probab. 18), Corollary 1, for the constant of Dvoretzky, Kiefer and Wolfowitz.
     """
-    bound = 2 * sympy.exp(-2 * d * (deviation * mean_square / (1 + deviation)) ** 2)
+    bound = 2 * sympy.exp(-2 * d * (deviation * mean_square) ** 2)
     return Statement(
         label="sample_ratio",
         title="Ratio of a sample against the ratio of its law, every k at once",
@@ -52,14 +95,8 @@ def sample_ratio() -> Statement:
         domain=(sympy.Le(mean_square, 1),),
         source="ours, from Massart 1990, Corollary 1",
         derivation=(
-            Step("Q ≥ θ − max(θ − Q, 0), an equation for Q ≤ θ", _quantile_below_threshold),
-            Step("E max(θ − v, 0) = ∫_0^θ F, since max(θ − v, 0) = ∫_0^θ 1[v ≤ x] dx", _shortfall_is_area),
-            Step(
-                "so T(κ) = ∫_κ^1 Q = max_θ ((1 − κ)θ − ∫_0^θ F): T_d − T and −∫_0^θ (F_d − F) in turn", _tail_distance
-            ),
-            Step("|T_d − R M_d| ≤ ε((1 − R)θ + R(B − θ)) ≤ εB where |F_d − F| ≤ ε", _numerator_is_small),
-            Step("M_d ≥ M − εB, so |T_d/M_d − R| ≤ εB/(M − εB) = ε/(v̄ − ε)", _denominator_is_large),
-            Step("ε/(v̄ − ε) = x for ε = x v̄/(1 + x), and it increases with ε", _distance_of_deviation),
+            Step("N ≤ εB², an area of height at most ε and width θ or B² − θ", _area_is_small),
+            Step("so a deviation x ≤ N/M needs ε ≥ x v̄", lambda: _distance() - deviation * mean_square),
             Step(
                 "P(sup|F_d − F| ≥ ε) ≤ 2 exp(−2dε²) (Massart 1990) at that ε",
                 lambda: 2 * sympy.exp(-2 * d * _distance() ** 2) - bound,
@@ -67,50 +104,6 @@ def sample_ratio() -> Statement:
             ),
         ),
     )
-
-
-def small_dimension_failure() -> Statement:
-    """P(a Gaussian vector exceeds (1 − 1/d)^q at k = 1) = 1 − d(1 − I_y(1/2, (d − 1)/2)), where y = 1 − (1 − 1/d)^q.
-
-    I is the regularised incomplete beta function. It holds where (1 − 1/d)^q ≤ 1/2, so that two coordinates cannot hold
-    the share y each. For q = 2: 1/3 at d = 2 and √5 − 2 at d = 3. Any law that is spherically symmetric gives the same.
-
-    Source: ours.
-    """
-    share = 1 - RealPower(1 - 1 / d, q)
-    bound = 1 - d * (1 - beta_share(share))
-    return Statement(
-        label="small_dimension_failure",
-        title="A Gaussian vector of few coordinates violates a power bound",
-        assumptions=(r"$u$ is Gaussian with independent coordinates of mean $0$ and equal variance", "$k=1$"),
-        relation=sympy.Eq(failure_probability, bound),
-        domain=(sympy.Ge(d, 2), sympy.Le(RealPower(1 - 1 / d, q), sympy.Rational(1, 2))),
-        source="ours",
-        derivation=(
-            Step("the ratio exceeds (1 − 1/d)^q where the largest share v_1/Σv is below y", lambda: _level() - share),
-            Step("y ≥ 1/2: two shares above y would sum to more than 1", _caps_are_disjoint),
-            Step("u² has the density of a gamma law with shape 1/2", _square_is_gamma),
-            Step(
-                "gamma variables of shapes a and b: share and sum are independent, Beta(a, b) and gamma(a + b)",
-                _share_is_beta,
-            ),
-            Step("∂I_y(a, b)/∂y is the density of Beta(a, b)", _beta_density),
-            Step(
-                "d events that exclude each other: 1 − Σ_i P(v_i/Σv > y)",
-                lambda: bound - 1 + sympy.Sum(1 - beta_share(share), (i, 1, d)).doit(),
-                concludes=bound,
-            ),
-            Step("d = 2: I_y(1/2, 1/2) = (2/π) arcsin √y", lambda: _closed_form(2, _arc(PLACE))),
-            Step("d = 2, q = 2 gives 1/3", lambda: _value(bound, 2, _arc) - sympy.Rational(1, 3)),
-            Step("d = 3: I_y(1/2, 1) = √y", lambda: _closed_form(3, sympy.sqrt(PLACE))),
-            Step("d = 3, q = 2 gives √5 − 2", lambda: _value(bound, 3, sympy.sqrt) - (sympy.sqrt(5) - 2)),
-        ),
-    )
-
-
-def beta_share(share: sympy.Expr) -> sympy.Expr:
-    """I_y(1/2, (d − 1)/2): the probability that a given coordinate holds less than the share y of the energy."""
-    return sympy.betainc_regularized(sympy.Rational(1, 2), (d - 1) / 2, 0, share)
 
 
 def _quantile_below_threshold() -> sympy.Basic:
@@ -135,105 +128,92 @@ def _shortfall_is_area() -> sympy.Basic:
 
 
 def _tail_distance() -> sympy.Basic:
-    """At the sample's best θ the law's value is not its maximum, and the other way round."""
-    sample, law, slack = sympy.symbols("sample_area law_area slack", nonnegative=True)
+    """At the best θ of one law the value of the other is not its maximum."""
+    other, law, slack = sympy.symbols("other_area law_area slack", nonnegative=True)
     own = (1 - kappa) * THRESHOLD
-    upper = (own - sample) - (own - law + slack) + (sample - law)
-    lower = (own - sample + slack) - (own - law) + (sample - law)
-    return sympy.And(is_true(sympy.expand(upper).is_nonpositive), is_true(sympy.expand(lower).is_nonnegative))
+    upper = (own - other) - (own - law + slack) + (other - law)
+    lower = (own - other + slack) - (own - law) + (other - law)
+    return sympy.And(sympy.Eq(sympy.expand(upper), -slack), sympy.Eq(sympy.expand(lower), slack))
 
 
-def _numerator_is_small() -> sympy.Basic:
-    """T_d − R M_d is between −(1 − R)A + R C at two thresholds, A and C being ∫ (F_d − F) below and above θ."""
-    rooms = sympy.symbols("room_below room_above", nonnegative=True)
-    parts = sympy.symbols("kept left", positive=True)
-    law_ratio = parts[0] / sum(parts)
-    ends = (DISTANCE * THRESHOLD - rooms[0], DISTANCE * ABOVE - rooms[1])
-    whole = DISTANCE * (THRESHOLD + ABOVE)
-    upper = whole - (-(1 - law_ratio) * -ends[0] + law_ratio * ends[1])
-    lower = whole + (-(1 - law_ratio) * ends[0] + law_ratio * -ends[1])
-    generators = (*rooms, *parts, DISTANCE, THRESHOLD, ABOVE)
-    numerators = [sympy.expand(sympy.cancel(room * sum(parts))) for room in (upper, lower)]
-    return sympy.And(*(is_nonnegative_polynomial(numerator, *generators) for numerator in numerators))
+def _ratio_rises_little() -> sympy.Basic:
+    """With a and c as at F's θ: T = T_G + a + slack and M = M_G + a − c, and neither a nor c is below −N."""
+    below, above, other = sympy.symbols("a c M_G", real=True)
+    rooms, slack = sympy.symbols("room_below room_above", nonnegative=True), sympy.Symbol("slack", nonnegative=True)
+    sent, left = sympy.symbols("sent left", positive=True)
+    other_ratio = left / (sent + left)
+    excess = other_ratio * (other + below - above) - (other_ratio * other + below + slack)
+    room = tail_area - excess.subs({below: rooms[0] - tail_area, above: rooms[1] - tail_area})
+    expected = (sent * rooms[0] + left * rooms[1]) / (sent + left) + slack
+    return sympy.And(sympy.Eq(sympy.simplify(room - expected), 0), is_true(expected.is_nonnegative))
 
 
-def _denominator_is_large() -> sympy.Basic:
-    room, slack = sympy.Symbol("room", positive=True), sympy.Symbol("slack", nonnegative=True)
-    mean = DISTANCE * LARGEST + room
-    sample_mean = mean - DISTANCE * LARGEST + slack
-    difference = DISTANCE * LARGEST / (mean - DISTANCE * LARGEST) - DISTANCE * LARGEST / sample_mean
-    relative = DISTANCE * LARGEST / (mean - DISTANCE * LARGEST) - DISTANCE / (mean / LARGEST - DISTANCE)
-    return sympy.And(is_true(sympy.factor(difference).is_nonnegative), sympy.Eq(sympy.simplify(relative), 0))
+def _fall_identity() -> sympy.Expr:
+    """R − R_G ≤ ((1 − R)a + Rc)/M_G from T_G ≥ T − a and M_G = M − a + c."""
+    below, above = sympy.symbols("a c", real=True)
+    law_ratio = LAW_TAIL / energy
+    other = energy - below + above
+    fall = law_ratio * other - (LAW_TAIL - below)
+    return sympy.expand(tail_area * other - energy * fall - _fall_room(below, above))
+
+
+def _fall_room(below: sympy.Expr, above: sympy.Expr) -> sympy.Expr:
+    return energy * (tail_area - below) + (LAW_TAIL - tail_area) * (below - above)
+
+
+def _fall_is_small() -> sympy.Basic:
+    """T = N + x, M = T + y; the larger of a and c is r below N and exceeds the smaller by s."""
+    more, rest, difference, room = sympy.symbols("x y s r", nonnegative=True)
+    larger, generators = tail_area - room, (tail_area, more, rest, difference, room)
+    cases = [
+        _fall_room(*ends).subs(energy, LAW_TAIL + rest).subs(LAW_TAIL, tail_area + more)
+        for ends in ((larger, larger - difference), (larger - difference, larger))
+    ]
+    return sympy.And(*(is_nonnegative_polynomial(case, *generators) for case in cases))
+
+
+def _small_tail(bound: sympy.Expr) -> sympy.Basic:
+    slack = sympy.Symbol("slack", nonnegative=True)
+    room = (bound - LAW_TAIL / energy).subs(tail_area, LAW_TAIL + slack)
+    return sympy.And(sympy.Eq(sympy.simplify(room - slack / energy), 0), is_true((slack / energy).is_nonnegative))
+
+
+def _vanishing_sample() -> sympy.Expr:
+    """The area is that of 1 − F over all of [0, ∞), shown for a law with steps of heights p and r."""
+    level, first, second = sympy.symbols("x v_1 v_2", positive=True)
+    mass, rest = sympy.symbols("p r", positive=True)
+    steps = ((mass + rest, (level, 0, first)), (rest, (level, first, first + second)))
+    area = sum(sympy.integrate(height, cell) for height, cell in steps)
+    return sympy.expand(area - (mass * first + rest * (first + second)))
+
+
+def _coins(bound: sympy.Expr) -> sympy.Expr:
+    """ρ(κ) = max(0, 1 − κ/p) for the law with P(v = 1) = p."""
+    smaller = sympy.Symbol("M_G", positive=True)
+    means = (smaller + tail_area, smaller)
+    ratios = [sympy.Max(0, sympy.simplify(1 - smaller / success)) for success in means]
+    return sympy.simplify(ratios[0] - ratios[1] - bound.subs(energy, means[0]))
+
+
+def _area_is_small() -> sympy.Basic:
+    level = sympy.Symbol("x", real=True)
+    largest = THRESHOLD + ABOVE
+    areas = [sympy.expand(sympy.integrate(DISTANCE, (level, *cell))) for cell in ((0, THRESHOLD), (THRESHOLD, largest))]
+    return sympy.And(
+        sympy.Eq(sympy.expand(sum(areas) - DISTANCE * largest), 0), *(is_true(area.is_nonnegative) for area in areas)
+    )
 
 
 def _distance() -> sympy.Expr:
-    return sympy.solve(sympy.Eq(DISTANCE / (mean_square - DISTANCE), deviation), DISTANCE)[0]
-
-
-def _distance_of_deviation() -> sympy.Basic:
-    slope = sympy.factor(sympy.diff(DISTANCE / (mean_square - DISTANCE), DISTANCE))
-    increases = slope * (mean_square - DISTANCE) ** 2
-    return sympy.And(
-        sympy.Eq(sympy.simplify(_distance() - deviation * mean_square / (1 + deviation)), 0),
-        is_true(sympy.simplify(increases).is_positive),
-    )
-
-
-def _level() -> sympy.Expr:
-    return sympy.solve(sympy.Eq(1 - PLACE, RealPower(1 - 1 / d, q)), PLACE)[0]
-
-
-def _caps_are_disjoint() -> sympy.Basic:
-    first, second = sympy.symbols("first second", positive=True)
-    level = sympy.Rational(1, 2) + sympy.Symbol("above", nonnegative=True)
-    return is_true((1 - (level + first) - (level + second)).is_negative)
-
-
-def _square_is_gamma() -> sympy.Basic:
-    """The density of u² at v is φ(√v)/√v; a gamma law of shape a and scale 2 has v^(a−1) e^(−v/2)/(Γ(a) 2^a)."""
-    square, shape = sympy.Symbol("v", positive=True), sympy.Rational(1, 2)
-    density = sympy.exp(-square / 2) / sympy.sqrt(2 * sympy.pi) / sympy.sqrt(square)
-    return sympy.simplify(density - square ** (shape - 1) * sympy.exp(-square / 2) / (sympy.gamma(shape) * 2**shape))
-
-
-def _share_is_beta() -> sympy.Basic:
-    """x = ys and (1 − y)s have Jacobian s: the product of their gamma densities is one in y times one in s."""
-    total, rest, first, second = sympy.symbols("s r a b", positive=True)
-    joint = (PLACE * total) ** (first - 1) * (rest * total) ** (second - 1) * sympy.exp(-total) * total
-    factors = PLACE ** (first - 1) * rest ** (second - 1) * total ** (first + second - 1) * sympy.exp(-total)
-    integral = sympy.integrate(total ** (first + second - 1) * sympy.exp(-total), (total, 0, sympy.oo))
-    normalised = integral * sympy.beta(first, second).rewrite(sympy.gamma) - sympy.gamma(first) * sympy.gamma(second)
-    return sympy.And(
-        sympy.Eq(sympy.powsimp(sympy.expand_power_base(joint) / factors), 1),
-        sympy.Eq(sympy.simplify(normalised), 0),
-    )
-
-
-def _beta_density() -> sympy.Expr:
-    first, second = sympy.symbols("a b", positive=True)
-    distribution = sympy.betainc_regularized(first, second, 0, PLACE)
-    density = PLACE ** (first - 1) * (1 - PLACE) ** (second - 1) / sympy.beta(first, second)
-    return sympy.simplify(sympy.diff(distribution, PLACE) - density)
-
-
-def _arc(share: sympy.Expr) -> sympy.Expr:
-    return 2 / sympy.pi * sympy.asin(sympy.sqrt(share))
-
-
-def _closed_form(dimension: int, closed: sympy.Expr) -> sympy.Basic:
-    """Equal derivatives, and both zero at 0."""
-    slope = sympy.diff(beta_share(PLACE).subs(d, dimension) - closed, PLACE)
-    return sympy.And(sympy.Eq(sympy.simplify(sympy.expand_func(slope)), 0), sympy.Eq(closed.subs(PLACE, 0), 0))
-
-
-def _value(bound: sympy.Expr, dimension: int, closed: sympy.Function) -> sympy.Expr:
-    function = beta_share(PLACE).subs(d, dimension)
-    at_dimension = bound.subs(d, dimension).subs(q, 2)
-    return sympy.simplify(at_dimension.replace(function.func, lambda *arguments: closed(arguments[-1])))
+    """The ε at which the bound of `law_distance` is x."""
+    largest_gap = law_distance().bound.subs({tail_area: DISTANCE * LARGEST, energy: mean_square * LARGEST})
+    return sympy.solve(sympy.Eq(largest_gap, deviation), DISTANCE)[0]
 
 
 SAMPLE_STATEMENTS: dict[str, Statement] = {
+    "law_distance": law_distance(),
     "sample_ratio": sample_ratio(),
-    "small_dimension_failure": small_dimension_failure(),
+    **SAMPLE_MOMENT_STATEMENTS,
+    **SMALL_DIMENSION_STATEMENTS,
 }
-"""The statements of this file, by label."""
+"""The statements of this file and of the two files it names, by label."""

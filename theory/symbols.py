@@ -106,7 +106,7 @@ sigma_squared = sympy.Symbol("second_moment", nonnegative=True)
 """Bound σ² on the second moment E‖g‖² of a stochastic gradient."""
 variance = sympy.Symbol("variance", nonnegative=True)
 """Bound σ₀² on the variance E‖g − ∇f‖² of a stochastic gradient."""
-heterogeneity = sympy.Symbol("heterogeneity", nonnegative=True)
+dissimilarity = sympy.Symbol("dissimilarity", nonnegative=True)
 """Bound ζ² on the mean of ‖∇f_i − ∇f‖² over the workers i."""
 residual_weight = sympy.Symbol("residual_weight", positive=True)
 """Weight ω of the residuals in a Lyapunov function, over L."""
@@ -242,7 +242,7 @@ LATEX_NAMES = {
     mu: r"\mu",
     sigma_squared: r"\sigma^{2}",
     variance: r"\sigma_0^{2}",
-    heterogeneity: r"\zeta^{2}",
+    dissimilarity: r"\zeta^{2}",
     residual_weight: r"\omega",
     gap: r"(f(x_0)-f^{*})",
     step_variation: "V",

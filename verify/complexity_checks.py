@@ -12,13 +12,19 @@ from functools import partial
 from typing import Any
 
 import mpmath
-import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.symbols import compression as c
+from sparsync.verify.feedback_queries import (
+    crossover_queries,
+    power_law_queries,
+    square_residual_queries,
+    variance_crossover_queries,
+)
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
-from sparsync.verify.smt import Query, smt_check
+from sparsync.verify.smt import smt_check
 from sparsync.verify.weights import CLASS_WEIGHTS, tail_ratio
 
 DIGITS = 20
@@ -101,20 +107,24 @@ def crossover_margin(update_count: Fraction, smoothness: Fraction, delta: Fracti
 def constant_cost_margin(
     root: Fraction, smoothness: Fraction, gap: Fraction, variance: Fraction, factor: Fraction
 ) -> Fraction:
-    """1 − quotient/(2(1 + a)) for the two rates at √T = factor·√T*, the quotient that of the rates with δ and δ = 1.
+    """1 − quotient/(2(1 + a)) for the rates with δ and with δ = 1 at √T = factor·√T*, where the factor is at least 1.
 
-    Where T* is not the T at which 1/√T is half the largest stable step, the margin is −|1 − T*/T|.
+    A smaller factor is the share of the way from the limit of the step size to T*; there the start is left out, and
+    the margin is that by which the quotient exceeds 2(1 + a). Where T* is not where they are equal without a start,
+    (1 − ηL/2) = 2(1 − η/limit), the margin is −|1 − T*/T|.
     """
-    crossing_root = 2 / largest_stable_step(root, smoothness)
+    lowest_root = 1 / largest_stable_step(root, smoothness)
+    crossing_root = 2 * lowest_root - smoothness / 2
     count = STATEMENTS["crossover_variance"].fraction(smoothness=smoothness, delta=1 - root**2)
     if count != crossing_root**2:
         return -abs(1 - count / crossing_root**2)
-    count_root = factor * crossing_root
-    start, push = gap / count_root, smoothness * variance / (2 * count_root)
-    limits = smoothness / (2 * count_root)
-    compressed = (start + push * (1 + root)) / (1 - limits * (1 + root) / (1 - root))
-    plain = (start + push) / (1 - limits)
-    return 1 - compressed / (2 * (1 + root) * plain)
+    is_before = factor < 1
+    count_root = lowest_root + factor * (crossing_root - lowest_root) if is_before else factor * crossing_root
+    start, push = Fraction(0) if is_before else gap / count_root, smoothness * variance / (2 * count_root)
+    compressed = (start + push * (1 + root)) / (1 - lowest_root / count_root)
+    plain = (start + push) / (1 - smoothness / (2 * count_root))
+    room = 1 - compressed / (2 * (1 + root) * plain)
+    return -room if is_before else room
 
 
 def largest_stable_step(root: Fraction, smoothness: Fraction) -> Fraction:
@@ -163,63 +173,29 @@ def _crossover_cases() -> st.SearchStrategy[Any]:
 
 def _constant_cost_cases() -> st.SearchStrategy[Any]:
     sizes = st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(7)])
-    roots = st.integers(0, 63).map(lambda numerator: Fraction(numerator, 64))
-    factors = st.integers(8, 40).map(lambda numerator: Fraction(numerator, 8))
+    roots = st.integers(1, 63).map(lambda numerator: Fraction(numerator, 64))
+    factors = st.integers(1, 40).map(lambda numerator: Fraction(numerator, 8))
     return st.tuples(roots, sizes, sizes, sizes, factors)
 
-
-_c, _r, _q, _s, _L, _t = sympy.symbols("c r q s L t", real=True)
-
-
-def _side_queries(exponent: int, lower: sympy.Expr, upper: sympy.Expr, too_high: sympy.Expr) -> Check:
-    """lower ≤ 1/δ² ≤ upper for c ≥ 1, multiplied out: 1/δ = c^p/(c^p − (c − 1)^p)."""
-    sent = sympy.expand(_c**exponent - (_c - 1) ** exponent)
-    above = sympy.expand(_c ** (2 * exponent))
-    return smt_check(
-        Query(
-            claim=f"1/δ² ≥ {lower}",
-            premises=(_c >= 1,),
-            conclusion=above >= sympy.expand(lower * sent**2),
-            false_twin=above >= sympy.expand(too_high * sent**2),
-        ),
-        Query(
-            claim=f"1/δ² ≤ {upper}",
-            premises=(_c >= 1,),
-            conclusion=above <= sympy.expand(upper * sent**2),
-            false_twin=above <= sympy.expand(lower * sent**2),
-        ),
-    )
-
-
-RESIDUAL_QUERY = Query(
-    claim="‖e‖ ≤ (c − 1)ησ is kept by e⁺ = (1 − 1/c)(e + ησ)",
-    premises=(_c >= 1, _q >= 0, _r <= (_c - 1) * _q, sympy.Eq(_c * _s, (_c - 1) * (_r + _q))),
-    conclusion=_s <= (_c - 1) * _q,
-    false_twin=_s <= (_c - 1) * _q / 2,
-)
-CROSSOVER_QUERY = Query(
-    claim="compression ≤ noise iff √T ≥ 4L(1 − δ)/δ², where s = √T and t = δ",
-    premises=(_t > 0, _t <= 1, _L > 0, _s > 0, _s * _t**2 >= 4 * _L * (1 - _t)),
-    conclusion=4 * (1 - _t) * _L**2 <= _s * _L * _t**2,
-    false_twin=4 * (1 - _t) * _L**2 <= _s * _L * _t**2 / 2,
-)
-# t = a, r = ηL, q = (f(x_0) − f*)/(ηT), s = ηLσ₀²/2.
-_SHARE_PREMISES = (_t >= 0, _t < 1, _r > 0, _q >= 0, _s >= 0, _r * (1 + _t) <= 1 - _t)
-CONSTANT_COST_QUERY = Query(
-    claim="(q + s(1 + t))/(1 − r(1 + t)/(2(1 − t))) ≤ 2(1 + t)(q + s)/(1 − r/2) for r(1 + t) ≤ 1 − t",
-    premises=_SHARE_PREMISES,
-    conclusion=(_q + _s * (1 + _t)) * (2 - _r) * (1 - _t) <= 2 * (1 + _t) * (_q + _s) * (2 * (1 - _t) - _r * (1 + _t)),
-    false_twin=(_q + _s * (1 + _t)) * (2 - _r) * (1 - _t) <= (1 + _t) * (_q + _s) * (2 * (1 - _t) - _r * (1 + _t)),
-)
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "complexity_classical": {"rational": partial(extremal_check, label="complexity_classical")},
     "complexity_square": {
-        "smt": _side_queries(2, (_c**2 + _c) / 4, (_c**2 + _c + 2) / 4, (_c**2 + _c + 1) / 4),
+        "smt": smt_check(
+            partial(power_law_queries, "complexity_square", exponent=2, lower=(c**2 + c) / 4, upper=(c**2 + c + 2) / 4)
+        ),
         "rational": partial(extremal_check, label="complexity_square"),
     },
     "complexity_cubic": {
-        "smt": _side_queries(3, (_c**2 + 2 * _c) / 9, (_c**2 + 2 * _c + 6) / 9, (_c**2 + 2 * _c + 3) / 9),
+        "smt": smt_check(
+            partial(
+                power_law_queries,
+                "complexity_cubic",
+                exponent=3,
+                lower=(c**2 + 2 * c) / 9,
+                upper=(c**2 + 2 * c + 6) / 9,
+            )
+        ),
         "rational": partial(extremal_check, label="complexity_cubic"),
     },
     "complexity_gaussian": {
@@ -229,15 +205,15 @@ CHECKS: dict[str, dict[Grade, Check]] = {
         "numeric": partial(quadrature_check, label="complexity_laplace", density=laplace_density),
     },
     "residual_square": {
-        "smt": smt_check(RESIDUAL_QUERY),
+        "smt": smt_check(square_residual_queries),
         "property": property_check(_kept_steps_cases, kept_steps_margin),
     },
     "crossover": {
-        "smt": smt_check(CROSSOVER_QUERY),
+        "smt": smt_check(crossover_queries),
         "property": property_check(_crossover_cases, crossover_margin),
     },
     "crossover_variance": {
-        "smt": smt_check(CONSTANT_COST_QUERY),
+        "smt": smt_check(variance_crossover_queries),
         "property": property_check(_constant_cost_cases, constant_cost_margin),
     },
 }

@@ -17,7 +17,13 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.balls import PRECISION_BITS, exact_ball
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import Members, property_check
-from sparsync.verify.root_moduli import delayed_polynomial, is_stable, largest_modulus, scaled
+from sparsync.verify.root_moduli import (
+    delayed_matrix_polynomial,
+    delayed_polynomial,
+    is_stable,
+    largest_modulus,
+    scaled,
+)
 from sparsync.verify.staleness_checks import CHECKS as STALENESS_CHECKS
 
 DELAYS = range(21)
@@ -28,7 +34,13 @@ TESTED_MOMENTUM_DELAYS = (0, 1, 2, 3, 4, 8, 16)
 """The delays at which a limit with momentum is tested."""
 OFFSET = Fraction(1, 10**9)
 """Relative distance from a limit at which stability is tested; a float's rounding is below 10⁻¹⁵."""
-LARGEST_DELAY = 12
+CURVATURES = ((2, -1, 0), (-1, 3, -1), (0, -1, 2))
+"""A Hessian with the eigenvalues 1, 2 and 4."""
+LARGEST_CURVATURE = 4
+"""Its largest eigenvalue."""
+JOINT_DELAYS = (0, 1, 2, 4)
+"""The delays at which all eigenvalues are tested at once."""
+LARGEST_DELAY = 10
 """Largest delay that a search draws."""
 SIMULATED_OFFSET = 0.01
 """Relative distance from a limit at which the recursion itself is run."""
@@ -62,14 +74,26 @@ def polynomial_near(label: str, case: Case, offset: Fraction) -> list[Fraction]:
     return delayed_polynomial(step=limit(label, case) * (1 + offset), delay=delay, momentum=momentum)
 
 
+def joint_polynomial(label: str, case: Case, offset: Fraction) -> list[Fraction]:
+    """As above for several eigenvalues at once: η times the largest is at that distance from the limit."""
+    delay, momentum = case
+    step = limit(label, case) * (1 + offset) / LARGEST_CURVATURE
+    return delayed_matrix_polynomial(CURVATURES, step=step, delay=delay, momentum=momentum)
+
+
 def schur_cohn_check(_profile: Profile, *, label: str) -> Outcome:
-    """`rational`: just below the limit all roots are inside the circle, just above not; in exact arithmetic."""
+    """`rational`: just below the limit all roots are inside the circle, just above not; in exact arithmetic.
+
+    With several eigenvalues the largest decides, for the interval of stable steps reaches down to 0.
+    """
+    tested = [(polynomial_near, case) for case in cases(label)]
+    tested += [(joint_polynomial, case) for case in cases(label) if case[0] in JOINT_DELAYS]
     wrong = [
         [str(number) for number in case]
-        for case in cases(label)
-        if not is_stable(polynomial_near(label, case, -OFFSET)) or is_stable(polynomial_near(label, case, OFFSET))
+        for polynomial, case in tested
+        if not is_stable(polynomial(label, case, -OFFSET)) or is_stable(polynomial(label, case, OFFSET))
     ]
-    detail = {"cases_count": len(list(cases(label))), "relative_offset": str(OFFSET), "wrong_cases": wrong}
+    detail = {"cases_count": len(tested), "relative_offset": str(OFFSET), "wrong_cases": wrong}
     return Outcome(earned=not wrong, detail=detail)
 
 
@@ -190,14 +214,18 @@ def _divide(polynomial: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
 def step_cases() -> Members:
     """Delays, and steps relative to the best."""
     relative = st.fractions(min_value=0, max_value=4, max_denominator=50)
-    return st.tuples(st.integers(1, LARGEST_DELAY), relative | st.just(Fraction(1)))
+    return st.tuples(st.integers(0, LARGEST_DELAY), relative | st.just(Fraction(1)))
 
 
 def rate_margin(delay: int, relative: Fraction) -> float:
-    """Largest modulus minus the best rate: the upper end of its ball, so a negative margin is certain."""
+    """Largest modulus minus the best rate; at the best step, where it must be zero, minus its size.
+
+    It is the upper end of a ball, so a negative margin is certain.
+    """
     with ctx.workprec(PRECISION_BITS):
         modulus = largest_modulus(delayed_polynomial(step=relative * best_step(delay), delay=delay))
-        return float((modulus - exact_ball(best_rate(delay))).upper())
+        excess = modulus - exact_ball(best_rate(delay))
+        return float((-abs(excess) if relative == 1 else excess).upper())
 
 
 def arrivals() -> Members:

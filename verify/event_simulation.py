@@ -23,10 +23,12 @@ class Run:
     Args:
         push_times: by worker, the time of each push.
         leads: after each push, the completed iterations of its worker minus the smallest count.
+        starts: in order, which worker starts an iteration, and the completed iterations of every worker then.
     """
 
     push_times: tuple[tuple[Fraction, ...], ...]
     leads: tuple[int, ...]
+    starts: tuple[tuple[int, tuple[int, ...]], ...]
 
     @property
     def makespan(self) -> Fraction:
@@ -66,12 +68,14 @@ def run(durations: Durations, policy: Policy) -> Run:
     completed, waiting = [0] * len(durations), set(workers)
     push_times: list[list[Fraction]] = [[] for _ in workers]
     leads: list[int] = []
+    starts: list[tuple[int, tuple[int, ...]]] = []
     events: list[tuple[Fraction, int, int]] = []
     order, now = count(), Fraction(0)
     while True:
         for worker in sorted(waiting):
             if completed[worker] < len(durations[worker]) and policy(worker, completed):
                 waiting.remove(worker)
+                starts.append((worker, tuple(completed)))
                 heapq.heappush(events, (now + durations[worker][completed[worker]], next(order), worker))
         if not events:
             break
@@ -82,4 +86,4 @@ def run(durations: Durations, policy: Policy) -> Run:
         leads.append(completed[worker] - min(completed))
     if completed != [len(own) for own in durations]:
         raise RuntimeError(f"the policy stopped all workers after {completed} iterations")
-    return Run(push_times=tuple(map(tuple, push_times)), leads=tuple(leads))
+    return Run(push_times=tuple(map(tuple, push_times)), leads=tuple(leads), starts=tuple(starts))

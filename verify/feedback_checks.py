@@ -12,17 +12,19 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify import complexity_checks, feedback_rate_checks
+from sparsync.verify import complexity_checks, feedback_rate_checks, worker_checks
+from sparsync.verify.feedback_queries import outside_queries, residual_queries, virtual_queries
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
-from sparsync.verify.smt import Query, smt_check
+from sparsync.verify.smt import smt_check
 
 LARGEST_STEP_COUNT = 10
 """Longest run that a search draws; the exact fractions grow with it."""
+LONG_ROOT, LONG_COUNT = Fraction(31, 32), 160
+"""A run long enough for the residual to come near its limit where a is near 1."""
 ROOTS = tuple(Fraction(numerator, 16) for numerator in range(16))
 """Values of a = √(1 − δ) that are drawn."""
 
@@ -191,8 +193,7 @@ def planar_runs(second_moment_root: Fraction) -> st.SearchStrategy[list[tuple[Ve
         lambda pair: (second_moment_root * pair[1] * pair[0][0], second_moment_root * pair[1] * pair[0][1])
     )
     actions = st.tuples(sizes, directions)
-    plain = ((second_moment_root, Fraction(0)), (Fraction(1), (Fraction(1), Fraction(0))))
-    steady = st.integers(1, LARGEST_STEP_COUNT).map(lambda count: [plain] * count)
+    steady = st.integers(1, LARGEST_STEP_COUNT).map(lambda count: [_plain(second_moment_root)] * count)
     return st.one_of(steady, st.lists(st.tuples(gradients, actions), min_size=1, max_size=LARGEST_STEP_COUNT))
 
 
@@ -215,18 +216,34 @@ _NUMBERS = st.integers(-8, 8).map(lambda numerator: Fraction(numerator, 4))
 
 
 def _residual_cases() -> st.SearchStrategy[Any]:
-    return st.tuples(st.sampled_from(ROOTS), _POSITIVE, _POSITIVE).flatmap(
+    drawn = st.tuples(st.sampled_from(ROOTS), _POSITIVE, _POSITIVE).flatmap(
         lambda drawn: st.tuples(st.just(drawn[0]), st.just(drawn[1]), planar_runs(drawn[2]), st.just(drawn[2] ** 2))
     )
+    return st.one_of(drawn, drawn, st.tuples(_POSITIVE, _POSITIVE).map(_long_case))
+
+
+def _long_case(sizes: tuple[Fraction, Fraction]) -> Any:
+    step, magnitude = sizes
+    return LONG_ROOT, step, [_plain(magnitude)] * LONG_COUNT, magnitude**2
 
 
 def _drift_cases() -> st.SearchStrategy[Any]:
     count = LARGEST_STEP_COUNT + 1
-    changing = st.lists(_POSITIVE, min_size=count, max_size=count)
-    last_only = st.integers(1, LARGEST_STEP_COUNT).map(lambda at: [Fraction(2)] * at + [Fraction(1)] * (count - at))
-    return st.tuples(st.sampled_from(ROOTS), st.one_of(changing, last_only), _POSITIVE).flatmap(
+    steps = st.lists(_POSITIVE, min_size=count, max_size=count)
+    changing = st.tuples(st.sampled_from(ROOTS), steps, _POSITIVE).flatmap(
         lambda drawn: st.tuples(st.just(drawn[0]), st.just(drawn[1]), planar_runs(drawn[2]), st.just(drawn[2] ** 2))
     )
+    return st.one_of(changing, st.builds(_one_change, st.sampled_from(ROOTS), st.integers(1, count - 1), _POSITIVE))
+
+
+def _one_change(root: Fraction, count: int, magnitude: Fraction) -> Any:
+    """Gradients in one direction, and the step size changes after the last of them."""
+    return root, [Fraction(2)] * count + [Fraction(1)], [_plain(magnitude)] * count, magnitude**2
+
+
+def _plain(magnitude: Fraction) -> tuple[Vector, Action]:
+    """A gradient of this length, and a compressor that keeps back au."""
+    return (magnitude, Fraction(0)), (Fraction(1), (Fraction(1), Fraction(0)))
 
 
 def _conservation_cases() -> st.SearchStrategy[Any]:
@@ -249,80 +266,23 @@ def _family_cases() -> st.SearchStrategy[Any]:
     return st.tuples(balances, st.integers(1, 4), st.integers(0, 4), st.integers(0, 4))
 
 
-_a, _r, _q = sympy.symbols("a r q", real=True)
-_x, _e, _g, _c, _step, _next_step = sympy.symbols("x e g c step next_step", real=True)
-_BELOW_ONE = (_a > 0, _a < 1, _r >= 0, _q >= 0)
-
-SHARP_QUERIES = (
-    Query(
-        claim="Young with the parameter (1 − a)/a",
-        premises=_BELOW_ONE,
-        conclusion=(1 - _a) * _r**2 + _a * _q**2 >= _a * (1 - _a) * (_r + _q) ** 2,
-        false_twin=(1 - _a) * _r**2 + _a * _q**2 >= 2 * _a * (1 - _a) * (_r + _q) ** 2,
-    ),
-    Query(
-        claim="‖e‖ ≤ aησ/(1 − a) is kept by e⁺ = a(e + ησ)",
-        premises=(*_BELOW_ONE, (1 - _a) * _r <= _a * _q),
-        conclusion=(1 - _a) * _a * (_r + _q) <= _a * _q,
-        false_twin=(1 - _a) * _a * (_r + _q) <= _a * _q / 2,
-    ),
-)
-LEMMA_QUERIES = (
-    Query(
-        claim="‖e‖ ≤ 2aησ/(1 − a²) is kept by e⁺ = a(e + ησ)",
-        premises=(*_BELOW_ONE, (1 - _a**2) * _r <= 2 * _a * _q),
-        conclusion=(1 - _a**2) * _a * (_r + _q) <= 2 * _a * _q,
-        false_twin=(1 - _a**2) * _a * (_r + _q) <= _a * _q,
-    ),
-    Query(
-        claim="the sharp bound is below it",
-        premises=(*_BELOW_ONE, (1 - _a) * _r <= _a * _q),
-        conclusion=(1 - _a**2) * _r <= 2 * _a * _q,
-        false_twin=(1 - _a**2) * _r <= _a * _q,
-    ),
-)
-VIRTUAL_QUERY = Query(
-    claim="one worker sends c of e + ηg",
-    premises=(),
-    conclusion=sympy.Eq((_x - _c) - (_e + _step * _g - _c), _x - _e - _step * _g, evaluate=False),
-    false_twin=sympy.Eq((_x - _c) + (_e + _step * _g - _c), _x - _e - _step * _g, evaluate=False),
-)
-_KEPT = _e + _g - _c
-OUTSIDE_QUERIES = (
-    Query(
-        claim="the memory of raw gradients gains (η_t − η_{t+1}) e_{t+1}",
-        premises=(),
-        conclusion=sympy.Eq(
-            (_x - _step * _c) - _next_step * _KEPT,
-            _x - _step * _e - _step * _g + (_step - _next_step) * _KEPT,
-            evaluate=False,
-        ),
-        false_twin=sympy.Eq(
-            (_x - _step * _c) - _next_step * _KEPT,
-            _x - _step * _e - _step * _g + (_next_step - _step) * _KEPT,
-            evaluate=False,
-        ),
-    ),
-    *SHARP_QUERIES,
-)
-
 CHECKS: dict[str, dict[Grade, Check]] = {
     "virtual_iterate": {
-        "smt": smt_check(VIRTUAL_QUERY),
+        "smt": smt_check(virtual_queries),
         "property": property_check(_conservation_cases, conservation_margin),
     },
     "residual_bound": {
-        "smt": smt_check(*LEMMA_QUERIES),
+        "smt": smt_check(partial(residual_queries, "residual_bound")),
         "numeric": partial(worst_case_check, label="residual_bound", factor="lemma"),
         "property": property_check(_residual_cases, partial(residual_margin, label="residual_bound")),
     },
     "residual_minkowski": {
-        "smt": smt_check(*SHARP_QUERIES),
+        "smt": smt_check(partial(residual_queries, "residual_minkowski")),
         "numeric": partial(worst_case_check, label="residual_minkowski", factor="sharp"),
         "property": property_check(_residual_cases, partial(residual_margin, label="residual_minkowski")),
     },
     "step_outside": {
-        "smt": smt_check(*OUTSIDE_QUERIES),
+        "smt": smt_check(outside_queries),
         "property": property_check(_drift_cases, drift_margin),
     },
     "mean_of_local_top_k": {
@@ -330,6 +290,7 @@ CHECKS: dict[str, dict[Grade, Check]] = {
         "property": property_check(_family_cases, mean_of_top_margin),
     },
     **feedback_rate_checks.CHECKS,
+    **worker_checks.CHECKS,
     **complexity_checks.CHECKS,
 }
 """Every check of the family, by label and grade."""

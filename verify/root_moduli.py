@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import cast
 
-from flint import acb, arb, fmpq, fmpq_poly
+from flint import acb, arb, fmpq, fmpq_mat, fmpq_poly
 
 Polynomial = Sequence[Fraction]
 """Coefficients, constant first; the last is not zero."""
@@ -23,6 +23,26 @@ def delayed_polynomial(*, step: Fraction, delay: int, momentum: Fraction = Fract
     coefficients[degree - 2] += momentum
     coefficients[degree - 1 - delay] += step
     return coefficients
+
+
+def delayed_matrix_polynomial(
+    matrix: Sequence[Sequence[int]], *, step: Fraction, delay: int, momentum: Fraction = Fraction(0)
+) -> list[Fraction]:
+    """The characteristic polynomial of x_{t+1} = x_t + β(x_t − x_{t−1}) − η A x_{t−τ}, from the block companion matrix.
+
+    Nothing here knows the eigenvalues of A.
+    """
+    size, degree = len(matrix), max(delay + 1, 2)
+    companion = [[Fraction(0)] * (size * degree) for _ in range(size * degree)]
+    for row in range(size):
+        companion[row][row] += 1 + momentum
+        companion[row][size + row] -= momentum
+        for column, entry in enumerate(matrix[row]):
+            companion[row][size * delay + column] -= step * entry
+    for row in range(size, size * degree):
+        companion[row][row - size] += 1
+    exact = fmpq_mat([[fmpq(entry.numerator, entry.denominator) for entry in row] for row in companion])
+    return [Fraction(int(coefficient.p), int(coefficient.q)) for coefficient in exact.charpoly().coeffs()]
 
 
 def scaled(polynomial: Polynomial, scale: Fraction) -> list[Fraction]:

@@ -1,21 +1,27 @@
-"""What evidence is there for `sample_ratio` and `small_dimension_failure`, besides their derivations?
+"""What evidence is there for the statements of `theory/samples.py`, besides their derivations?
 
-Empirical laws are compared with other laws in fractions, which tests all but the cited inequality; samples test the
-rest. The probability for Gaussian vectors is computed again by integrating over one coordinate at a time. Ours.
+Laws on a few squares are compared with other laws in fractions, which tests all but the cited inequality; samples test
+the rest. Unbounded samples are in `verify/sample_moment_checks.py`, Gaussian vectors of few coordinates in
+`verify/small_dimension_checks.py`. Ours.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 
-import mpmath
 import numpy
 import sympy
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.symbols import energy, tail_area
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
+from sparsync.verify.sample_moment_checks import SAMPLE_MOMENT_CHECKS
+from sparsync.verify.small_dimension_checks import SMALL_DIMENSION_CHECKS
+from sparsync.verify.smt import Query, smt_check
 
 SEED = 19900701
 """Seed of every sample here."""
@@ -27,19 +33,15 @@ MIXTURE_PARTS = 64
 """The law that a search draws is the sample's up to a multiple of 1/MIXTURE_PARTS."""
 STANDARD_ERRORS = 5.0
 """A frequency leaves its probability by more with probability below 6·10^(−7), in the normal approximation."""
-VECTORS_PER_EXAMPLE = 400
-"""Gaussian vectors per hypothesis example of a profile, so that larger profiles draw more."""
 SAMPLES_PER_EXAMPLE = 20
-"""The same for samples of SAMPLE_SIZE coordinates, of which there are at most LARGEST_SAMPLE_COUNT."""
+"""Samples per hypothesis example of a profile, so that larger profiles draw more; at most LARGEST_SAMPLE_COUNT."""
 LARGEST_SAMPLE_COUNT = 20_000
 SAMPLE_SIZE = 400
 """Coordinates of a sample from a bounded law."""
 DEVIATION_PROBABILITIES = (0.5, 0.2, 0.05)
 """The deviations that are tested are those for which the bound is about this."""
-FAILURE_CASES = ((2, 2), (2, 3), (3, 2), (3, 3), (4, 3))
-"""Pairs (d, q) of the domain."""
-QUADRATURE_DIGITS = 20
-"""Working precision of the quadrature."""
+DECIMAL_DIGITS = 20
+"""Of the logarithm of a bound over a probability, which is a rational number or exactly 0."""
 
 Masses = tuple[Fraction, ...]
 """P(v = 0), P(v = 1), … of a law of squares on 0..B."""
@@ -53,27 +55,88 @@ def law_ratio(masses: Sequence[Fraction], density: Fraction) -> Fraction:
     for square, mass in enumerate(masses):
         taken = min(mass, remaining)
         left, remaining = left + taken * square, remaining - taken
-    mean = sum(square * mass for square, mass in enumerate(masses))
+    mean = law_energy(masses)
     return left / mean if mean else Fraction(0)
+
+
+def law_energy(masses: Sequence[Fraction]) -> Fraction:
+    """E v."""
+    return sum((square * mass for square, mass in enumerate(masses)), Fraction(0))
+
+
+def distribution_gaps(one: Sequence[Fraction], other: Sequence[Fraction]) -> list[Fraction]:
+    """F − G on the cells [0, 1), [1, 2), … between squares, and 0 after the last square."""
+    return list(accumulate(mine - theirs for mine, theirs in zip(one, other, strict=True)))
 
 
 def distribution_distance(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
     """sup |F − G| of two laws on the same squares."""
-    steps = [mine - theirs for mine, theirs in zip(one, other, strict=True)]
-    return max(abs(sum(steps[: end + 1], Fraction(0))) for end in range(len(steps)))
+    return max(abs(gap) for gap in distribution_gaps(one, other))
 
 
-def implied_distance_squared(*, deviation: Fraction, mean_square: Fraction) -> Fraction:
-    """ε² in the bound 2 exp(−2dε²), read from the statement at d = 1, exactly."""
-    bound = STATEMENTS["sample_ratio"].exact(d=1, deviation=deviation, mean_square=mean_square)
-    exponent = sympy.log(bound / 2) / -2
-    return Fraction(int(exponent.p), int(exponent.q))
+def largest_tail_area(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
+    """sup_θ max(|∫_0^θ (F − G)|, |∫_θ^∞ (F − G)|), linear in θ between squares."""
+    areas = list(accumulate(distribution_gaps(one, other), initial=Fraction(0)))
+    return max(max(abs(area), abs(areas[-1] - area)) for area in areas)
 
 
-def sample_margin(sample: Masses, law: Masses, size: int) -> Fraction:
-    """1 − (ε/sup|F_d − F|)² for the ε at which the bound is stated, at the k with the largest deviation x.
+def largest_deviation(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
+    """sup_κ |ratio − ratio|: both are linear between the κ at which a mass ends."""
+    ends = {1 - end for masses in (one, other) for end in accumulate(masses, initial=Fraction(0))}
+    return max(abs(law_ratio(one, end) - law_ratio(other, end)) for end in ends)
 
-    What is tested is that a deviation x needs a distance of at least ε: the probability of that distance is Massart's.
+
+def law_margin(law: Masses, other: Masses) -> Fraction:
+    """bound − sup_κ |ρ_G(κ) − ρ_F(κ)|."""
+    area = largest_tail_area(other, law)
+    bound = STATEMENTS["law_distance"].fraction(energy=law_energy(law), tail_area=area)
+    return bound - largest_deviation(law, other)
+
+
+def law_members() -> st.SearchStrategy[tuple[Masses, Masses]]:
+    """Two laws, the first with a positive mean; all squares, or 0 and the largest only."""
+    squares = st.one_of(st.integers(0, LARGEST_SQUARE), st.sampled_from((0, LARGEST_SQUARE)))
+    values = st.lists(squares, min_size=1, max_size=MAX_SAMPLE_SIZE)
+    coins = st.lists(st.sampled_from((0, LARGEST_SQUARE)), min_size=1, max_size=MAX_SAMPLE_SIZE)
+    pairs = st.one_of(st.tuples(values, values), st.tuples(coins, coins)).filter(lambda pair: any(pair[0]))
+    return pairs.map(lambda pair: (_masses(pair[0]), _masses(pair[1])))
+
+
+def law_queries() -> tuple[Query, ...]:
+    """Whatever two laws are, their tails and means obey these premises: then neither ratio is far above the other.
+
+    a = ∫_0^θ (G − F) and c = −∫_θ^∞ (G − F), at the θ of F's tail T where R − R_G is bounded, at that of G's otherwise.
+    """
+    whole, tail, other_tail = sympy.symbols("M T T_G", real=True)
+    area, below, above = sympy.symbols("N a c", real=True)
+    bound = STATEMENTS["law_distance"].bound.xreplace({tail_area: area, energy: whole})
+    other = whole - below + above
+    numerator, denominator = sympy.fraction(sympy.cancel(bound * whole))
+    most = numerator * other
+    premises = (
+        *(sympy.Gt(mean, 0) for mean in (whole, other)),
+        *(sympy.Ge(room, 0) for room in (tail, whole - tail, other_tail, other - other_tail)),
+        *(sympy.Ge(area + sign * part, 0) for part in (below, above) for sign in (1, -1)),
+    )
+    cases = {
+        "R − R_G": (sympy.Ge(other_tail, tail - below), tail * other - other_tail * whole),
+        "R_G − R": (sympy.Ge(tail, other_tail + below), other_tail * whole - tail * other),
+    }
+    return tuple(
+        Query(
+            claim=f"{claim} is at most the bound",
+            premises=(*premises, best),
+            conclusion=sympy.Le(denominator * difference, most),
+            false_twin=sympy.Le(denominator * difference, most / 2),
+        )
+        for claim, (best, difference) in cases.items()
+    )
+
+
+def sample_margin(sample: Masses, law: Masses, size: int) -> float:
+    """ln(bound/(2 exp(−2dε²))) at ε = sup|F_d − F| and at the largest deviation over k.
+
+    What is tested is that the deviation is stated with a probability no smaller than Massart's of its distance.
 
     Args:
         sample: masses that are multiples of 1/size.
@@ -82,34 +145,35 @@ def sample_margin(sample: Masses, law: Masses, size: int) -> Fraction:
     """
     densities = [Fraction(count, size) for count in range(1, size + 1)]
     deviation = max(abs(law_ratio(sample, density) - law_ratio(law, density)) for density in densities)
-    distance = distribution_distance(sample, law)
-    mean_square = sum(square * mass for square, mass in enumerate(law)) / Fraction(len(law) - 1)
     if deviation == 0:
-        return Fraction(1)
-    return 1 - implied_distance_squared(deviation=deviation, mean_square=mean_square) / distance**2
+        return 1.0
+    distance = distribution_distance(sample, law)
+    bound = STATEMENTS["sample_ratio"].exact(
+        d=size, deviation=deviation, mean_square=law_energy(law) / Fraction(len(law) - 1)
+    )
+    exponent = 2 * size * distance**2
+    quotient = bound / 2 * sympy.exp(sympy.Rational(exponent.numerator, exponent.denominator))
+    return float(sympy.N(sympy.log(quotient), DECIMAL_DIGITS))
 
 
 def sample_members() -> st.SearchStrategy[tuple[Masses, Masses, int]]:
-    """A sample of size d, and a law that is near it or not."""
-    squares = st.integers(0, LARGEST_SQUARE)
-    extremes = st.sampled_from((0, LARGEST_SQUARE))
-    values = st.one_of(
-        st.lists(squares, min_size=1, max_size=MAX_SAMPLE_SIZE),
-        st.lists(extremes, min_size=1, max_size=MAX_SAMPLE_SIZE),
+    """A sample of size d, and a law that is near it or not; all squares, or 0 and the largest only."""
+    squares, extremes = st.integers(0, LARGEST_SQUARE), st.sampled_from((0, LARGEST_SQUARE))
+    pairs = [
+        st.tuples(*(st.lists(values, min_size=1, max_size=MAX_SAMPLE_SIZE) for _ in range(2)))
+        for values in (squares, extremes)
+    ]
+    return st.builds(
+        _sample_and_law, st.one_of(*pairs).filter(lambda pair: any(pair[1])), st.integers(0, MIXTURE_PARTS - 1)
     )
-    others = st.lists(squares, min_size=1, max_size=MAX_SAMPLE_SIZE).filter(any)
-    return st.builds(_pair, values, others, st.integers(0, MIXTURE_PARTS - 1))
 
 
-def _pair(values: Sequence[int], others: Sequence[int], weight: int) -> tuple[Masses, Masses, int]:
+def _sample_and_law(pair: tuple[Sequence[int], Sequence[int]], weight: int) -> tuple[Masses, Masses, int]:
     """The law mixes the sample with another one, and keeps a positive mean."""
-    sample, other = _masses(values), _masses(others)
+    sample, other = (_masses(values) for values in pair)
     share = Fraction(weight, MIXTURE_PARTS)
-    return (
-        sample,
-        tuple(share * mine + (1 - share) * theirs for mine, theirs in zip(sample, other, strict=True)),
-        len(values),
-    )
+    law = tuple(share * mine + (1 - share) * theirs for mine, theirs in zip(sample, other, strict=True))
+    return sample, law, len(pair[0])
 
 
 def _masses(values: Sequence[int]) -> Masses:
@@ -158,8 +222,7 @@ def _deviation_rows(name: str, count: int) -> list[dict[str, float]]:
     found = deviations(name, count)
     rows = []
     for probability in DEVIATION_PROBABILITIES:
-        distance = (numpy.log(2 / probability) / (2 * SAMPLE_SIZE)) ** 0.5
-        deviation = float(distance / (mean_square - distance))
+        deviation = math.sqrt(math.log(2 / probability) / (2 * SAMPLE_SIZE)) / mean_square
         bound = STATEMENTS["sample_ratio"].evaluate(d=SAMPLE_SIZE, deviation=deviation, mean_square=mean_square)
         share = min(bound, 1.0)
         rows.append(
@@ -173,86 +236,16 @@ def _deviation_rows(name: str, count: int) -> list[dict[str, float]]:
     return rows
 
 
-def share_probability(dimension: int, level: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
-    """P(every share v_i/Σv is below y), y ≥ 1/2, and the error that the quadrature reports.
-
-    d = 2: the angle φ of the vector has sin²φ and cos²φ below y for the share (4/π) arcsin √y − 1 of the circle. More
-    coordinates: the first has the share z² with density 2(1 − z²)^((d−3)/2)/B(1/2, (d−1)/2), the others share the rest.
-
-    Raises:
-        ValueError: dimension is below 2, or y below 1/2.
-    """
-    if dimension < 2 or level < mpmath.mpf(1) / 2:
-        raise ValueError(f"needs dimension ≥ 2 and y ≥ 1/2, got {dimension} and {level}")
-    if level >= 1:
-        return mpmath.mpf(1), mpmath.mpf(0)
-    if dimension == 2:
-        return 4 / mpmath.pi * mpmath.asin(mpmath.sqrt(level)) - 1, mpmath.mpf(0)
-    weight = 2 / mpmath.beta(mpmath.mpf(1) / 2, mpmath.mpf(dimension - 1) / 2)
-    errors = [mpmath.mpf(0)]
-
-    def integrand(place: mpmath.mpf) -> mpmath.mpf:
-        rest = 1 - place**2
-        inner, error = share_probability(dimension - 1, level / rest)
-        errors.append(error)
-        return weight * rest ** (mpmath.mpf(dimension - 3) / 2) * inner
-
-    # From z² = 1 − y on, the others hold so little that none of them can exceed y.
-    kink = mpmath.sqrt(1 - level)
-    value, error = mpmath.quad(integrand, [0, kink, mpmath.sqrt(level)], error=True)
-    return value, error + max(errors)
-
-
-def failure_quadrature(_profile: Profile) -> Outcome:
-    """`numeric`: integrated over one coordinate at a time, to the errors reported and the rounding of a float."""
-    with mpmath.workdps(QUADRATURE_DIGITS):
-        rows = [_failure_error(*case) for case in FAILURE_CASES]
-    return Outcome(
-        earned=all(error <= tolerance for error, tolerance in rows),
-        detail={"cases_count": len(rows), "largest_error": max(error for error, _ in rows)},
-    )
-
-
-def _failure_error(dimension: int, power: int) -> tuple[float, float]:
-    level = 1 - mpmath.mpf(dimension - 1) ** power / mpmath.mpf(dimension) ** power
-    value, error = share_probability(dimension, level)
-    stated = STATEMENTS["small_dimension_failure"].evaluate(d=dimension, q=power)
-    # The stated probability is rounded once to a float below 1: 2^(−54).
-    return float(abs(value - stated)), float(error + mpmath.mpf(2) ** -54)
-
-
-def failure_frequency(generator: numpy.random.Generator, count: int, *, dimension: int, power: int) -> float:
-    """Share of Gaussian vectors whose ratio at k = 1 exceeds (1 − 1/d)^power."""
-    squares = generator.standard_normal((count, dimension)) ** 2
-    ratios = 1 - squares.max(axis=1) / squares.sum(axis=1)
-    return float(numpy.mean(ratios > (1 - 1 / dimension) ** power))
-
-
-def failure_simulation(profile: Profile) -> Outcome:
-    """`simulated`: frequencies within STANDARD_ERRORS of the stated probability, for every case."""
-    generator, count = numpy.random.default_rng(SEED), VECTORS_PER_EXAMPLE * profile.examples_count
-    rows = [_frequency_row(generator, count, dimension=dimension, power=power) for dimension, power in FAILURE_CASES]
-    return Outcome(
-        earned=all(abs(row["frequency"] - row["stated"]) <= row["allowance"] for row in rows),
-        detail={"samples_count": count, "rows": rows},
-    )
-
-
-def _frequency_row(generator: numpy.random.Generator, count: int, *, dimension: int, power: int) -> dict[str, float]:
-    stated = STATEMENTS["small_dimension_failure"].evaluate(d=dimension, q=power)
-    frequency = failure_frequency(generator, count, dimension=dimension, power=power)
-    allowance = STANDARD_ERRORS * (stated * (1 - stated) / count) ** 0.5
-    return {"dimension": dimension, "power": power, "stated": stated, "frequency": frequency, "allowance": allowance}
-
-
 SAMPLE_CHECKS: dict[str, dict[Grade, Check]] = {
+    "law_distance": {
+        "smt": smt_check(law_queries),
+        "property": property_check(law_members, law_margin),
+    },
     "sample_ratio": {
         "property": property_check(sample_members, sample_margin),
         "simulated": sample_simulation,
     },
-    "small_dimension_failure": {
-        "numeric": failure_quadrature,
-        "simulated": failure_simulation,
-    },
+    **SAMPLE_MOMENT_CHECKS,
+    **SMALL_DIMENSION_CHECKS,
 }
-"""The checks of this file, by label and grade."""
+"""The checks of this file and of the two files it names, by label and grade."""

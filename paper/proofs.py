@@ -1,0 +1,233 @@
+"""What is stated, why does it hold, and on what evidence? Every statement with its proof, for paper and repository.
+
+`proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/proofs.md` that README links to. The words
+of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers are the ledger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from paper.claims import LABEL, claim_latex
+from paper.formulas import formula
+from paper.latex import escape
+from paper.results import Result, ledger_result
+from sparsync.theory.statement import Statement
+from sparsync.theory.statements import FAMILIES, STATEMENTS
+from sparsync.verify.checks import CHECK_MODULES
+
+ROOT = Path(__file__).resolve().parents[1]
+
+SHORTEST_SHARED = 3
+"""From so many steps on that an earlier proof has too, word for word, the paper refers to it."""
+
+_PAGE_HEAD = """# Every statement with its proof
+
+Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
+Each step of a proof is a computation that must come out as zero or true; `make verify` executes them all. The symbols
+are those of [`theory/symbols.py`](../theory/symbols.py), which says what each stands for.
+"""
+
+
+def proofs_latex(data_folder: Path) -> str:
+    """The appendix: family by family, each statement with assumptions, relation, proof, evidence and source.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement, or a claim holds a character that LaTeX does not know.
+    """
+    records = ledger_records(data_folder)
+    earlier: dict[str, Sequence[str]] = {}
+    parts: list[str] = []
+    for title, family in FAMILIES.items():
+        parts.append(f"\\subsection*{{{escape(title)}}}\n\n")
+        for label, statement in family.items():
+            parts.append(_latex_block(statement, _evidence(records[label]), earlier))
+            earlier[label] = [step.claim for step in statement.derivation]
+    return "".join(parts)
+
+
+def proofs_markdown(data_folder: Path) -> str:
+    """The page `paper/proofs.md`: the same statements, with links to the files that derive and check them.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement, or a statement has no function or no checks.
+    """
+    records = ledger_records(data_folder)
+    families = (
+        "".join((f"\n## {title}\n", *(_markdown_block(family[label], _evidence(records[label])) for label in family)))
+        for title, family in FAMILIES.items()
+    )
+    return f"{_PAGE_HEAD}{''.join(families)}"
+
+
+def ledger_records(data_folder: Path) -> dict[str, Result]:
+    """The ledger's record of every statement, by label.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement.
+    """
+    ledger = ledger_result(data_folder)
+    by_label = {record["label"]: record for record in ledger.records("statements")}
+    missing = [label for label in STATEMENTS if label not in by_label]
+    if missing:
+        raise ValueError(f"{ledger.path}: no statement {', '.join(missing)}")
+    return by_label
+
+
+def proof_file(label: str) -> str:
+    """The file of `theory/` that derives a statement: its function's, or else the first that names the label.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for pattern in (rf"^def {label}\(", rf'label="{label}"', rf'"{label}"'):
+        for name, text in _theory_files().items():
+            if re.search(pattern, text, flags=re.MULTILINE):
+                return f"theory/{name}"
+    raise ValueError(f"no file of theory/ holds the statement {label!r}")
+
+
+def checks_file(label: str) -> str:
+    """The file of `verify/` that holds a statement's checks.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for module in CHECK_MODULES:
+        if label in module.CHECKS:
+            return f"verify/{module.__name__.rpartition('.')[2]}.py"
+    raise ValueError(f"no file of verify/ holds checks of {label!r}")
+
+
+def title_latex(title: str) -> str:
+    """A statement's title in LaTeX, with a capital letter in front unless it begins with a formula.
+
+    Raises:
+        ValueError: it holds a character that LaTeX does not know.
+    """
+    printed = claim_latex(title, label_link)
+    return printed[0].upper() + printed[1:]
+
+
+def label_link(label: str) -> str:
+    """A label that leads to its block of the appendix and may break at its underscores; another word is set as code."""
+    name = f"\\texttt{{{escape(label)}}}".replace(r"\_", r"\_\allowbreak{}")
+    return f"\\hyperref[statement:{label}]{{{name}}}" if label in STATEMENTS else name
+
+
+@cache
+def _theory_files() -> Mapping[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "theory").glob("*.py"))}
+
+
+def _evidence(record: Result) -> str:
+    """The grades with their counts: `symbolic (3 steps), property (500 examples)`."""
+    return ", ".join(_graded(grade, record["evidence"].get(grade, {})) for grade in record["grades"]) or "none"
+
+
+def _graded(grade: str, detail: Mapping[str, Any]) -> str:
+    """A grade with the counts behind it; what was counted to be none, such as failures, is not said."""
+    counts = [
+        (name.removesuffix("_count"), count) for name, count in detail.items() if name.endswith("_count") and count
+    ]
+    words = ", ".join(_counted(name.replace("_", " "), int(count)) for name, count in counts)
+    return f"{grade} ({words})" if words else grade
+
+
+def _counted(things: str, count: int) -> str:
+    """`3 steps`, `1 query`."""
+    if count != 1:
+        return f"{count} {things}"
+    singular = re.sub(r"ies$", "y", re.sub(r"(x|ch|sh|ss)es$", r"\1", things))
+    return f"{count} {singular if singular != things else things.removesuffix('s')}"
+
+
+def _latex_block(statement: Statement, evidence: str, earlier: Mapping[str, Sequence[str]]) -> str:
+    proof = "; ".join(_latex_steps(statement, earlier))
+    return (
+        f"\\statementhead{{{title_latex(statement.title)}}}{{{statement.label}}}\n"
+        f"{_conditions(statement)}\n"
+        f"\\[\\adjustbox{{max width=0.98\\linewidth}}{{$\\displaystyle {formula(statement.relation)}$}}\\]\n"
+        f"\\emph{{Proof:}} {proof}.\n\n"
+        f"\\emph{{Evidence:}} {escape(evidence)}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
+    )
+
+
+def _latex_steps(statement: Statement, earlier: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The numbered steps; a run of them that an earlier proof has too is replaced by a reference to it."""
+    claims = [step.claim for step in statement.derivation]
+    place = 0
+    while place < len(claims):
+        label, first, count = _longest_shared(claims[place:], earlier)
+        if count >= SHORTEST_SHARED:
+            yield f"{_numbers(place, count)} as {_numbers(first, count)} of {label_link(label)}"
+            place += count
+        else:
+            yield f"({place + 1})~{claim_latex(claims[place], label_link)}"
+            place += 1
+
+
+def _longest_shared(claims: Sequence[str], earlier: Mapping[str, Sequence[str]]) -> tuple[str, int, int]:
+    """The earlier proof that has most of the leading claims in a row, where they begin in it, and how many they are."""
+    best = ("", 0, 0)
+    for label, known in earlier.items():
+        for first in range(len(known)):
+            pairs = zip(claims, known[first:], strict=False)
+            count = next((place for place, (ours, theirs) in enumerate(pairs) if ours != theirs), None)
+            count = min(len(claims), len(known) - first) if count is None else count
+            if count > best[2]:
+                best = (label, first, count)
+    return best
+
+
+def _numbers(first: int, count: int) -> str:
+    return f"\\mbox{{({first + 1})--({first + count})}}"
+
+
+def _markdown_block(statement: Statement, evidence: str) -> str:
+    label = statement.label
+    steps = "".join(
+        f"{place}. {_markdown_claim(step.claim)}\n" for place, step in enumerate(statement.derivation, start=1)
+    )
+    checks = checks_file(label)
+    return (
+        f"\n### {label}\n\n**{_markdown_text(statement.title)}**\n\n{_markdown_mathematics(_conditions(statement))}\n"
+        f"```math\n{formula(statement.relation)}\n```\n\n"
+        f"Proof, executed in [`{proof_file(label)}`](../{proof_file(label)}):\n\n{steps}\n"
+        f"Evidence: {evidence}; checked in [`{checks}`](../{checks}). Source: {_markdown_text(statement.source)}.\n"
+    )
+
+
+def _conditions(statement: Statement) -> str:
+    assumptions = f"Assumptions: {'; '.join(statement.assumptions)}." if statement.assumptions else ""
+    domain = ", ".join(f"${formula(condition)}$" for condition in statement.domain)
+    ranges = f"Domain: {domain}." if domain else ""
+    return "".join(f"{part}\n" for part in (assumptions, ranges) if part)
+
+
+def _markdown_mathematics(text: str) -> str:
+    """`$…$` as GitHub's form that Markdown leaves alone; one letter after a hyphen, as in Top-k, needs none."""
+    return re.sub(r"\$([^$`]+)\$", r"$`\1`$", re.sub(r"(?<=-)\$(\w)\$", r"\1", text))
+
+
+def _markdown_claim(claim: str) -> str:
+    """A claim in its own Unicode, its labels linked."""
+    pieces = re.split(rf"(`[^`]*`|{LABEL.pattern})", claim)
+    return "".join(
+        _markdown_link(piece.strip("`")) if place % 2 else _markdown_text(piece) for place, piece in enumerate(pieces)
+    )
+
+
+def _markdown_link(label: str) -> str:
+    return f"[`{label}`](#{label})" if label in STATEMENTS else f"`{label}`"
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"([\\`*<\[\]~$]|(?<!\w)_)", r"\\\1", text)
