@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from paper.results import (
 )
 from paper.statement_table import ledger_table, statement_table
 from paper.training_macros import TRAINING_MACROS, Macro
+from sparsync.theory.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
 
 COUNTEREXAMPLES = {
@@ -51,6 +53,11 @@ SETTLED_STREAMS = {
 SECOND_RUNG = 2
 """The exponent whose failures in small dimensions the text states."""
 
+DEVIATION_FAILURE = 0.01
+"""The probability with which the text lets a Gaussian sample stray further from its law."""
+WINDOW_DENSITY = 0.001
+"""The density at which the text gives the passes of the released rule."""
+
 _SHOWN_COMMIT_LENGTH = 12
 
 
@@ -68,6 +75,18 @@ def _gains(data_folder: Path, kind: str) -> str:
 def _failure_probability(_data_folder: Path, *, dimension: int) -> str:
     probability = STATEMENTS["small_dimension_failure"].evaluate(d=dimension, q=SECOND_RUNG)
     return latex.decimal(probability, 4)
+
+
+def _gaussian_deviation(data_folder: Path) -> str:
+    dimension = contraction_result(data_folder)["bounds_dimension"]
+    deviation = STATEMENTS["gaussian_sample_ratio"].evaluate(d=dimension, failure=DEVIATION_FAILURE)
+    return latex.decimal(deviation, 4)
+
+
+def _worst_passes(_data_folder: Path) -> str:
+    """Of the released rule without a limit, for the window of a centred Gaussian."""
+    rise_count, _, fall_count, _ = rotation_pair(Fraction(STATEMENTS["released_window"].evaluate(kappa=WINDOW_DENSITY)))
+    return latex.integer(rise_count + fall_count)
 
 
 def _settled_gain(data_folder: Path, *, stream: str) -> str:
@@ -164,6 +183,9 @@ MACROS: dict[str, Macro] = {
         f"FailureIn{word}": partial(_failure_probability, dimension=dimension)
         for word, dimension in {"Two": 2, "Three": 3}.items()
     },
+    "GaussianDeviation": _gaussian_deviation,
+    "DeviationFailure": lambda _folder: latex.shortest(DEVIATION_FAILURE),
+    "WorstPasses": _worst_passes,
     "CertificateCount": _certificate_count,
     "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
     "Profile": _profile,

@@ -5,18 +5,21 @@ import pytest
 import sympy
 
 from sparsync.theory.powers import PowerSum, RealPower
-from sparsync.theory.samples import beta_share
+from sparsync.theory.small_dimensions import OneShare
 from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import (
     d,
     deviation,
+    energy,
     k,
     kappa,
+    kurtosis,
     layer_count,
     layer_size,
     mean_square,
     p,
     q,
+    tail_area,
     tie_count,
 )
 from sparsync.verify.outcome import Grade, Profile
@@ -44,12 +47,15 @@ WRONG_BOUNDS: dict[str, tuple[sympy.Expr, set[Grade]]] = {
     "lorenz": (1 - 2 * PowerSum(d - 1, q) / RealPower(d, q + 1), {"smt", "property"}),
     "ties": (tie_count / (k + tie_count), {"smt", "property"}),
     "layer_wise": ((1 - layer_count / sympy.Min(layer_size, k)) / 2, {"rational", "property"}),
+    "law_distance": (tail_area / (energy + tail_area), {"smt", "property"}),
+    "moment_sample_ratio": (4 * sympy.sqrt(kurtosis) / sympy.sqrt(d), {"rational"}),
+    "gaussian_sample_ratio": (29 / (16 * d), {"ball", "property", "simulated"}),
     "sample_ratio": (
         2 * sympy.exp(-8 * d * (deviation * mean_square / (1 + deviation)) ** 2),
         {"property", "simulated"},
     ),
     "small_dimension_failure": (
-        1 - (d + 1) * (1 - beta_share(1 - RealPower(1 - 1 / d, q))),
+        1 - d * OneShare(d + 1, 1 - RealPower(1 - 1 / d, q)),
         {"numeric", "simulated"},
     ),
 }

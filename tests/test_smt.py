@@ -10,7 +10,10 @@ from sympy.core.relational import Relational
 
 from sparsync.verify import smt
 from sparsync.verify.outcome import PROFILES
+from sparsync.verify.sample_checks import law_queries
+from sparsync.verify.shape_checks import exponent_queries, lorenz_queries
 from sparsync.verify.smt import Query, cvc5_status, decide, smt_check, z3_status
+from sparsync.verify.tie_and_layer_checks import tie_queries
 
 x, y = sympy.symbols("x y", real=True)
 STATUSES = (z3_status, cvc5_status)
@@ -84,3 +87,9 @@ def test_what_is_no_polynomial_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match="polynomial"):
         status((), conclusion)
+
+
+def test_what_was_asked_before_does_not_change_an_answer() -> None:
+    # With one context for all queries cvc5 answered `unknown` to the second law query after these.
+    queries = (*exponent_queries(), *lorenz_queries(), *tie_queries(), *law_queries())
+    assert all(decide(query) for query in queries)

@@ -8,7 +8,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsync.theory.statement import Statement, Step
+from sparsync.theory.statement import Statement, Step, written
 from sparsync.theory.symbols import d, k, kappa, ratio
 
 HALF_OPEN = Statement(
@@ -138,3 +138,15 @@ def test_latex_holds_statement_and_assumptions_and_fits_a_table_cell() -> None:
 
 def test_latex_without_assumptions_is_the_formula_alone() -> None:
     assert HALF_OPEN.latex().endswith(r"\leq \sqrt{\kappa}$")
+
+
+@pytest.mark.parametrize(
+    ("expression", "claim"),
+    [
+        ((d - k) ** 2 * (d - k + 1) / 2, "(d − k)²(d − k + 1)/2"),
+        (kappa**12, "kappa¹²"),
+        (2 * k - d, "−d + 2k"),
+    ],
+)
+def test_an_expression_is_written_as_a_claim_writes_it(expression: sympy.Expr, claim: str) -> None:
+    assert written(expression) == claim

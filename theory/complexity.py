@@ -18,7 +18,7 @@ from sparsync.theory.residual import (
     at_root,
     below_one,
 )
-from sparsync.theory.statement import Statement, Step
+from sparsync.theory.statement import Statement, Step, written
 from sparsync.theory.symbols import (
     L,
     compression,
@@ -231,11 +231,21 @@ def _power_law(
         domain=COMPRESSION_DOMAIN,
         source=source,
         derivation=(
-            Step(f"1/(1 − (1 − 1/c)^{exponent})² = {bound}", lambda: sympy.cancel(factor - bound), concludes=bound),
-            Step(f"c²/{exponent**2} ≤ {lower} ≤ 1/δ²", lambda: _is_between(_c**2 / exponent**2, lower, factor)),
-            Step(f"1/δ² ≤ {upper} ≤ c²", lambda: _is_between(factor, upper, _c**2)),
+            Step(
+                f"1/(1 − (1 − 1/c)^{exponent})² = {_written(bound)}",
+                lambda: sympy.cancel(factor - bound),
+                concludes=bound,
+            ),
+            Step(
+                f"c²/{exponent**2} ≤ {_written(lower)} ≤ 1/δ²", lambda: _is_between(_c**2 / exponent**2, lower, factor)
+            ),
+            Step(f"1/δ² ≤ {_written(upper)} ≤ c²", lambda: _is_between(factor, upper, _c**2)),
         ),
     )
+
+
+def _written(expression: sympy.Expr) -> str:
+    return written(expression.xreplace({_c: sympy.Symbol("c")}))
 
 
 def _is_between(smallest: sympy.Expr, middle: sympy.Expr, largest: sympy.Expr) -> sympy.Basic:

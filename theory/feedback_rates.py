@@ -93,7 +93,7 @@ def nonconvex_rate_minkowski() -> Statement:
     bound = (residual_root + sympy.sqrt(residual_root**2 + 4 * (_START + _NOISE / 2))) ** 2 / 4
     return Statement(
         label="nonconvex_rate_minkowski",
-        title="the same with the sharp residual and the best weight",
+        title="smooth functions, bounded second moments, sharp residual and best weight",
         assumptions=(SMOOTH, *CONTRACTION, WORKERS),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=DELTA_DOMAIN,
@@ -127,7 +127,7 @@ def stationary_gradient() -> Statement:
     bound = _NOISE / 2 / (1 - eta * L * _A / (1 - _A))
     return Statement(
         label="stationary_gradient",
-        title="a case that the rates must admit",
+        title="a quadratic at rest: what no rate can exclude",
         assumptions=(
             r"$f(x)=Lx^{2}/2$, $C(u)=(1+\sqrt{1-\delta})\,u$, $\mathbb{E}[g_t\mid x_t,e_t]=f'(x_t)$, "
             r"$\mathbb{E}\,g_t^{2}=\sigma^{2}$",

@@ -71,6 +71,10 @@ def error_feedback_21_steps(bound: sympy.Expr) -> tuple[Step, ...]:
         ),
         *_deviation_steps(),
         Step("a deviation: θ²s‖p‖² + (θ² − s)/(1 + s)‖y‖² − s‖sp − hry‖² is three squares", _deviation_squares_21),
+        Step(
+            "⟨Δg, Δx⟩ − μ‖Δx‖² = (L − μ)/4·(‖Δx + y‖² + ‖Δx‖² − ‖y‖²) ≥ 0 for the means: V ≥ nμ²‖x − x*‖², so x → x*",
+            _distance,
+        ),
         Step("μ = L and s = 0, where θ = 0: the step lands on x*", _exact_step),
         Step(
             "f = μx²/2 with C(v) = (1 + s)v has the eigenvalue θ: V_T = θ^(2T) V_0 for all T",
@@ -218,6 +222,14 @@ def _one_square_21() -> sympy.Expr:
     known = PAIR_MULTIPLIER * (estimate**2 - centred**2)
     square = SQUARE_FACTOR * (THETA * gradient + THETA * error + centred) ** 2
     return sympy.cancel(THETA**2 * before - after - known - square)
+
+
+def _distance() -> sympy.Expr:
+    """Δx = x − x* is the same for all workers and Σ∇f_i(x*) = 0, so the mean of the Δg_i is the mean of ∇f_i(x)."""
+    move, centred = sympy.symbols("x y", real=True)
+    change = (L + mu) / 2 * move + (L - mu) / 2 * centred
+    known = (move + centred) ** 2 + move**2 - centred**2
+    return sympy.expand(change * move - mu * move**2 - (L - mu) / 4 * known)
 
 
 def _deviation_squares() -> sympy.Expr:

@@ -46,7 +46,7 @@ def interpolation_steps() -> tuple[Step, ...]:
     """The inequality in its published form, and what the two inequalities of a pair of points add up to."""
     return (
         Step(
-            "for μ < L it is f_j − f_i + ⟨g_j, x_i − x_j⟩ + ‖g_i − g_j‖²/2L "
+            "interpolation, for μ < L: f_j − f_i + ⟨g_j, x_i − x_j⟩ + ‖g_i − g_j‖²/2L "
             "+ ‖x_i − x_j − (g_i − g_j)/L‖² μ/(2(1 − μ/L)) ≤ 0",
             _published_form,
         ),

@@ -157,7 +157,7 @@ def shifted_gaussian_law() -> Statement:
     return _law_statement(
         "shifted_gaussian_law",
         "Gaussian with a mean",
-        r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $\bar{\mu}=|\mu|/\sigma$",
+        r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $m=|\mu|/\sigma$",
         bound,
         law=SHIFTED_GAUSSIAN,
         special_cases=(centred,),
@@ -177,7 +177,7 @@ def spike_mixture_law() -> Statement:
     return _law_statement(
         "spike_mixture_law",
         "Mixture of two Gaussians",
-        r"a share $\omega$ of the coordinates is $\mathcal{N}(0,\varsigma^2)$, the rest $\mathcal{N}(0,1)$",
+        r"a share $\omega$ of the coordinates is $\mathcal{N}(0,s^2)$, the rest $\mathcal{N}(0,1)$",
         bound,
         law=SPIKE_MIXTURE,
         domain=(sympy.Le(share, 1),),
@@ -203,7 +203,7 @@ def shifted_gaussian_slope() -> Statement:
     return Statement(
         label="shifted_gaussian_slope",
         title="Gaussian with a mean: the ratio increases with |μ|/σ",
-        assumptions=(r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $\bar{\mu}=|\mu|/\sigma$", LONG_VECTOR),
+        assumptions=(r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $m=|\mu|/\sigma$", LONG_VECTOR),
         relation=sympy.Eq(mean_slope, bound, evaluate=False),
         domain=DENSITY_DOMAIN,
         source="ours",

@@ -21,8 +21,8 @@ FIRST_ROOM, SECOND_ROOM = sympy.symbols("x_1 x_2", nonnegative=True)
 """How much a bound on a Mills ratio leaves."""
 WIDEST = sympy.Max(scale**2, 1)
 """The variance of the wider part of a mixture."""
-SHIFTED_LAW = r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $\bar{\mu}=|\mu|/\sigma$"
-MIXTURE_LAW = r"a share $\omega$ of the coordinates is $\mathcal{N}(0,\varsigma^2)$, the rest $\mathcal{N}(0,1)$"
+SHIFTED_LAW = r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $m=|\mu|/\sigma$"
+MIXTURE_LAW = r"a share $\omega$ of the coordinates is $\mathcal{N}(0,s^2)$, the rest $\mathcal{N}(0,1)$"
 
 
 def shifted_gaussian_gain_lower() -> Statement:

@@ -8,7 +8,7 @@ p = 2 is the published exponent 2, p = 1 ("bell-shaped") gives 3, and p → ∞ 
 
 import sympy
 
-from sparsync.theory.statement import Step
+from sparsync.theory.statement import Step, written
 from sparsync.theory.symbols import d, f, i, k, kappa, p, profile, s, t, w
 
 REMAINING = sympy.Symbol("y", positive=True)
@@ -41,7 +41,10 @@ def cell_average_step(shape: sympy.Expr, weight: sympy.Expr, scale: sympy.Expr) 
         integrand = (1 - t) ** (2 / shape)
         return sympy.integrate(integrand, (t, (i - 1) / d, i / d)) * d - weight / scale
 
-    return Step(f"averaged over the cells ((i − 1)/d, i/d), (1 − t)^{2 / shape} is ({weight})/({scale})", cell_average)
+    average = f"({written(weight)})/({written(scale)})"
+    return Step(
+        f"averaged over the cells ((i − 1)/d, i/d), {written((1 - t) ** (2 / shape))} is {average}", cell_average
+    )
 
 
 def cell_class_step() -> Step:

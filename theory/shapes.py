@@ -40,7 +40,11 @@ def exponent() -> Statement:
         source="ours, after Shi, Chu, Cheung and See 2019",
         derivation=(
             *exponent_theorem(),
-            Step("∫_κ^1 (1 − t)^(2/p) dt / ∫_0^1 is the bound", lambda: _line_ratio() - plain, concludes=bound),
+            Step(
+                "∫_κ^1 (1 − t)^(2/p) dt over ∫_0^1 (1 − t)^(2/p) dt is the bound",
+                lambda: _line_ratio() - plain,
+                concludes=bound,
+            ),
             Step("p = 2 gives (1 − κ)²", lambda: plain.subs(p, 2) - (1 - kappa) ** 2),
             Step("p = 1 gives (1 − κ)³", lambda: plain.subs(p, 1) - (1 - kappa) ** 3),
             Step("p → ∞ gives 1 − κ", lambda: sympy.limit(plain, p, sympy.oo) - (1 - kappa)),
@@ -108,7 +112,7 @@ def lorenz() -> Statement:
             Step("the smallest d − k squares sum to Σ_{i>k} v_i: the ratio is L(1 − k/d)", _lorenz_value),
             Step("Σ_{i<j} (v_i − v_j) = Σ_i (d + 1 − 2i) v_i, pair by pair", _pair_coefficient),
             Step("v_i is left behind by k = 1..i−1: Gini = 1 − 1/d − (2/d) Σ_{k<d} ratio(k)", _gini_coefficient),
-            Step(f"the same, written out for d ≤ {EXPLICIT_DIMENSION}", _explicit_gini),
+            Step(f"the identity, written out for d ≤ {EXPLICIT_DIMENSION}", _explicit_gini),
             Step("Σ_{k<d} (1 − k/d)^q = Σ_{j<d} j^q/d^q", _power_curve_sum),
             Step("each ratio(k) below (1 − k/d)^q raises Gini", lambda: _gini_slack(bound), concludes=bound),
             Step("x^q is convex for q ≥ 1: its increments are sorted squares, which attain the bound", _convex_power),

@@ -32,14 +32,14 @@ SIZE = sympy.Symbol("size", positive=True)
 
 
 def _boundary_angle(delay: sympy.Float, momentum: sympy.Float) -> mpmath.mpf:
-    """φ(τ, β) to the working precision, for arguments that are exact or have more digits."""
+    """φ(τ, γ) to the working precision, for arguments that are exact or have more digits."""
     with mpmath.workdps(WORKING_DIGITS):
         return _solve_boundary_angle(+mpmath.mpf(delay), +mpmath.mpf(momentum))
 
 
 @lru_cache(maxsize=1024)
 def _solve_boundary_angle(delay: mpmath.mpf, momentum: mpmath.mpf) -> mpmath.mpf:
-    """The angle φ in (0, π] where (τ + 1/2) φ + atan(β sin φ/(1 − β cos φ)) = π/2, by halving.
+    """The angle φ in (0, π] where (τ + 1/2) φ + atan(γ sin φ/(1 − γ cos φ)) = π/2, by halving.
 
     The left side increases in φ, is 0 at 0, and at π/(2τ + 1) is at least π/2. One number needs it several times.
     """
@@ -55,7 +55,7 @@ def _solve_boundary_angle(delay: mpmath.mpf, momentum: mpmath.mpf) -> mpmath.mpf
 
 
 boundary_angle = implemented_function("varphi", _boundary_angle)
-"""φ(τ, β): the angle at which roots first reach the unit circle, see `delayed_momentum_limit`."""
+"""φ(τ, γ): the angle at which roots first reach the unit circle, see `delayed_momentum_limit`."""
 
 
 def delayed_descent_limit() -> Statement:
@@ -90,11 +90,11 @@ def delayed_descent_limit() -> Statement:
 
 
 def delayed_momentum_limit() -> Statement:
-    """x_{t+1} = x_t + β(x_t − x_{t−1}) − a x_{t−τ} is stable iff 0 < a < 2 sin(φ/2) √((1 − β)² + 4β sin²(φ/2)).
+    """x_{t+1} = x_t + γ(x_t − x_{t−1}) − a x_{t−τ} is stable iff 0 < a < 2 sin(φ/2) √((1 − γ)² + 4γ sin²(φ/2)).
 
-    φ = φ(τ, β) is the only angle in (0, π] with (τ + 1/2)φ + atan(β sin φ/(1 − β cos φ)) = π/2. In closed form the
-    limit is 2(1 + β) for τ = 0 (Polyak 1964) and 1 − β for τ = 1; β = 0 gives `delayed_descent_limit`. As β → 1 the
-    limit of the effective step a/(1 − β) is 1/τ for τ ≥ 1.
+    φ = φ(τ, γ) is the only angle in (0, π] with (τ + 1/2)φ + atan(γ sin φ/(1 − γ cos φ)) = π/2. In closed form the
+    limit is 2(1 + γ) for τ = 0 (Polyak 1964) and 1 − γ for τ = 1; γ = 0 gives `delayed_descent_limit`. As γ → 1 the
+    limit of the effective step a/(1 − γ) is 1/τ for τ ≥ 1.
 
     Source: ours.
     """
@@ -103,31 +103,31 @@ def delayed_momentum_limit() -> Statement:
         label="delayed_momentum_limit",
         title="Largest stable step, heavy ball, gradients of a fixed delay",
         assumptions=(
-            r"$x_{t+1}=x_t+\beta(x_t-x_{t-1})-\eta\lambda\,x_{t-\tau}$ with $\lambda>0$",
+            r"$x_{t+1}=x_t+\gamma(x_t-x_{t-1})-\eta\lambda\,x_{t-\tau}$ with $\lambda>0$",
             r"$\varphi\in(0,\pi]$ is the solution of "
-            r"$(\tau+\frac12)\varphi+\arctan\frac{\beta\sin\varphi}{1-\beta\cos\varphi}=\frac{\pi}{2}$",
+            r"$(\tau+\frac12)\varphi+\arctan\frac{\gamma\sin\varphi}{1-\gamma\cos\varphi}=\frac{\pi}{2}$",
         ),
         relation=sympy.Eq(stable_limit, bound),
         domain=(sympy.Lt(beta, 1),),
         source="ours; delay 0: Polyak 1964",
         derivation=(
-            Step("z is a root where a = z^{τ−1}(1 − z)(z − β) = z^τ(1 − z)·(1 − β/z)", _momentum_factors),
+            Step("z is a root where a = z^{τ−1}(1 − z)(z − γ) = z^τ(1 − z)·(1 − γ/z)", _momentum_factors),
             Step("z^τ(1 − z) = 2 sin(φ/2) e^{i((2τ+1)φ − π)/2} for z = e^{iφ}", _chord_on_circle),
-            Step("1 − βe^{−iφ} has the real part 1 − β + 2β sin²(φ/2) > 0, so the argument is ψ", _momentum_argument),
+            Step("1 − γe^{−iφ} has the real part 1 − γ + 2γ sin²(φ/2) > 0, so the argument is ψ", _momentum_argument),
             Step("hence |a| is the bound's formula at φ", _momentum_chord, concludes=bound),
             Step("the phase of a is 0 mod 2π iff (τ + 1/2)φ + ψ = π/2 + 2πm", _momentum_phase),
-            Step("the left side has the derivative τ + (1 − β²)/(2|1 − βz|²) > 0", _phase_increases),
+            Step("the left side has the derivative τ + (1 − γ²)/(2|1 − γz|²) > 0", _phase_increases),
             Step("it is 0 at φ = 0 and at least π/2 at φ = π: m = 0 is met once, and first", _phase_range),
             Step("sin²(φ/2) = u²/(1 + u²) increases in u = tan(φ/2)", _half_angle_increases),
             Step("|a|² increases in sin²(φ/2), so the first meeting has the least a", _momentum_modulus_increases),
-            Step("at a = 0 every root but the simple root 1 is 0 or β", _momentum_starts_on_real_line),
-            Step("dz/da = −1/(1 − β) at z = 1, a = 0: for small a > 0 all are inside", _momentum_starts_inside),
+            Step("at a = 0 every root but the simple root 1 is 0 or γ", _momentum_starts_on_real_line),
+            Step("dz/da = −1/(1 − γ) at z = 1, a = 0: for small a > 0 all are inside", _momentum_starts_inside),
             Step("Re(d log a/d log z) on the circle is that derivative: roots cross outwards only", _momentum_crosses),
-            Step("a ≤ 0: there is a real root between 1 and 1 + |a|/(1 − β)", _momentum_not_negative),
-            Step("τ = 0: φ = π and a = 2(1 + β)", _momentum_without_delay),
-            Step("τ = 1: cos φ = (1 + β)/2 and a = 1 − β", _momentum_at_delay_one),
-            Step("β = 0: φ = π/(2τ + 1), the angle of descent", _momentum_vanishes),
-            Step("β = 1 − u², φ = uy, u → 0: the equation becomes τy = 1/y, and a/u² tends to 1/τ", _momentum_near_one),
+            Step("a ≤ 0: there is a real root between 1 and 1 + |a|/(1 − γ)", _momentum_not_negative),
+            Step("τ = 0: φ = π and a = 2(1 + γ)", _momentum_without_delay),
+            Step("τ = 1: cos φ = (1 + γ)/2 and a = 1 − γ", _momentum_at_delay_one),
+            Step("γ = 0: φ = π/(2τ + 1), the angle of descent", _momentum_vanishes),
+            Step("γ = 1 − u², φ = uy, u → 0: the equation becomes τy = 1/y, and a/u² tends to 1/τ", _momentum_near_one),
         ),
     )
 
@@ -218,7 +218,7 @@ def _descent_not_negative() -> sympy.Basic:
 
 
 def _momentum_step() -> sympy.Expr:
-    """The a that has the root z: z^{τ+1} = z^τ + β(z^τ − z^{τ−1}) − a."""
+    """The a that has the root z: z^{τ+1} = z^τ + γ(z^τ − z^{τ−1}) − a."""
     equation = ROOT ** (tau + 1) - ROOT**tau - beta * (ROOT**tau - ROOT ** (tau - 1)) + STEP
     return sympy.factor(sympy.solve(equation, STEP)[0])
 
@@ -235,12 +235,12 @@ def _momentum_modulus(angle: sympy.Expr) -> sympy.Expr:
 
 
 def _argument(angle: sympy.Expr) -> sympy.Expr:
-    """ψ, the argument of 1 − βe^{−iφ}."""
+    """ψ, the argument of 1 − γe^{−iφ}."""
     return sympy.atan(beta * sympy.sin(angle) / (1 - beta * sympy.cos(angle)))
 
 
 def _below_one(expression: sympy.Expr) -> sympy.Expr:
-    """The expression with β = b/(1 + b), b ≥ 0, which is every β in [0, 1)."""
+    """The expression with γ = b/(1 + b), b ≥ 0, which is every γ in [0, 1)."""
     odds = sympy.Symbol("b", nonnegative=True)
     return sympy.factor(expression.subs(beta, odds / (1 + odds)))
 
@@ -320,7 +320,7 @@ def _momentum_crosses() -> sympy.Expr:
 
 
 def _momentum_not_negative() -> sympy.Basic:
-    # Over z^τ ≥ 1, the polynomial is (z − 1)(z − β)/z − |a|/z^τ ≥ (z − 1)(z − β)/z − |a|.
+    # Over z^τ ≥ 1, the polynomial is (z − 1)(z − γ)/z − |a|/z^τ ≥ (z − 1)(z − γ)/z − |a|.
     scaled = sympy.simplify(-_momentum_step() / ROOT**tau)
     reach = SIZE / (1 - beta)
     beyond = _below_one(sympy.simplify(scaled.subs(ROOT, 1 + reach) - SIZE))

@@ -6,6 +6,7 @@ Conventions are ours: ε = 1 − δ is what is bounded, κ = k/d.
 
 import math
 import numbers
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +21,13 @@ DECIMAL_DIGITS = 40
 """Precision in which an irrational bound is computed before it is rounded to a float (17 digits)."""
 LARGEST_DIGITS = 400
 """Working precision may grow to this where terms cancel, as near κ = 1."""
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def written(expression: sympy.Expr) -> str:
+    """An expression as a claim writes it: `(d − k)²(d − k + 1)/2`."""
+    powers = re.sub(r"\*\*(\d+)", lambda match: match[1].translate(_RAISED), str(expression))
+    return powers.replace("*", "").replace("-", "−")
 
 
 @dataclass(frozen=True)

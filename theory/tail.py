@@ -10,7 +10,7 @@ from itertools import product
 
 import sympy
 
-from sparsync.theory.statement import Step
+from sparsync.theory.statement import Step, written
 from sparsync.theory.symbols import d, i, j, k, m, v, w
 
 Weight = Callable[[sympy.Expr], sympy.Expr]
@@ -41,9 +41,12 @@ def ratio_steps(weight: Weight, closed_tail: sympy.Expr, closed_ratio: sympy.Exp
         closed_ratio: tail(w)/total(w) in closed form, in k and d.
     """
     return (
-        Step(f"Σ_{{i>k}} w_i = {closed_tail} for w_i = {weight(i)}", lambda: _sum_above(weight, k) - closed_tail),
         Step(
-            f"tail(w)/total(w) = {closed_ratio}",
+            f"Σ_{{i>k}} w_i = {written(closed_tail)} for w_i = {written(weight(i))}",
+            lambda: _sum_above(weight, k) - closed_tail,
+        ),
+        Step(
+            f"tail(w)/total(w) = {written(closed_ratio)}",
             lambda: _sum_above(weight, sympy.Integer(0)) * closed_ratio - _sum_above(weight, k),
             concludes=closed_ratio,
         ),
@@ -64,7 +67,7 @@ def inclusion_step(smaller: Weight, larger: Weight) -> Step:
         difference = smaller(rank) * larger(following) - smaller(following) * larger(rank)
         return is_nonnegative_polynomial(difference, m)
 
-    return Step(f"({smaller(i)})/({larger(i)}) is non-increasing in i", cross_difference)
+    return Step(f"({written(smaller(i))})/({written(larger(i))}) is non-increasing in i", cross_difference)
 
 
 def convex_sequence_step() -> Step:

@@ -3,7 +3,7 @@
 Rate, step size, Lyapunov functions and multipliers are those of Thomsen, Taylor and Dieuleveut (2025; 2026 for several
 workers). That the rate is θ² for the positive root θ of θ² = (1 − s)rθ + s, s = √ε, r = (L − μ)/(L + μ), is ours: it
 makes both proofs one square, for every number of workers, and θ an eigenvalue that no Lyapunov function avoids.
-The steps are in `feedback_steps.py`, `worker_steps.py` and `descent_steps.py`.
+The steps are in `feedback_steps.py`, `worker_steps.py`, `descent_steps.py` and `oscillation_steps.py`.
 """
 
 import sympy
@@ -17,13 +17,17 @@ from sparsync.theory.feedback_steps import (
     small_delta_steps,
     step_size_steps,
 )
+from sparsync.theory.oscillation_steps import oscillation_steps
 from sparsync.theory.statement import Statement
 from sparsync.theory.symbols import (
     L,
     best_step,
     delta,
     epsilon,
+    eta,
     function_factor,
+    heterogeneity,
+    limit_distance,
     lyapunov_factor,
     mu,
     steps_needed,
@@ -71,7 +75,8 @@ def error_feedback() -> Statement:
 def error_feedback_21() -> Statement:
     """V_{t+1} ≤ θ² V_t for V = Σ‖∇f_i(x) − d_i‖²/s + ‖Σ∇f_i(x)‖²/n, with equality in every step for f = μx²/2.
 
-    The functions need not share a minimiser. For s = 0 there is no error, d_i = ∇f_i(x), and V = ‖Σ∇f_i(x)‖²/n.
+    The functions may differ: no minimiser enters, and V ≥ nμ²‖x − x*‖² for the minimiser x* of their mean, so x_t → x*
+    at the same tight rate. For s = 0 there is no error, d_i = ∇f_i(x), and V = ‖Σ∇f_i(x)‖²/n.
 
     Source: Thomsen, Taylor and Dieuleveut 2025 (n = 1) and 2026; form, deviations and equality ours.
     """
@@ -83,6 +88,7 @@ def error_feedback_21() -> Statement:
             CONTRACTION,
             r"EF21: $x^{+}=x-\frac{\eta}{n}\sum_i d_i$, $d_i^{+}=d_i+C(\nabla f_i(x^{+})-d_i)$",
             OPTIMAL_STEP,
+            r"the $f_i$ may differ, and $\nabla f_i(x^{*})\neq 0$ at the minimiser $x^{*}$ of their mean",
             r"$V=\sum_i\|\nabla f_i(x)-d_i\|^2/\sqrt{\epsilon}+\|\sum_i\nabla f_i(x)\|^2/n$, $n\geq 1$ workers "
             r"($d_i=\nabla f_i(x)$ if $\epsilon=0$)",
         ),
@@ -158,11 +164,36 @@ def small_delta() -> Statement:
     )
 
 
+def heterogeneous_distance() -> Statement:
+    """‖x_t − x*‖² → η²ζ²/4: error feedback with a fixed step size circles the minimiser of workers that differ.
+
+    Consecutive iterates lie on opposite sides of x*, so their mean is x*, but no iterate comes near it. EF21 has the
+    rate of `ef21_tight_rate` for any functions, hence x_t → x* here.
+
+    Source: ours.
+    """
+    bound = eta**2 * heterogeneity / 4
+    return Statement(
+        label="ef_heterogeneous_distance",
+        title="error feedback, two different workers, distance in the limit",
+        assumptions=(
+            r"Top-1 in two dimensions, $f_{1,2}(x)=\frac{L}{2}\|x-x^{*}\|^2\pm\langle a,x-x^{*}\rangle$, "
+            r"$a=\frac{\zeta}{\sqrt{2}}(1,1)$",
+            r"error feedback with $e_i=0$ at the start, $x_0-x^{*}=y(1,-1)$, $0<y\leq\frac{\eta\zeta}{2\sqrt{2}}$",
+        ),
+        relation=sympy.Eq(limit_distance, bound),
+        domain=(sympy.Lt(eta * L, 1),),
+        source="ours",
+        derivation=oscillation_steps(bound),
+    )
+
+
 STATEMENTS: dict[str, Statement] = {
     "ef_tight_rate": error_feedback(),
     "ef21_tight_rate": error_feedback_21(),
     "ef_tight_step": best_step_size(),
     "compressed_descent_rate": compressed_descent(),
     "ef_small_delta": small_delta(),
+    "ef_heterogeneous_distance": heterogeneous_distance(),
 }
 """The statements of this file, by label."""

@@ -21,7 +21,10 @@ from sparsync.theory.symbols import (
     kappa,
     layer_count,
     layer_size,
+    mu,
+    n,
     p,
+    sigma_squared,
     tail_area,
 )
 from sparsync.verify import rate_checks
@@ -84,6 +87,19 @@ FEEDBACK: dict[str, Mutant] = {
     "mean_of_local_top_k_square": wrong_bound(
         "mean_of_local_top_k", "norms for their squares", lambda _bound: balance / (1 - balance), "rational", "property"
     ),
+    "nonconvex_rate_half": wrong_bound(
+        "nonconvex_rate",
+        "2 for 4 in the residual's term",
+        lambda bound: bound - 2 * (1 - delta) * (eta * L / delta) ** 2 * sigma_squared,
+        "smt",
+        "property",
+    ),
+    "descent_of_workers_noise": wrong_bound(
+        "descent_of_workers",
+        "σ²/n² for σ²/n",
+        lambda bound: bound.subs(n, n**2),
+        "smt",
+    ),
     "stationary_gradient_half": wrong_bound(
         "stationary_gradient", "the factor 1/2 forgotten", lambda bound: 2 * bound, "numeric", "property"
     ),
@@ -131,6 +147,12 @@ TIGHT_RATES: dict[str, Mutant] = {
         "−ν for ν, the multiplier of the compressor",
         lambda: ((rate_checks.__dict__, "rate_certificates", lambda: list(map(_negated, rate_certificates()))),),
         ("rational",),
+    ),
+    "ef_heterogeneous_distance_square": wrong_bound(
+        "ef_heterogeneous_distance", "η for η²", lambda bound: bound / eta, "smt", "rational", "property"
+    ),
+    "ef_small_delta_smoothness": wrong_bound(
+        "ef_small_delta", "L for L + μ", lambda bound: bound * L / (L + mu), "smt", "property"
     ),
     "ef_tight_step_sign": wrong_bound(
         "ef_tight_step",

@@ -112,6 +112,36 @@ def error_feedback_21(*, mu: float, smoothness: float, root_epsilon: float, step
     )
 
 
+def error_feedback_workers(
+    *, mu: float, smoothness: float, root_epsilon: float, step_size: float, count: int
+) -> Performance:
+    """Workers with functions of their own and one minimiser; V = Σ‖x − e_i‖² + ‖Σ e_i‖²/(ns)."""
+    x, *rest = numpy.eye(1 + 3 * count)
+    memories, kept, slopes = (numpy.array(rest[part::3]) for part in range(3))
+    corrected = memories + step_size * (mu * x + (smoothness - mu) * slopes)
+    end = x - (corrected - root_epsilon * kept).mean(axis=0)
+    return Performance(
+        before=_feedback_value(x, memories, root_epsilon=root_epsilon),
+        after=_feedback_value(end, root_epsilon * kept, root_epsilon=root_epsilon),
+        constraints=_worker_constraints(x, slopes, kept=kept, whole=corrected),
+    )
+
+
+def error_feedback_21_workers(
+    *, mu: float, smoothness: float, root_epsilon: float, step_size: float, count: int
+) -> Performance:
+    """Workers with any functions and any minimisers; V = Σ‖g_i − d_i‖²/s + ‖Σ g_i‖²/n."""
+    rest = numpy.eye(4 * count)
+    moves, kept, gradients, slopes = (rest[part::4] for part in range(4))
+    move, estimates = moves.mean(axis=0), moves / step_size
+    following = gradients - mu * move - (smoothness - mu) * slopes
+    return Performance(
+        before=_feedback_21_value(gradients, gradients - estimates, root_epsilon=root_epsilon),
+        after=_feedback_21_value(following, root_epsilon * kept, root_epsilon=root_epsilon),
+        constraints=_worker_constraints(move, slopes, kept=kept, whole=following - estimates),
+    )
+
+
 def compressed_descent(*, mu: float, smoothness: float, root_epsilon: float, step_size: float) -> Performance:
     """x⁺ = x − ηC(g), C(g) = g + s w; V = f − f*, in the basis (x0, w, π0, π1)."""
     problem = descent_step(mu=mu, smoothness=smoothness, root_epsilon=root_epsilon, step_size=step_size)
@@ -226,6 +256,25 @@ def _interpolation(
     )
     values = numpy.array([float(second == name) - float(first == name) for name in ("0", "1")])
     return Form(gram, values)
+
+
+def _worker_constraints(move: Vector, slopes: Matrix, *, kept: Matrix, whole: Matrix) -> dict[str, Form]:
+    """‖2Δπ_i − Δx‖² ≤ ‖Δx‖², which is all that two points say if no value is measured, and ‖w_i‖² ≤ ‖v_i‖²."""
+    pairs = {f"pair {worker}": _form(_square(2 * slope - move) - _square(move)) for worker, slope in enumerate(slopes)}
+    contractions = {
+        f"compressor {worker}": _form(_square(small) - _square(large))
+        for worker, (small, large) in enumerate(zip(kept, whole, strict=True))
+    }
+    return pairs | contractions
+
+
+def _feedback_value(position: Vector, memories: Matrix, *, root_epsilon: float) -> Form:
+    virtual = position - memories
+    return _form(virtual.T @ virtual + _square(memories.sum(axis=0)) / (len(memories) * root_epsilon))
+
+
+def _feedback_21_value(gradients: Matrix, errors: Matrix, *, root_epsilon: float) -> Form:
+    return _form(errors.T @ errors / root_epsilon + _square(gradients.sum(axis=0)) / len(gradients))
 
 
 def _form(gram: Matrix) -> Form:

@@ -1,7 +1,7 @@
 """What evidence is there for the statements of `theory/tight_rates.py`, besides their derivations?
 
-The worst case as a semidefinite programme (`numeric`), its multipliers in fractions (`rational`), the side conditions
-by two solvers (`smt`) and a search for a step that shrinks less (`property`). Ours.
+The worst case as a semidefinite programme (`numeric`), its multipliers in fractions (`rational`), the inequality itself
+for all parameters by two solvers (`smt`) and a search for a step that shrinks less (`property`). Ours.
 """
 
 import math
@@ -15,10 +15,18 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify import performance
+from sparsync.verify.oscillation_checks import OSCILLATION_CHECKS
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.performance import SOLVER_TOLERANCES, Performance, Solution
 from sparsync.verify.properties import property_check
 from sparsync.verify.rate_certificates import is_proof, rate_certificates, read_setting
+from sparsync.verify.rate_queries import (
+    descent_queries,
+    feedback_21_queries,
+    feedback_queries,
+    small_delta_queries,
+    step_queries,
+)
 from sparsync.verify.rate_search import (
     descent_cases,
     descent_margin,
@@ -27,6 +35,7 @@ from sparsync.verify.rate_search import (
     feedback_cases,
     feedback_margin,
     grid,
+    sharp,
     step_cases,
     step_margin,
 )
@@ -38,7 +47,13 @@ METHODS: dict[str, tuple[str, Callable[..., Performance]]] = {
     "compressed_descent_rate": ("compressed_descent", performance.compressed_descent),
 }
 """The kind of the certificates and the programme of each rate, by label."""
-
+WORKER_METHODS: dict[str, Callable[..., Performance]] = {
+    "ef_tight_rate": performance.error_feedback_workers,
+    "ef21_tight_rate": performance.error_feedback_21_workers,
+}
+"""The programme of each rate for workers with functions of their own, by label."""
+WORKER_COUNTS = (2, 3)
+"""Numbers of workers in those programmes."""
 CURVATURES = (0.01, 0.1, 0.5, 0.9)
 """μ where L = 1, in the programmes."""
 ROOT_EPSILONS = (0.1, 0.5, 0.9)
@@ -58,13 +73,17 @@ def certificates_check(_profile: Profile, *, label: str) -> Outcome:
 
 
 def programmes_check(_profile: Profile, *, label: str) -> Outcome:
-    """`numeric`: primal and dual optimum equal the rate to the solvers' own tolerances, for both solvers."""
+    """`numeric`: primal and dual optimum equal the rate to the solvers' own tolerances, for both solvers.
+
+    For several workers that differ, the primal optimum of one solver does: the sharp rate is no worse.
+    """
     _, method = METHODS[label]
     errors = []
     for numbers in _points():
         problem = method(**_programme_numbers(numbers), step_size=stated_step(label, numbers))
         rate = STATEMENTS[label].evaluate(**numbers)
-        errors += [(abs(solution.rate - rate), solution.tolerance) for solution in _solutions(problem)]
+        solutions = [*_solutions(problem), *_worker_solutions(label, numbers)]
+        errors += [(abs(solution.rate - rate), solution.tolerance) for solution in solutions]
     return Outcome(
         earned=bool(errors) and all(error <= tolerance for error, tolerance in errors),
         detail={
@@ -139,6 +158,13 @@ def _solutions(problem: Performance) -> list[Solution]:
     return [programme(problem, solver=solver) for programme in programmes for solver in SOLVER_TOLERANCES]
 
 
+def _worker_solutions(label: str, numbers: dict[str, float]) -> list[Solution]:
+    if label not in WORKER_METHODS:
+        return []
+    method = partial(WORKER_METHODS[label], **_programme_numbers(numbers), step_size=stated_step(label, numbers))
+    return [performance.primal(method(count=count)) for count in WORKER_COUNTS]
+
+
 def _states(record: dict[str, object], label: str) -> bool:
     setting = read_setting(record)
     numbers = {"mu": setting.mu, "smoothness": setting.smoothness, "epsilon": setting.root_epsilon**2}
@@ -158,97 +184,38 @@ def _mpf(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def _theta_queries() -> dict[str, Query]:
-    """The side conditions on θ, s, r, without the derivation's substitutions; each with a false twin."""
-    s, r, theta, other, u, t = sympy.symbols("s r theta other u t", real=True)
-    equation = sympy.Eq(theta**2, (1 - s) * r * theta + s)
-    region = (s >= 0, s < 1, r >= 0, r < 1, theta > 0, equation)
-    excess = theta**2 - s
+def _rate_checks(label: str, queries: Callable[[], tuple[Query, ...]], searched: Check) -> dict[Grade, Check]:
     return {
-        "below one": Query("θ < 1", region, theta < 1, theta < sympy.Rational(9, 10)),
-        "above root": Query("θ² ≥ s", region, theta**2 >= s, theta**2 >= s + sympy.Rational(1, 10)),
-        "deviation": Query(
-            "the determinant of a deviation of error feedback is ≥ 0, times θ²(1 + s)²/(θ² − s)",
-            (s > 0, s < 1, excess > 0, theta > 0, theta < 1),
-            theta**2 * (1 + s) * excess - s * excess**2 - s**2 * excess >= 0,
-            theta**2 * (1 + s) * excess - s * excess**2 - s**2 * excess >= excess / 10,
-        ),
-        "deviation 21": Query(
-            "the determinant of a deviation of EF21 is ≥ 0, times θ²(1 + s)²/(s(θ² − s))",
-            (s > 0, s < 1, excess > 0, theta > 0, theta < 1),
-            (theta**2 - s**2) * (theta**2 * (1 + s) - s * excess) - s**3 * excess >= 0,
-            (theta**2 - s**2) * (theta**2 * (1 + s) - s * excess) - s**3 * excess >= sympy.Rational(1, 10),
-        ),
-        "gap": Query(
-            "1 − θ² ≥ (1 − s)(1 − r)", region, 1 - theta**2 >= (1 - s) * (1 - r), 1 - theta**2 >= 2 * (1 - s) * (1 - r)
-        ),
-        "share": Query("2(1 − s) ≥ 1 − s²", (s >= 0, s < 1), 2 * (1 - s) >= 1 - s**2, 2 * (1 - s) >= 3 * (1 - s**2)),
-        "growth": Query(
-            "the positive root of λ² = tλ + s grows with t",
-            (s > 0, theta > 0, other > 0, sympy.Eq(theta**2, t * theta + s), sympy.Eq(other**2, u * other + s), t < u),
-            theta < other,
-            theta > other,
-        ),
-        "descent": Query(
-            "(r + s)/(1 + sr) ≤ θ: compressed gradient descent is faster than error feedback",
-            (*region, sympy.Eq(other * (1 + s * r), r + s)),
-            other <= theta,
-            other >= theta,
-        ),
-    }
-
-
-def _step_query() -> Query:
-    """No other step size keeps both |t(μ)| and |t(L)| within (1 − s)r."""
-    s, mu, smoothness, step = sympy.symbols("s mu L eta", real=True)
-
-    def scaled(curvature: sympy.Expr) -> sympy.Expr:
-        return ((1 - s) - (1 + s) * step * curvature) * (smoothness + mu)
-
-    size = (1 - s) * (smoothness - mu)
-    premises = (s >= 0, s < 1, mu > 0, mu <= smoothness, step > 0, scaled(mu) <= size, -scaled(smoothness) <= size)
-    return Query(
-        "|t(μ)|, |t(L)| ≤ (1 − s)r only at η*",
-        premises,
-        sympy.Eq(step * (smoothness + mu) * (1 + s), 2 * (1 - s)),
-        sympy.Eq(step * (smoothness + mu) * (1 + s), 2),
-    )
-
-
-def _rate_checks(label: str, queries: tuple[Query, ...], searched: Check) -> dict[Grade, Check]:
-    return {
-        "smt": smt_check(*queries),
+        "smt": smt_check(queries),
         "rational": partial(certificates_check, label=label),
         "numeric": partial(programmes_check, label=label),
         "property": searched,
     }
 
 
-QUERIES = _theta_queries()
-"""The side conditions by name."""
-
 CHECKS: dict[str, dict[Grade, Check]] = {
     "ef_tight_rate": _rate_checks(
         "ef_tight_rate",
-        (QUERIES["below one"], QUERIES["above root"], QUERIES["deviation"]),
-        property_check(feedback_cases, feedback_margin),
+        feedback_queries,
+        property_check(feedback_cases, sharp(feedback_margin)),
     ),
     "ef21_tight_rate": _rate_checks(
         "ef21_tight_rate",
-        (QUERIES["below one"], QUERIES["above root"], QUERIES["deviation 21"]),
-        property_check(feedback_21_cases, feedback_21_margin),
+        feedback_21_queries,
+        property_check(feedback_21_cases, sharp(feedback_21_margin)),
     ),
     "ef_tight_step": {
-        "smt": smt_check(QUERIES["growth"], _step_query()),
+        "smt": smt_check(step_queries),
         "numeric": other_steps_check,
         "property": property_check(step_cases, step_margin),
     },
     "compressed_descent_rate": _rate_checks(
-        "compressed_descent_rate", (QUERIES["descent"],), property_check(descent_cases, descent_margin)
+        "compressed_descent_rate", descent_queries, property_check(descent_cases, sharp(descent_margin))
     ),
     "ef_small_delta": {
-        "smt": smt_check(QUERIES["gap"], QUERIES["share"]),
+        "smt": smt_check(small_delta_queries),
         "property": property_check(steps_cases, steps_margin),
     },
+    **OSCILLATION_CHECKS,
 }
-"""Every check of these statements, by label and grade."""
+"""Every check of these statements and of the one in `verify/oscillation_checks.py`, by label and grade."""

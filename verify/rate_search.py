@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
+from typing import Any
 
 import sympy
 from hypothesis import strategies as st
@@ -158,28 +159,40 @@ def gradient_change(numbers: Numbers, move: Pair, curvature: Turn) -> Pair:
     return _add(_scale(mean, move), _scale(half, curvature(move)))
 
 
-def feedback_cases() -> st.SearchStrategy[tuple[Numbers, Pair, list[Worker]]]:
-    """Cases of `feedback_margin`: any state, or the one that shrinks least."""
+def sharp(margin: Callable[..., Fraction]) -> Callable[[bool, tuple[Any, ...]], Fraction]:
+    """The margin of a case, or −|margin| where the case is said to attain the rate: neither side has room there."""
+
+    def signed(attains: bool, case: tuple[Any, ...]) -> Fraction:
+        return -abs(margin(*case)) if attains else margin(*case)
+
+    return signed
+
+
+def feedback_cases() -> st.SearchStrategy[tuple[bool, tuple[Any, ...]]]:
+    """Cases of `feedback_margin`: any state, or the one that shrinks least, which attains the rate."""
     free = st.tuples(numbers(), pairs(), st.lists(workers(), min_size=1, max_size=MAX_WORKERS))
-    return st.one_of(free, numbers().map(_extremal_feedback))
+    return _free_or_extremal(free, numbers().map(_extremal_feedback))
 
 
-def feedback_21_cases() -> st.SearchStrategy[tuple[Numbers, list[Worker]]]:
-    """Cases of `feedback_21_margin`."""
+def feedback_21_cases() -> st.SearchStrategy[tuple[bool, tuple[Any, ...]]]:
+    """Cases of `feedback_21_margin`, likewise."""
     free = st.tuples(numbers(), st.lists(workers(), min_size=1, max_size=MAX_WORKERS))
-    return st.one_of(free, numbers().map(_extremal_feedback_21))
+    return _free_or_extremal(free, numbers().map(_extremal_feedback_21))
 
 
-def descent_cases() -> st.SearchStrategy[tuple[Numbers, Pair, Turn, Turn]]:
-    """Cases of `descent_margin`: symmetric maps as curvature, so that f is quadratic."""
-    return st.tuples(
+def descent_cases() -> st.SearchStrategy[tuple[bool, tuple[Any, ...]]]:
+    """Cases of `descent_margin`: symmetric maps as curvature, so that f is quadratic; the two extreme quadratics."""
+    free = st.tuples(
         numbers(), pairs(), turns(reflected=True), st.one_of(turns(reflected=True), turns(reflected=False))
     )
+    extremal = st.tuples(numbers(), pairs(), st.sampled_from((_KEPT, _REVERSED)))
+    return _free_or_extremal(free, extremal.map(lambda case: (*case, case[-1])))
 
 
 def step_cases() -> st.SearchStrategy[tuple[Numbers, Fraction]]:
-    """Cases of `step_margin`: η in units of 1/L, up to 4."""
-    return st.tuples(numbers(), grid(1, 4000, 1000).map(lambda scaled: scaled / SMOOTHNESS))
+    """Cases of `step_margin`: η in units of 1/L, up to 4, or the one at which the two traces cancel."""
+    free = st.tuples(numbers(), grid(1, 4000, 1000).map(lambda scaled: scaled / SMOOTHNESS))
+    return st.one_of(free, numbers().map(_balanced))
 
 
 @st.composite
@@ -216,6 +229,12 @@ def grid(lowest: int, highest: int, denominator: int) -> st.SearchStrategy[Fract
     return st.integers(lowest, highest).map(lambda numerator: Fraction(numerator, denominator))
 
 
+def _balanced(values: Numbers) -> tuple[Numbers, Fraction]:
+    """(1 − s) − (1 + s)ηa at a = μ and at a = L add up to zero."""
+    s = values.root_epsilon
+    return values, 2 * (1 - s) / ((1 + s) * (values.mu + SMOOTHNESS))
+
+
 def _extremal_feedback(values: Numbers) -> tuple[Numbers, Pair, list[Worker]]:
     """f = μx²/2, C(v) = (1 + s)v and the eigenvector (1, (1 − θ)/(1 + s) − ημ) of θ; θ + det/θ is the trace."""
     theta = _factor(values)
@@ -231,8 +250,16 @@ def _extremal_feedback_21(values: Numbers) -> tuple[Numbers, list[Worker]]:
     return values, [worker]
 
 
+def _free_or_extremal(
+    free: st.SearchStrategy[Any], extremal: st.SearchStrategy[Any]
+) -> st.SearchStrategy[tuple[bool, tuple[Any, ...]]]:
+    return st.one_of(st.tuples(st.just(False), free), st.tuples(st.just(True), extremal))
+
+
+_KEPT = Turn(Fraction(0), reflected=False, length=Fraction(1))
+"""v ↦ v: the curvature L, and the response C(v) = (1 + s)v of compressed gradient descent."""
 _REVERSED = Turn(Fraction(0), reflected=False, length=Fraction(-1))
-"""v ↦ −v: the curvature μ, and the response C(v) = (1 + s)v."""
+"""v ↦ −v: the curvature μ, and the response C(v) = (1 + s)v of error feedback, C(v) = (1 − s)v of descent."""
 
 
 def _factor(values: Numbers) -> Fraction:

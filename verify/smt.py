@@ -76,40 +76,59 @@ def decide(query: Query) -> bool:
 
 def z3_status(premises: Sequence[Relational], conclusion: Relational) -> str:
     """What z3 says of "premises and not conclusion": unsat (the claim holds), sat (it does not) or unknown."""
-    solver = z3.Solver()
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
     solver.set("timeout", TIMEOUT_MILLISECONDS)
-    return _status(z3, solver, premises, conclusion)
+    return _status(_Language(z3, context), solver, premises, conclusion)
 
 
 def cvc5_status(premises: Sequence[Relational], conclusion: Relational) -> str:
     """What cvc5 says of "premises and not conclusion": unsat (the claim holds), sat (it does not) or unknown."""
-    solver = cvc5.SolverFor("QF_NRA")
+    context = cvc5.Context()
+    solver = cvc5.SolverFor("QF_NRA", ctx=context)
     # Cylindrical algebraic covering: a decision procedure, where the default for products may not end.
     solver.set("nl-cov", "true")
     solver.set("tlimit-per", str(TIMEOUT_MILLISECONDS))
-    return _status(cvc5, solver, premises, conclusion)
+    return _status(_Language(cvc5, context), solver, premises, conclusion)
 
 
-def _status(module: Any, solver: Any, premises: Sequence[Relational], conclusion: Relational) -> str:
+@dataclass(frozen=True)
+class _Language:
+    """A solver's terms, in a context of their own: what was asked before must not change an answer."""
+
+    module: Any
+    context: Any
+
+    def variable(self, name: str) -> Any:
+        return self.module.Real(name, self.context)
+
+    def number(self, value: object) -> Any:
+        return self.module.RealVal(str(value), self.context)
+
+    def truth(self, value: bool) -> Any:
+        return self.module.BoolVal(value, self.context)
+
+
+def _status(language: _Language, solver: Any, premises: Sequence[Relational], conclusion: Relational) -> str:
     conditions = (*premises, sympy.Not(conclusion))
     symbols = sorted(set().union(*(condition.free_symbols for condition in conditions)), key=str)
-    variables = {symbol: module.Real(f"x{position}") for position, symbol in enumerate(symbols)}
+    variables = {symbol: language.variable(f"x{position}") for position, symbol in enumerate(symbols)}
     for condition in conditions:
-        solver.add(_relation(module, condition, variables))
+        solver.add(_relation(language, condition, variables))
     return str(solver.check())
 
 
-def _relation(module: Any, relation: Relational, variables: dict[sympy.Symbol, Any]) -> Any:
+def _relation(language: _Language, relation: Relational, variables: dict[sympy.Symbol, Any]) -> Any:
     if relation in (sympy.true, sympy.false):
         # sympy has decided it already, from the assumptions of the symbols.
-        return module.BoolVal(relation == sympy.true)
+        return language.truth(relation == sympy.true)
     if type(relation) not in _OPERATORS:
         raise ValueError(f"a query is made of comparisons of polynomials, got {relation}")
-    left, right = (_polynomial(module, side, variables) for side in relation.args)
+    left, right = (_polynomial(language, side, variables) for side in relation.args)
     return _OPERATORS[type(relation)](left, right)
 
 
-def _polynomial(module: Any, expression: sympy.Expr, variables: dict[sympy.Symbol, Any]) -> Any:
+def _polynomial(language: _Language, expression: sympy.Expr, variables: dict[sympy.Symbol, Any]) -> Any:
     """The expression as a sum of products, which both solvers read alike.
 
     Raises:
@@ -120,9 +139,9 @@ def _polynomial(module: Any, expression: sympy.Expr, variables: dict[sympy.Symbo
         terms = sympy.Poly(expression, *generators, domain="QQ").terms() if generators else [((), expression)]
     except sympy.PolynomialError as error:
         raise ValueError(f"not a polynomial with rational coefficients: {expression}") from error
-    total = module.RealVal(0)
+    total = language.number(0)
     for powers, coefficient in terms:
-        term = module.RealVal(str(coefficient))
+        term = language.number(coefficient)
         for symbol, power in zip(generators, powers, strict=True):
             for _ in range(power):
                 term = term * variables[symbol]

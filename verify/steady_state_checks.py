@@ -1,7 +1,8 @@
 """What evidence is there for the steady state of Top-k under error feedback, besides the derivations?
 
 The idealised coordinates are run or solved exactly, in integers and fractions; equal magnitudes go through the real
-Top-k selector; noise is also simulated. Only the bounds are read from `theory/`. Ours.
+Top-k selector and, for all counts of a dimension, through a sort of this file; two solvers are asked about every rate
+and every stationary law; noise is also simulated. Only the bounds are read from `theory/`. Ours.
 """
 
 import math
@@ -9,18 +10,25 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy
+import sympy
 import torch
 from hypothesis import strategies as st
 
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.symbols import kappa
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
+from sparsync.verify.smt import Query, smt_check
 
 LONGEST_CYCLE = 8
 """Largest number of increments to the threshold in an exact run of drifting coordinates."""
 LONGEST_WALK = 6
 """Largest threshold, in increments, of an exactly solved random walk: 2·6 − 1 states."""
+QUERIED_THRESHOLDS = ((1,), (2,), (3,), (5,), (1, 2), (2, 3), (1, 2, 4))
+"""Thresholds, in increments, of the walks whose stationary laws they are asked about."""
+SETTLED_STEP_COUNT = 3
+"""Steps beyond d/k of a run of equal magnitudes, whose ratio must stay."""
 
 WALK_THRESHOLDS = (3, 5, 8, 13)
 """Thresholds, in increments, of the simulated coordinates, in equal shares."""
@@ -60,7 +68,7 @@ def equal_drift_margin(count: int, levels: int) -> Fraction:
         levels: d/k.
     """
     dimension = count * levels
-    residual = torch.zeros(dimension, dtype=torch.float64)
+    residual = corrected = torch.zeros(dimension, dtype=torch.float64)
     for _ in range(levels):
         corrected = residual + 1
         payload = SELECTORS["top_k"](corrected, count)
@@ -89,6 +97,82 @@ def walk_moments(threshold: int) -> tuple[Fraction, Fraction]:
     rate = sum((share for value, share in moves if abs(value) == threshold), Fraction(0))
     energy = sum((share * value**2 for value, share in moves), Fraction(0))
     return rate, energy / threshold**2
+
+
+def drift_queries() -> tuple[Query, ...]:
+    """Any number of coordinates, by the means κ of their rates r and q of r²; rates are real numbers in [0, 1].
+
+    A coordinate sends r per step and has energy (1 + r)(2 + r)/6, the mean of (jr)² for j = 1, …, 1/r.
+    """
+    rate, density, square = sympy.symbols("r kappa q", real=True)
+    energy = (2 + 3 * density + square) / 6
+    numerator, denominator = _bound_at("steady_drift", density)
+    left = (energy - density) * denominator
+    return (
+        Query("r² ≤ r, so q ≤ κ", (rate >= 0, rate <= 1), rate**2 <= rate, 2 * rate**2 <= rate),
+        Query(
+            "q ≤ κ ≤ 1 gives the bound",
+            (density > 0, density <= 1, square >= density**2, square <= density),
+            left <= numerator * energy,
+            2 * left <= numerator * energy,
+        ),
+    )
+
+
+def equal_drift_runs(profile: Profile) -> Outcome:
+    """`rational`: for every d and every k that divides it, d/k steps in integers leave the stated ratio and recur."""
+    cases = [(count, d) for d in profile.dimensions for count in range(1, d + 1) if d % count == 0]
+    agreed = [_has_stated_ratio(*case) for case in cases]
+    return Outcome(earned=bool(agreed) and all(agreed), detail={"runs_count": len(agreed)})
+
+
+def _has_stated_ratio(count: int, dimension: int) -> bool:
+    levels = [0] * dimension
+    ratios = []
+    for _ in range(dimension // count + SETTLED_STEP_COUNT):
+        corrected = sorted((level + 1 for level in levels), reverse=True)
+        levels = [0] * count + corrected[count:]
+        ratios.append(Fraction(sum(v**2 for v in levels), sum(v**2 for v in corrected)))
+    settled = set(ratios[-SETTLED_STEP_COUNT - 1 :])
+    return settled == {STATEMENTS["steady_drift_equal"].fraction(k=count, d=dimension)}
+
+
+def noise_queries() -> tuple[Query, ...]:
+    """Walks of thresholds N, and pairs of them: every law that the chain leaves as it is gives the stated ratio."""
+    return tuple(_noise_query(thresholds) for thresholds in QUERIED_THRESHOLDS)
+
+
+def _noise_query(thresholds: tuple[int, ...]) -> Query:
+    walks = [_stationary_walk(position, threshold) for position, threshold in enumerate(thresholds)]
+    balance = tuple(condition for conditions, _, _ in walks for condition in conditions)
+    sent, energy = (sympy.Add(*(walk[part] for walk in walks)) for part in (1, 2))
+    numerator, denominator = _bound_at("steady_noise", sent / len(thresholds))
+    return Query(
+        claim=f"thresholds {thresholds}",
+        premises=balance,
+        conclusion=sympy.Eq((energy - sent) * denominator, numerator * energy),
+        false_twin=sympy.Eq((energy - sent) * denominator, numerator * energy + 1),
+    )
+
+
+def _stationary_walk(position: int, threshold: int) -> tuple[list[sympy.Basic], sympy.Expr, sympy.Expr]:
+    """The balance equations of one walk, its sends per step, and its energy per step in units of τ²."""
+    shares = {level: sympy.Symbol(f"p_{position}_{level}", real=True) for level in range(-threshold + 1, threshold)}
+    moves = [(level + step, share / 2) for level, share in shares.items() for step in (-1, 1)]
+    arriving = dict.fromkeys(shares, sympy.S.Zero)
+    for target, share in moves:
+        arriving[target if target in arriving else 0] += share
+    balance = [sympy.Eq(share, arriving[level], evaluate=False) for level, share in shares.items()]
+    whole = sympy.Eq(sympy.Add(*shares.values()), 1, evaluate=False)
+    sent = sympy.Add(*(share for target, share in moves if abs(target) == threshold))
+    energy = sympy.Add(*(share * target**2 for target, share in moves)) / threshold**2
+    return [*balance, whole], sent, energy
+
+
+def _bound_at(label: str, density: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """Numerator and denominator of the bound, which is positive where κ is: 1 + aκ up to a positive factor."""
+    numerator, denominator = sympy.fraction(sympy.together(STATEMENTS[label].bound))
+    return numerator.xreplace({kappa: density}), denominator.xreplace({kappa: density})
 
 
 def noise_simulation(_profile: Profile) -> Outcome:
@@ -143,11 +227,13 @@ def _stationary(threshold: int) -> list[Fraction]:
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "steady_drift": {
+        "smt": smt_check(drift_queries),
         "property": property_check(
             lambda: st.tuples(st.lists(st.integers(1, LONGEST_CYCLE), min_size=1, max_size=5)), drift_margin
         ),
     },
     "steady_drift_equal": {
+        "rational": equal_drift_runs,
         "property": property_check(
             lambda: st.tuples(st.integers(1, 5), st.integers(1, 20)),
             equal_drift_margin,
@@ -155,6 +241,7 @@ CHECKS: dict[str, dict[Grade, Check]] = {
         ),
     },
     "steady_noise": {
+        "smt": smt_check(noise_queries),
         "property": property_check(
             lambda: st.tuples(st.lists(st.integers(1, LONGEST_WALK), min_size=1, max_size=4)),
             noise_margin,
