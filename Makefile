@@ -17,7 +17,7 @@ GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generat
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help install check test test-all verify reproduce paper bench clean
+.PHONY: help install check test test-all verify formal reproduce paper bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,13 +48,19 @@ test-all: $(STAMP) ## every test
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal
 
 verify: $(STAMP) ## execute every proof, read the searches of the same sources (FRESH=1: repeat and derive all)
-	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
+	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
+
+formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest on
+	mkdir -p $(DATA)
+	$(RUN) -m sparsync.verify.coq --output $(DATA)/formal.json --jobs $(JOBS)
 
 # Nothing that an earlier run found is taken over.
 reproduce: FRESH ?= 1
 reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full)
+	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.coq --folder build/formal --output $(DATA)/formal.json)
+	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
 	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)

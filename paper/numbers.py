@@ -1,10 +1,10 @@
-r"""Write every number that the paper's text uses as a LaTeX macro, its tables of statements and their proofs.
+r"""Write every number that the paper's text uses as a LaTeX macro, its tables of statements, and their proofs.
 
     python -m paper.numbers --data-folder paper/data --output-folder paper/generated
 
-`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex` and `ledger.tex` hold the tables,
-`proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a number in the text cannot
-differ from the data behind it.
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex`, `ledger.tex` and `formal.tex` hold the
+tables, `proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a number in the text
+cannot differ from the data behind it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from functools import partial
 from pathlib import Path
 
 from paper import latex, study_facts
+from paper.formal_table import closed_theorems, formal_table
 from paper.proofs import proofs_latex
 from paper.results import (
     Result,
     all_training_results,
     contraction_result,
+    formal_result,
     ledger_result,
     phases_result,
     quadratics_result,
@@ -28,7 +30,7 @@ from paper.results import (
     steady_state_result,
     write_text,
 )
-from paper.statement_table import ledger_table, statement_table
+from paper.statement_table import all_grades, ledger_table, statement_table
 from paper.training_macros import TRAINING_MACROS, Macro
 from sparsync.theory.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
@@ -102,6 +104,11 @@ def _certificate_count(data_folder: Path) -> str:
     return latex.integer(study_facts.evidence_total(data_folder, "rational", "certificates_count"))
 
 
+def _formal_statement_count(data_folder: Path) -> str:
+    """How many statements of the ledger have the grade formal."""
+    return latex.integer(sum("formal" in earned for earned in all_grades(data_folder).values()))
+
+
 def _provenance(results: Sequence[Result], name: str) -> str:
     """The different values of a fact, in the order of the results."""
     values = dict.fromkeys(str(result.record("provenance")[name]) for result in results)
@@ -119,14 +126,11 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    studies = (
-        ledger_result,
-        contraction_result,
-        phases_result,
-        quadratics_result,
-        steady_state_result,
-        refinement_result,
-    )
+    return [ledger_result(data_folder), formal_result(data_folder), *_measured_results(data_folder)]
+
+
+def _measured_results(data_folder: Path) -> list[Result]:
+    studies = (contraction_result, phases_result, quadratics_result, steady_state_result, refinement_result)
     return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
 
@@ -136,7 +140,7 @@ def _profile(data_folder: Path) -> str:
     Raises:
         ValueError: they come from different profiles.
     """
-    results = _all_results(data_folder)[1:]
+    results = _measured_results(data_folder)
     profiles = {str(result["profile"]): result.path for result in results}
     if len(profiles) > 1:
         examples = ", ".join(f"{name} ({path})" for name, path in profiles.items())
@@ -188,6 +192,9 @@ MACROS: dict[str, Macro] = {
     "WorstPasses": _worst_passes,
     "CertificateCount": _certificate_count,
     "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
+    "FormalStatementCount": _formal_statement_count,
+    "FormalTheoremCount": lambda folder: latex.integer(len(closed_theorems(folder))),
+    "CoqVersion": lambda folder: latex.escape(str(formal_result(folder)["coq_version"])),
     "Profile": _profile,
     "LedgerProfile": lambda folder: latex.escape(str(ledger_result(folder)["profile"])),
     "Commits": _commits,
@@ -213,6 +220,7 @@ FILES: dict[str, Macro] = {
     "numbers.tex": macro_definitions,
     "statements.tex": statement_table,
     "ledger.tex": ledger_table,
+    "formal.tex": formal_table,
     "proofs.tex": proofs_latex,
 }
 """Every file that is written, by name."""

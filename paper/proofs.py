@@ -1,13 +1,14 @@
 """What is stated, why does it hold, and on what evidence? Every statement with its proof, for paper and repository.
 
 `proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/proofs.md` that README links to. The words
-of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers are the ledger's.
+of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers and the names of
+formal theorems are the ledger's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ SHORTEST_SHARED = 3
 _PAGE_HEAD = """# Every statement with its proof
 
 Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
-Each step of a proof is a computation that must come out as zero or true; `make verify` executes them all. The symbols
-are those of [`theory/symbols.py`](../theory/symbols.py), which says what each stands for.
+Each step of a proof is a computation that must come out as zero or true; `make verify` executes them all. Where the
+evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
+[`verify/formal/`](../verify/formal); `make formal` compiles them. The symbols are those of
+[`theory/symbols.py`](../theory/symbols.py), which says what each stands for.
 """
 
 
@@ -46,7 +49,7 @@ def proofs_latex(data_folder: Path) -> str:
     for title, family in FAMILIES.items():
         parts.append(f"\\subsection*{{{escape(title)}}}\n\n")
         for label, statement in family.items():
-            parts.append(_latex_block(statement, _evidence(records[label]), earlier))
+            parts.append(_latex_block(statement, _evidence(records[label], theorem_link), earlier))
             earlier[label] = [step.claim for step in statement.derivation]
     return "".join(parts)
 
@@ -60,7 +63,12 @@ def proofs_markdown(data_folder: Path) -> str:
     """
     records = ledger_records(data_folder)
     families = (
-        "".join((f"\n## {title}\n", *(_markdown_block(family[label], _evidence(records[label])) for label in family)))
+        "".join(
+            (
+                f"\n## {title}\n",
+                *(_markdown_block(family[label], _evidence(records[label], _markdown_theorem)) for label in family),
+            )
+        )
         for title, family in FAMILIES.items()
     )
     return f"{_PAGE_HEAD}{''.join(families)}"
@@ -122,22 +130,40 @@ def label_link(label: str) -> str:
     return f"\\hyperref[statement:{label}]{{{name}}}" if label in STATEMENTS else name
 
 
+def theorem_link(name: str) -> str:
+    """The name of a theorem in Coq, `file.theorem`, that leads to its row of the table of formal proofs."""
+    return f"\\hyperref[formal:{name}]{{{theorem_latex(name)}}}"
+
+
+def theorem_latex(name: str) -> str:
+    """A name in Coq, set as code, that may break at its points and underscores."""
+    breakable = re.sub(r"(\.|\\_)", r"\1\\allowbreak{}", escape(name))
+    return f"\\texttt{{{breakable}}}"
+
+
 @cache
 def _theory_files() -> Mapping[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "theory").glob("*.py"))}
 
 
-def _evidence(record: Result) -> str:
-    """The grades with their counts: `symbolic (3 steps), property (500 examples)`."""
-    return ", ".join(_graded(grade, record["evidence"].get(grade, {})) for grade in record["grades"]) or "none"
+def _evidence(record: Result, printed: Callable[[str], str]) -> str:
+    """The grades with theorems and counts: `formal (tail.tail_cross), symbolic (3 steps), property (500 examples)`.
+
+    Args:
+        record: of a statement, from the ledger.
+        printed: how the name of a formal theorem is printed; no other word needs care in LaTeX or Markdown.
+    """
+    details = record["evidence"]
+    return ", ".join(_graded(grade, details.get(grade, {}), printed) for grade in record["grades"]) or "none"
 
 
-def _graded(grade: str, detail: Mapping[str, Any]) -> str:
-    """A grade with the counts behind it; what was counted to be none, such as failures, is not said."""
+def _graded(grade: str, detail: Mapping[str, Any], printed: Callable[[str], str]) -> str:
+    """A grade with what is behind it; what was counted to be none, such as failures, is not said."""
     counts = [
         (name.removesuffix("_count"), count) for name, count in detail.items() if name.endswith("_count") and count
     ]
-    words = ", ".join(_counted(name.replace("_", " "), int(count)) for name, count in counts)
+    counted = [_counted(name.replace("_", " "), int(count)) for name, count in counts]
+    words = ", ".join([*(printed(name) for name in detail.get("theorems", ())), *counted])
     return f"{grade} ({words})" if words else grade
 
 
@@ -156,7 +182,7 @@ def _latex_block(statement: Statement, evidence: str, earlier: Mapping[str, Sequ
         f"{_conditions(statement)}\n"
         f"\\[\\adjustbox{{max width=0.98\\linewidth}}{{$\\displaystyle {formula(statement.relation)}$}}\\]\n"
         f"\\emph{{Proof:}} {proof}.\n\n"
-        f"\\emph{{Evidence:}} {escape(evidence)}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
+        f"\\emph{{Evidence:}} {evidence}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
     )
 
 
@@ -227,6 +253,10 @@ def _markdown_claim(claim: str) -> str:
 
 def _markdown_link(label: str) -> str:
     return f"[`{label}`](#{label})" if label in STATEMENTS else f"`{label}`"
+
+
+def _markdown_theorem(name: str) -> str:
+    return f"[`{name}`](../verify/formal/{name.partition('.')[0]}.v)"
 
 
 def _markdown_text(text: str) -> str:

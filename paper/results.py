@@ -1,7 +1,8 @@
-"""Which result files does the paper read? The tracked JSON of the studies and the ledger, and nothing else.
+"""Which result files does the paper read? The tracked JSON of the studies, the ledger and Coq, and nothing else.
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
-`experiments/reproduce.py` and `verify/ledger.py`; read by `figures.py` and `numbers.py`. Nothing is trained here.
+`experiments/reproduce.py`, `verify/ledger.py` and `verify/coq.py`; read by `figures.py` and `numbers.py`.
+Nothing is trained here.
 """
 
 from __future__ import annotations
@@ -78,6 +79,11 @@ def ledger_result(data_folder: Path) -> Result:
     return _read(data_folder / "verify.json")
 
 
+def formal_result(data_folder: Path) -> Result:
+    """What Coq says of every formal theorem."""
+    return _read(data_folder / "formal.json", written_by="make formal")
+
+
 def training_results(data_folder: Path, setting: str, run_name: str, density: float) -> list[Result]:
     """One result per seed, in the order of the seeds.
 
@@ -123,9 +129,9 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         beside.replace(path)
 
 
-def _read(path: Path) -> Result:
+def _read(path: Path, *, written_by: str = "make reproduce") -> Result:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; `make reproduce` writes it")
+        raise FileNotFoundError(f"{path} is missing; `{written_by}` writes it")
     try:
         return Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:

@@ -39,6 +39,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     (folder / "convergence").mkdir(parents=True)
     write(folder / "contraction.json", contraction_record(profile))
     write(folder / "verify.json", ledger_record(profile))
+    write(folder / "formal.json", formal_record())
     write(folder / "steady_state.json", steady_state_record(profile))
     write(folder / "refinement.json", refinement_record(profile))
     write(folder / "phases.json", phases_record(profile))
@@ -205,6 +206,41 @@ def ledger_record(profile: str) -> dict[str, Any]:
         ],
         "counterexamples": [{"name": name, "ratio": "5/9", "claimed": "49/100", "refutes": True} for name in names],
         "provenance": PROVENANCE,
+    }
+
+
+def formal_record() -> dict[str, Any]:
+    """Three closed theorems of two files: one without hypotheses, one that proves a statement, one with a witness."""
+    return {
+        "coq_version": "8.16.1",
+        "compilation_seconds": 20.5,
+        "failures": [],
+        "theorems": [
+            theorem_record("tail.tail_cross", "the share of s behind k is at most that of w"),
+            theorem_record("tail.square_best", "the share is the best constant.", assumes="0 < k ≤ d", label="top_k"),
+            theorem_record("powers.power_best", "‖u‖² ≤ κ", assumes="r ≥ 1", witness="tail.square_best"),
+        ],
+        "provenance": PROVENANCE,
+    }
+
+
+def theorem_record(
+    name: str,
+    states: str,
+    *,
+    assumes: str = "",
+    witness: str = "",
+    label: str | None = None,
+    axioms: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """A theorem, in the format of `verify/coq.py`."""
+    return {
+        "name": name,
+        "states": states,
+        "assumes": assumes,
+        "witness": witness,
+        "label": label,
+        "axioms": list(axioms),
     }
 
 

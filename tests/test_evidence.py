@@ -57,8 +57,8 @@ def test_a_grade_that_is_not_earned_is_lost() -> None:
 @pytest.mark.parametrize(
     ("wrong", "lost"),
     [
-        pytest.param(1 - (k + 1) / d, ("rational", "property"), id="one coordinate more"),
-        pytest.param((1 - k / d) ** 2, ("rational", "property"), id="a larger exponent"),
+        pytest.param(1 - (k + 1) / d, ("rational", "numeric", "property"), id="one coordinate more"),
+        pytest.param((1 - k / d) ** 2, ("rational", "numeric", "property"), id="a larger exponent"),
         pytest.param(1 - k / (d + 1), ("rational",), id="true but not sharp"),
     ],
 )

@@ -14,7 +14,9 @@ from sparsync.verify.certificate_store import Record
 from sparsync.verify.check_certificates import check_file
 from sparsync.verify.checks import CHECKS
 from sparsync.verify.collection import workers
+from sparsync.verify.coq import Compiled, CoqError
 from sparsync.verify.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line
+from sparsync.verify.formal_theorems import THEOREMS
 from sparsync.verify.ledger import main
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.mutation import wrong_bound
@@ -33,6 +35,8 @@ def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparsync.verify.ledger.STATEMENTS", {label: STATEMENTS[label] for label in LABELS})
     monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"top_k_count": MUTANTS["top_k_count"]})
     monkeypatch.setattr(certificate_store, "FAMILIES", CLASSES)
+    # That Coq compiles the theorems is the claim of `test_coq.py`.
+    monkeypatch.setattr("sparsync.verify.ledger.coq_is_there", lambda: False)
 
 
 def run(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
@@ -76,6 +80,56 @@ def test_stored_certificates_are_used_until_fresh_ones_are_asked_for(
         lines.append(printed.count("derived afresh"))
         assert f"{CERTIFICATES_COUNT} certificates of" in printed
     assert lines == [3, 0, 3]
+
+
+def compiled_with(axioms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on Coq is there, and every theorem rests on these axioms."""
+    found = Compiled(axioms=dict.fromkeys(THEOREMS, axioms), version="8.16", seconds=1.0)
+    monkeypatch.setattr("sparsync.verify.ledger.coq_is_there", lambda: True)
+    monkeypatch.setattr("sparsync.verify.ledger.compile_theorems", lambda **_options: found)
+
+
+def test_without_coq_the_grade_formal_is_not_earned_and_nothing_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, data = run(tmp_path)
+    assert status == 0
+    assert not any("formal" in row["grades"] + row["lost_grades"] for row in data["statements"])
+    assert "formal is not earned in this run: no coqc" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_closed_theorem_earns_its_statement_the_strongest_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_with((), monkeypatch)
+    status, data = run(tmp_path)
+    assert status == 0
+    assert {row["label"]: row["grades"][0] for row in data["statements"]} == {
+        "top_k": "formal",
+        "square_convex": "symbolic",
+    }
+    assert data["statements"][0]["evidence"]["formal"]["theorems"] == ["top_k.top_k_contracts"]
+
+
+def test_a_theorem_that_rests_on_an_axiom_loses_the_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled_with(("excluded_middle",), monkeypatch)
+    status, data = run(tmp_path)
+    assert status == 1
+    assert data["failures"] == ["top_k: lost the grade formal"]
+
+
+def test_a_file_that_does_not_compile_loses_the_grade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(**_options: object) -> Compiled:
+        raise CoqError("tail.v: Error")
+
+    monkeypatch.setattr("sparsync.verify.ledger.coq_is_there", lambda: True)
+    monkeypatch.setattr("sparsync.verify.ledger.compile_theorems", broken)
+    status, data = run(tmp_path)
+    assert status == 1
+    assert data["failures"] == ["top_k: lost the grade formal"]
+    assert "FAILED tail.v: Error" in capsys.readouterr().out
 
 
 def counting_property_check(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -15,7 +15,7 @@ from paper.results import training_results
 from paper.statement_table import bound_cell, ledger_table, statement_table
 from paper.study_facts import counterexample
 from sparsync.theory.statements import FAMILIES, STATEMENTS
-from tests.paper_data import rewrite, write_results, write_run
+from tests.paper_data import rewrite, theorem_record, write_results, write_run
 
 MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
 
@@ -91,6 +91,8 @@ def plain(text: str) -> str:
         ("TwoCoordinatesClaimed", "49/100"),
         # Three for each of six statements.
         ("CertificateCount", "18"),
+        ("FormalTheoremCount", "3"),
+        ("CoqVersion", "8.16.1"),
         ("Profile", "quick"),
         ("Commits", "0123456789ab"),
         ("Processor", r"Test \& Sons 100\%"),
@@ -120,6 +122,7 @@ def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: 
     defined = re.findall(r"^\\newcommand\{\\sp(\w+)\}", (tmp_path / "numbers.tex").read_text(), flags=re.MULTILINE)
     assert defined == list(numbers.MACROS)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "formal.tex",
         "ledger.tex",
         "numbers.tex",
         "proofs.tex",
@@ -127,10 +130,11 @@ def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: 
     ]
 
 
-def test_a_ledger_that_is_missing_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "target"), [("verify", "reproduce"), ("formal", "formal")])
+def test_a_result_that_is_missing_is_named_and_nothing_is_written(name: str, target: str, tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
-    (folder / "verify.json").unlink()
-    with pytest.raises(SystemExit, match=r"error: .*verify\.json is missing"):
+    (folder / f"{name}.json").unlink()
+    with pytest.raises(SystemExit, match=rf"error: .*{name}\.json is missing; `make {target}` writes it"):
         numbers.main(["--data-folder", str(folder), "--output-folder", str(tmp_path / "output")])
     assert not (tmp_path / "output").exists()
 
@@ -164,6 +168,21 @@ def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> 
     folder = write_results(tmp_path / "data")
     rewrite(folder / "verify.json", provenance={"git_commit": "f" * 40, "git_dirty": True})
     assert numbers.MACROS["Commits"](folder) == "ffffffffffff with local changes, 0123456789ab"
+
+
+def test_the_grade_formal_is_counted_by_statements(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    formal = {"top_k", "square_convex_discrete"}
+    records = [{"label": label, "grades": ["formal"] if label in formal else []} for label in STATEMENTS]
+    rewrite(folder / "verify.json", statements=records)
+    assert plain(numbers.MACROS["FormalStatementCount"](folder)) == "2"
+
+
+def test_the_text_counts_no_theorem_that_rests_on_an_axiom(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "formal.json", theorems=[theorem_record("tail.tail_cross", "nothing", axioms=("choice",))])
+    with pytest.raises(ValueError, match=r"formal\.json: the text says .* closed, but tail\.tail_cross on choice"):
+        numbers.MACROS["FormalTheoremCount"](folder)
 
 
 def test_a_rising_quotient_is_counted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from paper import proofs
 from paper.formulas import formula
-from paper.proofs import label_link, proofs_latex, proofs_markdown, title_latex
+from paper.proofs import label_link, proofs_latex, proofs_markdown, theorem_link, title_latex
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, write_results
 
@@ -90,6 +90,11 @@ def test_a_link_breaks_at_underscores_and_other_words_are_no_links() -> None:
     assert label_link("nothing") == r"\texttt{nothing}"
 
 
+def test_the_name_of_a_theorem_leads_to_its_row_and_breaks_at_points_and_underscores() -> None:
+    name = r"\texttt{tail.\allowbreak{}square\_\allowbreak{}best}"
+    assert theorem_link("tail.square_best") == rf"\hyperref[formal:tail.square_best]{{{name}}}"
+
+
 def test_a_title_begins_with_a_capital_unless_with_a_formula() -> None:
     assert title_latex("hence κ ≤ 1") == r"Hence $\kappa \le 1$"
     assert title_latex("k of them") == "$k$ of them"
@@ -132,6 +137,19 @@ def test_evidence_is_counted_and_a_count_of_none_is_not_said(tmp_path: Path) -> 
     records = [{"label": label, "grades": ["symbolic"], "evidence": {"symbolic": detail}} for label in STATEMENTS]
     rewrite(folder / "verify.json", statements=records)
     assert r"\emph{Evidence:} symbolic (3 steps, 1 query, 1 box). " in proofs_latex(folder)
+
+
+def test_the_grade_formal_names_its_theorems_and_leads_to_them(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    detail = {"theorems": ["tail.square_best", "top_k.band_contracts"]}
+    records = [{"label": label, "grades": ["formal"], "evidence": {"formal": detail}} for label in STATEMENTS]
+    rewrite(folder / "verify.json", statements=records)
+    links = ", ".join(theorem_link(name) for name in detail["theorems"])
+    assert rf"\emph{{Evidence:}} formal ({links}). " in proofs_latex(folder)
+    assert (
+        "Evidence: formal ([`tail.square_best`](../verify/formal/tail.v), "
+        "[`top_k.band_contracts`](../verify/formal/top_k.v)); checked in"
+    ) in proofs_markdown(folder)
 
 
 def test_a_statement_without_a_grade_says_so(tmp_path: Path) -> None:

@@ -44,10 +44,11 @@ def collect(label: str, profile: Profile, *, known: Mapping[Grade, Outcome] | No
     Args:
         label: the statement.
         profile: how much the checks do.
-        known: outcomes that this run has computed already, from stored certificates; their checks do not run again.
+        known: outcomes that this run has computed already, for all statements at once: formal proofs, stored
+            certificates. Their checks do not run again.
     """
-    known = known or {}
-    outcomes: dict[Grade, Outcome] = {"symbolic": derivation_outcome(label)}
+    outcomes: dict[Grade, Outcome] = {**(known or {}), "symbolic": derivation_outcome(label)}
     for grade, check in CHECKS.get(label, {}).items():
-        outcomes[grade] = known[grade] if grade in known else check(profile)
-    return Row(label=label, outcomes=outcomes)
+        if grade not in outcomes:
+            outcomes[grade] = check(profile)
+    return Row(label=label, outcomes={grade: outcomes[grade] for grade in GRADES if grade in outcomes})

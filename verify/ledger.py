@@ -1,6 +1,7 @@
 """Does every statement still hold? Runs all evidence, prints one row per statement, writes the result as JSON.
 
-    python -m sparsync.verify.ledger --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR] [--jobs N]
+    python -m sparsync.verify.ledger --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR]
+        [--formal DIR] [--jobs N]
 
 Where FILE was written from the same sources, every proof is executed and every certificate checked again, the outcomes
 of searches, solvers and mutants are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
@@ -21,8 +22,10 @@ from rich.table import Table
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.certificate_store import Stored, rational_outcomes, stored_certificates
 from sparsync.verify.collection import fate, row, workers
+from sparsync.verify.coq import INSTALLATION, CoqError, compile_theorems, coq_is_there, formal_outcomes
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from sparsync.verify.evidence import Row
+from sparsync.verify.formal_theorems import PROVED
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
 from sparsync.verify.provenance import write_json
@@ -43,13 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stored = stored_certificates(folder, profile, fresh=options.fresh)
     for line in _certificate_lines(stored, folder):
         console.print(line, markup=False)
+    proved = _formal(options.formal, console, job_count=options.jobs)
     digest = evidence_digest(profile)
     record = None if options.fresh or _derived(stored) else recorded(options.output, digest)
-    rows, kills, problems = _found(profile, stored, record, console, job_count=options.jobs)
+    rows, kills, problems = _found(profile, stored, proved, record, console, job_count=options.jobs)
     if record is not None and problems:
         # The proofs contradict the file: nothing in it is believed.
         record = None
-        rows, kills, problems = _found(profile, stored, None, console, job_count=options.jobs)
+        rows, kills, problems = _found(profile, stored, proved, None, console, job_count=options.jobs)
     if record is None:
         found = report(
             rows,
@@ -84,6 +88,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, help="the JSON file to write, or to check")
     parser.add_argument("--fresh", action="store_true", help="derive every certificate and repeat every search")
     parser.add_argument("--certificates", type=Path, help="where they are stored; default: certificates/ beside FILE")
+    parser.add_argument("--formal", type=Path, help="where compiled formal proofs are kept; default: nowhere")
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="number of processes; default: 1")
     return parser.parse_args(arguments)
 
@@ -100,11 +105,17 @@ def _derived(stored: Sequence[Stored]) -> bool:
 
 
 def _found(
-    profile: Profile, stored: Sequence[Stored], record: Record | None, console: Console, *, job_count: int
+    profile: Profile,
+    stored: Sequence[Stored],
+    formal: Mapping[str, Outcome],
+    record: Record | None,
+    console: Console,
+    *,
+    job_count: int,
 ) -> tuple[list[Row], Kills, tuple[str, ...]]:
     """The rows, the mutants' fates and what went wrong; what is in the record is not computed again."""
-    rational = rational_outcomes(stored)
-    tasks = [(label, profile, _known(label, rational, record)) for label in STATEMENTS]
+    at_once: dict[Grade, Mapping[str, Outcome]] = {"formal": formal, "rational": rational_outcomes(stored)}
+    tasks = [(label, profile, _known(label, at_once, record)) for label in STATEMENTS]
     with workers(job_count) as compute:
         rows = list(_tracked(compute(row, tasks), "statements", len(tasks), console))
         if record is None:
@@ -115,10 +126,22 @@ def _found(
     return rows, kills, failures(rows, stored, kills)
 
 
-def _known(label: str, rational: Mapping[str, Outcome], record: Record | None) -> dict[Grade, Outcome]:
-    """Where the stored certificates are complete, they are the grade `rational`."""
+def _known(label: str, at_once: Mapping[Grade, Mapping[str, Outcome]], record: Record | None) -> dict[Grade, Outcome]:
+    """What the record holds, and what was found for all statements at once: formal proofs, stored certificates."""
     known = dict(record.outcomes[label]) if record else {}
-    return {**known, "rational": rational[label]} if label in rational else known
+    return {**known, **{grade: outcomes[label] for grade, outcomes in at_once.items() if label in outcomes}}
+
+
+def _formal(folder: Path | None, console: Console, *, job_count: int) -> dict[str, Outcome]:
+    """The grade `formal` by label; without Coq nobody earns it in this run."""
+    if not coq_is_there():
+        console.print(f"the grade formal is not earned in this run: {INSTALLATION}", markup=False)
+        return {}
+    try:
+        return formal_outcomes(compile_theorems(folder=folder, job_count=job_count))
+    except CoqError as error:
+        console.print(f"FAILED {error}", style="bold red", markup=False)
+        return dict.fromkeys(PROVED, Outcome(earned=False, detail={"error": str(error)}))
 
 
 def _certificate_lines(stored: Sequence[Stored], folder: Path) -> Iterable[str]:

@@ -1,0 +1,84 @@
+"""Formal definitions and constants made wrong, one token each: file, right text, wrong text, and what is wrong."""
+
+MUTATIONS: dict[str, tuple[str, str, str]] = {
+    "the hypothesis of the tail lemma reversed": (
+        "tail",
+        "(j < d)%N -> s j * w i <= s i * w j.",
+        "(j < d)%N -> s j * w i >= s i * w j.",
+    ),
+    "the linear weight rises": (
+        "tail",
+        "Definition linear_weight (d i : nat) : R := (d - i)%:R.",
+        "Definition linear_weight (d i : nat) : R := (d + i)%:R.",
+    ),
+    "closed form of the square share, numerator": (
+        "tail",
+        "nat := (d - k) * (d - k + 1).",
+        "nat := (d - k) * (d - k + 2).",
+    ),
+    "bottom-k for Top-k": (
+        "top_k",
+        "rel I := fun i j => `|u j| <= `|u i|.",
+        "rel I := fun i j => `|u j| >= `|u i|.",
+    ),
+    "two thirds of k rounded to the nearest, not up": (
+        "top_k",
+        "(2 * k + 2) %/ 3.",
+        "(2 * k + 1) %/ 3.",
+    ),
+    "the exponent of the integral's constant": (
+        "powers",
+        "R := classical_share R d k ^+ r.+1.",
+        "R := classical_share R d k ^+ r.",
+    ),
+    "the sign of the payload in the residual": (
+        "feedback",
+        "forall w t, e w t.+1 = e w t + step t *: gradient w t - c w t.",
+        "forall w t, e w t.+1 = e w t + step t *: gradient w t + c w t.",
+    ),
+    "a sign in Minkowski's bound": (
+        "residual",
+        "R := (1 - delta) * G ^+ 2 / (1 - Num.sqrt (1 - delta)) ^+ 2.",
+        "R := (1 - delta) * G ^+ 2 / (1 + Num.sqrt (1 - delta)) ^+ 2.",
+    ),
+    "the constant of the bound without a root": (
+        "residual",
+        "R := 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.",
+        "R := 3%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.",
+    ),
+    "the step constant 4 -> 3": (
+        "descent",
+        "small_step : 4%:R * L * eta <= delta",
+        "small_step : 3%:R * L * eta <= delta",
+    ),
+    "the Lyapunov weight": (
+        "descent",
+        "Definition potential t : R := f (virtual t) + eta * L ^+ 2 / delta * residual t.",
+        "Definition potential t : R := f (virtual t) + eta * L ^+ 2 * delta * residual t.",
+    ),
+    "Top-k's contraction off by one": (
+        "euclidean",
+        "Definition density (k : nat) : R := k%:R / d%:R.",
+        "Definition density (k : nat) : R := k.+1%:R / d%:R.",
+    ),
+    "a sign in the ratio of averaged local Top-1": (
+        "counterexamples",
+        "R := (b / (1 - b)) ^+ 2.",
+        "R := (b / (1 + b)) ^+ 2.",
+    ),
+    "the gate one iteration late": (
+        "staleness",
+        "bool := lead c w <= s.",
+        "bool := lead c w <= s.+1.",
+    ),
+    "the barrier opens without a new round": (
+        "staleness",
+        "if b.2 == setT then (b.1.+1, set0) else b.",
+        "if b.2 == setT then (b.1, set0) else b.",
+    ),
+    "the cap becomes a floor": (
+        "dynamic_staleness",
+        "minn (answer_at st p t) (lower + extra -",
+        "maxn (answer_at st p t) (lower + extra -",
+    ),
+}

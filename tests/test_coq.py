@@ -1,0 +1,130 @@
+"""Coq compiles what is claimed to be proved, and refuses it once a definition or a constant is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import sympy
+
+from sparsync.verify import coq
+from sparsync.verify.coq import (
+    CoqError,
+    compile_file,
+    compile_sources,
+    compile_theorems,
+    coq_is_there,
+    formal_outcomes,
+    main,
+    read_axioms,
+    read_sources,
+    requirements,
+)
+from sparsync.verify.formal_theorems import PROVED, THEOREMS
+from tests.coq_text import read_definitions, sympy_of
+from tests.formal_mutations import MUTATIONS
+
+with_coq = pytest.mark.skipif(not coq_is_there(), reason="needs coqc")
+JOBS = 2
+
+
+@pytest.fixture(scope="module")
+def compiled_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("formal")
+    compile_theorems(folder=folder, job_count=JOBS)
+    return folder
+
+
+@with_coq
+def test_every_theorem_is_closed_under_the_global_context(compiled_folder: Path) -> None:
+    compiled = compile_theorems(folder=compiled_folder, job_count=JOBS)
+    assert compiled.seconds > 0
+    assert set(compiled.axioms) == set(THEOREMS)
+    assert not compiled.failures
+    outcomes = formal_outcomes(compiled)
+    assert set(outcomes) == set(PROVED)
+    assert all(outcome.earned for outcome in outcomes.values())
+
+
+@with_coq
+@pytest.mark.parametrize("name", ["classical", "square", "cubic"])
+def test_coq_computes_what_sympy_computes(compiled_folder: Path, name: str) -> None:
+    cases = [(part, d, k) for part in ("numerator", "denominator") for d in range(1, 7) for k in range(1, d + 1)]
+    questions = (f"Eval compute in ({name}_{part} {d} {k}).\n" for part, d, k in cases)
+    printed = compile_file("question", f"From sparsync Require Import tail.\n{''.join(questions)}", compiled_folder)
+    found = [int(number) for number in re.findall(r"= (\d+)", printed)]
+    definitions = read_definitions()
+    expected = [
+        sympy_of(f"{name}_{part} d k", {"d": sympy.Integer(d), "k": sympy.Integer(k)}, definitions)
+        for part, d, k in cases
+    ]
+    assert found == expected
+
+
+@with_coq
+def test_an_axiom_is_reported_by_name(compiled_folder: Path) -> None:
+    text = "Axiom wrong : False.\nTheorem all : 1 = 2. Proof. case wrong. Qed.\n"
+    text += 'Goal True. idtac "theorem all". Abort.\nPrint Assumptions all.\n'
+    assert read_axioms(compile_file("question", text, compiled_folder)) == {"all": ("wrong",)}
+
+
+@with_coq
+def test_a_file_that_does_not_compile_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CoqError, match=r"(?s)broken\.v: .*Error"):
+        compile_sources({"broken": "Theorem wrong : 1 = 2. Proof. reflexivity. Qed.\n"}, tmp_path, job_count=1)
+
+
+@with_coq
+def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coq, "LARGEST_SECONDS", 0.01)
+    with pytest.raises(CoqError, match=r"slow\.v: not compiled after 0.01 s"):
+        compile_file("slow", "Goal True. exact I. Qed.\n", tmp_path)
+
+
+@with_coq
+@pytest.mark.parametrize("change", MUTATIONS)
+def test_a_wrong_definition_or_constant_breaks_the_build(change: str, compiled_folder: Path, tmp_path: Path) -> None:
+    name, old, new = MUTATIONS[change]
+    source = read_sources()[name]
+    assert source.count(old) == 1
+    for compiled in compiled_folder.glob("*.vo"):
+        shutil.copy(compiled, tmp_path)
+    with pytest.raises(CoqError, match=rf"^{name}\.v: "):
+        compile_file(name, source.replace(old, new), tmp_path)
+
+
+def test_an_answer_without_a_verdict_is_an_error() -> None:
+    with pytest.raises(CoqError, match="no answer about axioms"):
+        read_axioms("theorem tail.tail_cross\n\n")
+
+
+def test_files_are_compiled_after_those_that_they_need() -> None:
+    sources = read_sources()
+    assert requirements(sources["euclidean"]) >= {"top_k", "residual", "descent"}
+    assert all(requirements(source) <= set(sources) for source in sources.values())
+
+
+def test_without_coq_the_command_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(coq, "coq_is_there", lambda: False)
+    assert main(["--output", str(tmp_path / "formal.json")]) == 2
+    assert "apt-get install" in capsys.readouterr().out
+    assert not (tmp_path / "formal.json").exists()
+
+
+@with_coq
+def test_the_command_writes_a_row_per_theorem(
+    compiled_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "formal.json"
+    assert main(["--output", str(output), "--folder", str(compiled_folder)]) == 0
+    data = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["name"] for row in data["theorems"]] == list(THEOREMS)
+    assert all(row["axioms"] == [] for row in data["theorems"])
+    assert {row["label"] for row in data["theorems"]} == {*PROVED, None}
+    assert data["failures"] == []
+    assert capsys.readouterr().out.count("closed under the global context") == len(THEOREMS)
