@@ -47,7 +47,7 @@ test: $(STAMP) ## the tests, without the rare long ones
 test-all: $(STAMP) ## every test
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal
 
-verify: $(STAMP) ## execute every proof, read the searches of the same sources (FRESH=1: repeat and derive all)
+verify: $(STAMP) ## check certificates and formal proofs, print the ledger (FRESH=1 or changed sources: run everything)
 	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)

@@ -145,6 +145,33 @@ def counting_property_check(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return runs
 
 
+def test_derivations_are_read_too_but_formal_proofs_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_with((), monkeypatch)
+    run(tmp_path)
+    monkeypatch.setattr("sparsync.verify.evidence.derivation_outcome", lambda _label: pytest.fail("derived again"))
+    assert run(tmp_path)[0] == 0
+
+
+def test_a_formal_proof_that_is_lost_outweighs_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled_with((), monkeypatch)
+    run(tmp_path)
+    compiled_with(("excluded_middle",), monkeypatch)
+    status, data = run(tmp_path)
+    assert (status, data["failures"]) == (1, ["top_k: lost the grade formal"])
+
+
+def test_bounds_are_scaled_where_the_profile_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
+    for module in ("ledger", "collection", "report"):
+        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless, **MUTANTS})
+    monkeypatch.setattr("sparsync.verify.ledger.CHOSEN", {"top_k_count": MUTANTS["top_k_count"]})
+    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], scales_bounds=False))
+    status, data = run(tmp_path)
+    assert (status, data["mutants"]["mutants_count"]) == (0, 1)
+
+
 def test_searches_are_read_from_the_ledger_of_the_same_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

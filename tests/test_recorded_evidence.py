@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparsync.verify import recorded_evidence
-from sparsync.verify.outcome import EXACT_GRADES, PROFILES
+from sparsync.verify.outcome import PROFILES
 from sparsync.verify.recorded_evidence import LIBRARIES, SOURCE_PACKAGES, evidence_digest, recorded
 
 DISPLAY_ONLY = frozenset({"rich"})
@@ -25,8 +25,13 @@ def ledger_data() -> dict[str, Any]:
         "statements": [
             {
                 "label": "top_k",
-                "grades": ["symbolic", "rational", "property"],
-                "evidence": {"symbolic": {"steps_count": 3}, "rational": {}, "property": {"examples_count": 7}},
+                "grades": ["formal", "symbolic", "rational", "property"],
+                "evidence": {
+                    "formal": {},
+                    "symbolic": {"steps_count": 3},
+                    "rational": {},
+                    "property": {"examples_count": 7},
+                },
             }
         ],
         "mutants": {"mutants": [{"name": "top_k_count", "killed_by": ["property"]}]},
@@ -39,11 +44,10 @@ def written(folder: Path, data: object) -> Path:
     return path
 
 
-def test_a_record_holds_searches_and_no_proofs(tmp_path: Path) -> None:
+def test_a_record_holds_every_grade_but_formal(tmp_path: Path) -> None:
     found = recorded(written(tmp_path, ledger_data()), DIGEST)
     assert found is not None
-    assert set(found.outcomes["top_k"]) == {"property"}
-    assert not EXACT_GRADES & set(found.outcomes["top_k"])
+    assert set(found.outcomes["top_k"]) == {"symbolic", "rational", "property"}
     assert found.outcomes["top_k"]["property"].earned
     assert found.outcomes["top_k"]["property"].detail == {"examples_count": 7}
     assert found.kills == {"top_k_count": ("property",)}

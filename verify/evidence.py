@@ -44,10 +44,12 @@ def collect(label: str, profile: Profile, *, known: Mapping[Grade, Outcome] | No
     Args:
         label: the statement.
         profile: how much the checks do.
-        known: outcomes that this run has computed already, for all statements at once: formal proofs, stored
-            certificates. Their checks do not run again.
+        known: outcomes that are there already: of formal proofs and stored certificates, which are checked for all
+            statements at once, and those that an earlier run recorded. Nothing runs for them.
     """
-    outcomes: dict[Grade, Outcome] = {**(known or {}), "symbolic": derivation_outcome(label)}
+    outcomes = dict(known or {})
+    if "symbolic" not in outcomes:
+        outcomes["symbolic"] = derivation_outcome(label)
     for grade, check in CHECKS.get(label, {}).items():
         if grade not in outcomes:
             outcomes[grade] = check(profile)

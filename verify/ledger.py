@@ -3,8 +3,8 @@
     python -m sparsync.verify.ledger --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR]
         [--formal DIR] [--jobs N]
 
-Where FILE was written from the same sources, every proof is executed and every certificate checked again, the outcomes
-of searches, solvers and mutants are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
+Where FILE was written from the same sources, the certificates are checked and the formal proofs asked for again, all
+other outcomes are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
 
 Exit status 1 if a statement loses a grade that applies to it, a counterexample no longer refutes its wording, a
 certificate does not hold, or a mutant survives.
@@ -26,7 +26,7 @@ from sparsync.verify.coq import INSTALLATION, CoqError, compile_theorems, coq_is
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from sparsync.verify.evidence import Row
 from sparsync.verify.formal_theorems import PROVED
-from sparsync.verify.mutants import MUTANTS
+from sparsync.verify.mutants import CHOSEN, MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
 from sparsync.verify.provenance import write_json
 from sparsync.verify.recorded_evidence import Kills, Record, evidence_digest, recorded
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = None if options.fresh or _derived(stored) else recorded(options.output, digest)
     rows, kills, problems = _found(profile, stored, proved, record, console, job_count=options.jobs)
     if record is not None and problems:
-        # The proofs contradict the file: nothing in it is believed.
+        # The certificates or formal proofs contradict the file: nothing in it is believed.
         record = None
         rows, kills, problems = _found(profile, stored, proved, None, console, job_count=options.jobs)
     if record is None:
@@ -116,11 +116,13 @@ def _found(
     """The rows, the mutants' fates and what went wrong; what is in the record is not computed again."""
     at_once: dict[Grade, Mapping[str, Outcome]] = {"formal": formal, "rational": rational_outcomes(stored)}
     tasks = [(label, profile, _known(label, at_once, record)) for label in STATEMENTS]
-    with workers(job_count) as compute:
+    mutants = MUTANTS if profile.scales_bounds else CHOSEN
+    # Where everything is recorded there is no work to share.
+    with workers(1 if record else job_count) as compute:
         rows = list(_tracked(compute(row, tasks), "statements", len(tasks), console))
         if record is None:
-            fates = _tracked(compute(fate, list(MUTANTS)), "mutants", len(MUTANTS), console)
-            kills: Kills = dict(zip(MUTANTS, fates, strict=True))
+            fates = _tracked(compute(fate, list(mutants)), "mutants", len(mutants), console)
+            kills: Kills = dict(zip(mutants, fates, strict=True))
         else:
             kills = record.kills
     return rows, kills, failures(rows, stored, kills)
@@ -174,8 +176,8 @@ def _print_found(
     if record is not None:
         made = record.provenance
         console.print(
-            "proofs executed and certificates checked now; searches, solvers, simulations and mutants ran on the same "
-            f"sources at {made['date_utc']} (commit {str(made['git_commit'])[:12]}); --fresh repeats them",
+            "certificates and formal proofs were checked now; all else ran on the same sources at "
+            f"{made['date_utc']} (commit {str(made['git_commit'])[:12]}); --fresh repeats it",
             markup=False,
         )
 

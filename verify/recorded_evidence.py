@@ -1,8 +1,8 @@
 """Which evidence of an earlier run still stands? What the same code found with the same libraries, and nothing else.
 
-Searches, simulations, solvers and mutants are deterministic: repeated on the same sources they say the same again.
-Their outcomes are read from the ledger's own file where its digest is that of the sources at hand; derivations,
-queries, covers and certificates, which are proofs, are executed in every run. Ours.
+All evidence is deterministic: repeated on the same sources it says the same again. Outcomes are read from the ledger's
+own file where its digest is that of the sources at hand. Formal proofs are not, since their sources are not in the
+digest; and the stored certificates, which lie in files of their own, are checked in every run. Ours.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from sparsync.verify.outcome import EXACT_GRADES, Grade, Outcome, Profile
+from sparsync.verify.outcome import Grade, Outcome, Profile
 
 SOURCE_PACKAGES = ("sparsync.theory", "sparsync.verify", "sparsync.kernels")
 """Evidence depends on no other code of ours."""
@@ -45,7 +45,7 @@ class Record:
     """What a run without failures found and need not find again.
 
     Args:
-        outcomes: by label, for the grades that are no proofs.
+        outcomes: by label, for every grade but `formal`.
         kills: of every mutant.
         provenance: of that run.
     """
@@ -71,18 +71,18 @@ def recorded(path: Path, digest: str) -> Record | None:
     if data.get("evidence_sha256") != digest or data["failures"]:
         return None
     return Record(
-        outcomes={row["label"]: _searched(row) for row in data["statements"]},
+        outcomes={row["label"]: _outcomes(row) for row in data["statements"]},
         kills={mutant["name"]: tuple(mutant["killed_by"]) for mutant in data["mutants"]["mutants"]},
         provenance=data["provenance"],
     )
 
 
-def _searched(row: Mapping[str, Any]) -> dict[Grade, Outcome]:
+def _outcomes(row: Mapping[str, Any]) -> dict[Grade, Outcome]:
     evidence = cast("Mapping[Grade, Mapping[str, object]]", row["evidence"])
     return {
         grade: Outcome(earned=grade in row["grades"], detail=detail)
         for grade, detail in evidence.items()
-        if grade not in EXACT_GRADES
+        if grade != "formal"
     }
 
 
