@@ -29,8 +29,8 @@ SHORTEST_SHARED = 3
 _PAGE_HEAD = """# Every statement with its proof
 
 Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
-Each step of a proof is a computation that must come out as zero or true; `make verify FRESH=1` executes them all. Where the
-evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
+Each step of a proof is a computation that must come out as zero or true; `make verify FRESH=1` executes them all. Where
+the evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
 [`verify/formal/`](../verify/formal); `make formal` compiles them. The symbols are those of
 [`theory/symbols.py`](../theory/symbols.py), which says what each stands for.
 """
