@@ -164,9 +164,10 @@ def test_a_formal_proof_that_is_lost_outweighs_the_record(tmp_path: Path, monkey
 
 def test_bounds_are_scaled_where_the_profile_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
+    chosen = {"top_k_count": MUTANTS["top_k_count"]}
     for module in ("ledger", "collection", "report"):
-        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless, **MUTANTS})
-    monkeypatch.setattr("sparsync.verify.ledger.CHOSEN", {"top_k_count": MUTANTS["top_k_count"]})
+        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless, **chosen})
+    monkeypatch.setattr("sparsync.verify.ledger.CHOSEN", chosen)
     monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], scales_bounds=False))
     status, data = run(tmp_path)
     assert (status, data["mutants"]["mutants_count"]) == (0, 1)
