@@ -189,6 +189,7 @@ MACROS: dict[str, Macro] = {
     },
     "GaussianDeviation": _gaussian_deviation,
     "DeviationFailure": lambda _folder: latex.shortest(DEVIATION_FAILURE),
+    "WindowDensity": lambda _folder: latex.shortest(WINDOW_DENSITY),
     "WorstPasses": _worst_passes,
     "CertificateCount": _certificate_count,
     "StatementCount": lambda folder: latex.integer(len(study_facts.grades(folder))),
