@@ -1,18 +1,55 @@
 """What a worker sends: the selected entries of its corrected gradient, with their positions.
 
 A payload may hold any number m of entries, none included; nothing downstream may assume m = k.
-It follows `SELECTORS[name](corrected, k)` and precedes the collective.
+It follows `SELECTORS[name](corrected, k)` or `feedback_select` and precedes the collective.
+
+`feedback_select` fills buffers of a fixed capacity and counts on the device. Such a payload is *padded* until
+someone asks for its values, indices or count: the first question copies the report of the call to the host, which on
+a GPU waits for the selection, and is the only wait. `padded` never waits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True, eq=False)
+class ReportRow(NamedTuple):
+    """What one selection found, in the order of the columns that the op writes.
+
+    Args:
+        returned_count: m, how many entries are in the buffers.
+        selected_count: how many the rule selected, those beyond the capacity included.
+        first_non_finite: the smallest index where g + e was not finite, or −1.
+        streaming_pass_count: how often the entries were read; 0 where nobody counted.
+    """
+
+    returned_count: int
+    selected_count: int
+    first_non_finite: int
+    streaming_pass_count: int
+
+
+class Report:
+    """The report of one call, [groups, 4] int32; it reaches the host once, for all payloads of the call.
+
+    Args:
+        table: one row per group, columns as in `ReportRow`, on any device.
+    """
+
+    def __init__(self, table: Tensor) -> None:
+        self.table = table
+        self._rows: list[ReportRow] | None = None
+
+    def rows(self) -> list[ReportRow]:
+        """One row per group; the first call waits for the device."""
+        if self._rows is None:
+            self._rows = [ReportRow(*row) for row in self.table.tolist()]
+        return self._rows
+
+
 class SparsePayload:
     """The m entries that a selector kept of a vector of length d.
 
@@ -27,32 +64,118 @@ class SparsePayload:
             would stall a GPU on every step.
     """
 
-    values: Tensor
-    indices: Tensor
-    dimension: int
-
-    def __post_init__(self) -> None:
-        if self.values.ndim != 1 or self.values.shape != self.indices.shape:
+    def __init__(self, values: Tensor, indices: Tensor, dimension: int) -> None:
+        if values.ndim != 1 or values.shape != indices.shape:
             raise ValueError(
                 "values and indices must be vectors of one length, got shapes "
-                f"{tuple(self.values.shape)} and {tuple(self.indices.shape)}"
+                f"{tuple(values.shape)} and {tuple(indices.shape)}"
             )
-        if self.indices.dtype != torch.int32:
-            raise ValueError(f"indices must be int32, got {self.indices.dtype}")
-        if self.values.device != self.indices.device:
-            raise ValueError(f"values are on {self.values.device}, indices on {self.indices.device}")
-        if self.count > self.dimension:
-            raise ValueError(f"{self.count} entries do not fit a vector of length {self.dimension}")
+        if indices.dtype != torch.int32:
+            raise ValueError(f"indices must be int32, got {indices.dtype}")
+        if values.device != indices.device:
+            raise ValueError(f"values are on {values.device}, indices on {indices.device}")
+        if values.numel() > dimension:
+            raise ValueError(f"{values.numel()} entries do not fit a vector of length {dimension}")
+        self._hold(values, indices, dimension, values.numel())
+
+    @classmethod
+    def from_report(
+        cls,
+        values: Tensor,
+        indices: Tensor,
+        dimension: int,
+        report: Report,
+        row: int,
+        places: tuple[int, int],
+        *,
+        count: int | None = None,
+    ) -> SparsePayload:
+        """A padded payload; nothing is read from the device.
+
+        Args:
+            values: what a call returned for all its groups; in the places of this one, its entries and then zeros.
+            indices: int32, as `values`: the entries' positions and then −1.
+            dimension: d.
+            report: of that call.
+            row: which of its groups this is.
+            places: where the group's places begin and end in `values` and `indices`.
+            count: m where the rule fixes it, so that nobody has to wait for it.
+        """
+        payload = cls.__new__(cls)
+        payload._hold(values, indices, dimension, count)
+        payload._report, payload._row, payload._places = report, row, places
+        return payload
+
+    def _hold(self, values: Tensor, indices: Tensor, dimension: int, count: int | None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dimension = dimension
+        self._count = count
+        self._report: Report | None = None
+        self._row = 0
+        # None once the buffers hold the m entries and nothing else.
+        self._places: tuple[int, int] | None = None
+
+    @property
+    def values(self) -> Tensor:
+        """The kept entries [m]; the first access may wait for the device."""
+        self._trim()
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        """Their positions [m] int32, unique and ascending; the first access may wait for the device."""
+        self._trim()
+        return self._indices
+
+    @property
+    def dimension(self) -> int:
+        """The length d of the vector that the entries came from."""
+        return self._dimension
 
     @property
     def count(self) -> int:
-        """The number m of entries."""
-        return self.values.numel()
+        """The number m of entries; the first access may wait for the device."""
+        if self._count is None:
+            self._count = self._found().returned_count
+        return self._count
+
+    @property
+    def selected_count(self) -> int:
+        """How many entries the rule selected: m, and those beyond the capacity, which the residual keeps."""
+        return self.count if self._report is None else self._found().selected_count
+
+    @property
+    def first_non_finite(self) -> int | None:
+        """The smallest index where the sum of gradient and residual was not finite, if there was one."""
+        if self._report is None or self._found().first_non_finite < 0:
+            return None
+        return self._found().first_non_finite
+
+    @property
+    def streaming_pass_count(self) -> int | None:
+        """How often the selection read the vector, the addition included; None where nobody counted."""
+        if self._report is None:
+            return None
+        return self._found().streaming_pass_count or None
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the values and indices together; headers and padding are the collective's."""
-        return self.count * (self.values.element_size() + self.indices.element_size())
+        return self.count * (self._values.element_size() + self._indices.element_size())
+
+    def padded(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Values [c], indices [c] and the number m ≤ c of entries as an int32 scalar tensor; never waits.
+
+        The places from m on hold 0 and −1. c is the capacity, until `values` or `indices` is read and m afterwards.
+        """
+        values, indices = self._values, self._indices
+        if self._places is not None:
+            first, end = self._places
+            values, indices = values[first:end], indices[first:end]
+        if self._report is not None:
+            return values, indices, self._report.table[self._row, 0]
+        return values, indices, torch.full((), values.numel(), dtype=torch.int32, device=values.device)
 
     def dense(self) -> Tensor:
         """The vector [d] that is zero except at the kept positions."""
@@ -71,3 +194,17 @@ class SparsePayload:
         rest = corrected.clone()
         rest[self.indices.long()] = 0
         return rest
+
+    def _found(self) -> ReportRow:
+        assert self._report is not None
+        return self._report.rows()[self._row]
+
+    def _trim(self) -> None:
+        """Cut the buffers to the m entries; where they are mostly padding, copy, so that their memory is freed."""
+        if self._places is None:
+            return
+        first, end = self._places
+        values, indices = (buffer[first : first + self.count] for buffer in (self._values, self._indices))
+        if end - first > 2 * self.count:
+            values, indices = values.clone(), indices.clone()
+        self._values, self._indices, self._places = values, indices, None

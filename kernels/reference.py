@@ -19,6 +19,7 @@ from sparsync.kernels.magnitude import (
     magnitude_bits,
     mantissa_bit_width,
 )
+from sparsync.kernels.moments import Moments, moments
 from sparsync.kernels.payload import SparsePayload
 
 # The first bracket of `gaussian_k` spans an eighth of an octave: a narrower one would often miss the band,
@@ -133,9 +134,9 @@ def gaussian_k_released(corrected: Tensor, k: int, generator: torch.Generator | 
 
     t starts at mean + z·std, z = Φ⁻¹(1 − k/2d). Three passes count |u_i| > t; below 2k/3 t is halved, above
     4k/3 it is multiplied by 1.5, otherwise the passes stop. What the last count saw is returned, the last
-    change of t never is. Mean and unbiased standard deviation are taken in float64, and t is rounded to
-    the dtype of u before comparing. d = 1 has no standard deviation and selects nothing. Source: the code
-    released with Shi, Chu, Cheung, See 2019 (hclhkbu/GaussianK-SGD), written anew from its behaviour.
+    change of t never is. Mean and unbiased standard deviation are those of `moments.py`, in float64, and t is
+    rounded to the dtype of u before comparing. d = 1 has no standard deviation and selects nothing. Source: the
+    code released with Shi, Chu, Cheung, See 2019 (hclhkbu/GaussianK-SGD), written anew from its behaviour.
 
     Args:
         corrected: [d] float16, bfloat16, float32 or float64.
@@ -147,20 +148,52 @@ def gaussian_k_released(corrected: Tensor, k: int, generator: torch.Generator | 
     """
     del generator
     check_selection_input(corrected, k)
+    start = released_start(moments([corrected]), two_sided_quantile(k, corrected.numel()))
+    return _payload_at(corrected, released_indices(corrected, k, start))
+
+
+def released_start(whole: Moments, quantile: float) -> float:
+    """mean + z·std, where the released rule begins; NaN for a single entry."""
+    return whole.mean + quantile * whole.standard_deviation
+
+
+def released_indices(corrected: Tensor, k: int, start: float) -> Tensor:
+    """Ascending positions that the released refinement selects when t starts at `start`; NaN selects nothing."""
     magnitudes = corrected.abs()
     selected = torch.zeros_like(magnitudes, dtype=torch.bool)
-    if corrected.numel() > 1:
-        threshold = _released_start(corrected, k)
-        for _ in range(_RELEASED_PASS_COUNT):
-            selected = magnitudes > torch.tensor(threshold, dtype=corrected.dtype, device=corrected.device)
-            count = int(selected.count_nonzero())
-            if 3 * count < 2 * k:
-                threshold *= 0.5
-            elif 3 * count > 4 * k:
-                threshold *= 1.5
-            else:
-                break
-    return _payload_at(corrected, selected.nonzero().flatten())
+    threshold = start
+    for _ in range(_RELEASED_PASS_COUNT):
+        selected = magnitudes > torch.tensor(threshold, dtype=corrected.dtype, device=corrected.device)
+        count = int(selected.count_nonzero())
+        if 3 * count < 2 * k:
+            threshold *= 0.5
+        elif 3 * count > 4 * k:
+            threshold *= 1.5
+        else:
+            break
+    return selected.nonzero().flatten()
+
+
+def threshold(corrected: Tensor, least: float) -> SparsePayload:
+    """The entries with |u_i| ≥ t, every one of them; t = 0 keeps all.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        least: t ≥ 0, finite; rounded to the dtype of `corrected` before comparing.
+
+    Raises:
+        ValueError: see `check_selection_input`; t is negative or not finite.
+    """
+    check_selection_input(corrected, 1)
+    if not (math.isfinite(least) and least >= 0):
+        raise ValueError(f"the threshold must be finite and at least 0, got {least}")
+    rounded = torch.tensor(least, dtype=corrected.dtype, device=corrected.device)
+    return _payload_at(corrected, (corrected.abs() >= rounded).nonzero().flatten())
+
+
+def two_sided_quantile(k: int, dimension: int) -> float:
+    """z with P(|N(0, 1)| > z) = k/d."""
+    return -NormalDist().inv_cdf(k / dimension / 2)
 
 
 def _payload_at(corrected: Tensor, indices: Tensor) -> SparsePayload:
@@ -190,20 +223,10 @@ def _largest(bits: Tensor, k: int) -> Tensor:
     return torch.cat([above, tied]).sort().values
 
 
-def _two_sided_quantile(k: int, dimension: int) -> float:
-    """z with P(|N(0, 1)| > z) = k/d."""
-    return -NormalDist().inv_cdf(k / dimension / 2)
-
-
 def _gaussian_start(corrected: Tensor, k: int) -> int:
     """Magnitude bits of z·√(mean u²); a rough value is enough, so overflow and underflow are clipped."""
     dimension = corrected.numel()
     root_mean_square = float(torch.linalg.vector_norm(corrected, dtype=torch.float64)) / math.sqrt(dimension)
     largest = torch.finfo(corrected.dtype).max
-    threshold = min(_two_sided_quantile(k, dimension) * root_mean_square, largest)
+    threshold = min(two_sided_quantile(k, dimension) * root_mean_square, largest)
     return int(magnitude_bits(torch.tensor([threshold], dtype=torch.float64).to(corrected.dtype)))
-
-
-def _released_start(corrected: Tensor, k: int) -> float:
-    wide = corrected.double()
-    return float(wide.mean()) + _two_sided_quantile(k, corrected.numel()) * float(wide.std())

@@ -32,7 +32,7 @@ def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_the_wheel_holds_every_module_and_data_file_of_the_tree(wheel_files: set[str]) -> None:
     tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
-    modules = {name for name in tracked.stdout.split() if name.endswith((".py", ".v"))}
+    modules = {name for name in tracked.stdout.split() if name.endswith((".py", ".v", ".h", ".cpp", ".cu", ".cuh"))}
     packaged = {name.removeprefix("sparsync/") for name in wheel_files if name.startswith("sparsync/")}
     assert packaged == modules | PACKAGED_DATA
 

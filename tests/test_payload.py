@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sparsync.kernels.payload import SparsePayload
+from sparsync.kernels.payload import Report, ReportRow, SparsePayload
 
 
 def payload(values: list[float], indices: list[int], dimension: int) -> SparsePayload:
@@ -53,3 +53,96 @@ def test_a_malformed_payload_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         SparsePayload(values, indices, dimension)
+
+
+def padded(returned: int, capacity: int, *, selected: int | None = None, known: int | None = None) -> SparsePayload:
+    """As an op leaves it: `returned` entries 1, 2, … at 0, 1, …, then zeros and −1; the second row of a report."""
+    filled = torch.arange(capacity) < returned
+    values = torch.where(filled, torch.arange(1.0, capacity + 1), 0.0)
+    indices = torch.where(filled, torch.arange(capacity), -1).to(torch.int32)
+    row = [returned, returned if selected is None else selected, -1, 2]
+    report = Report(torch.tensor([[9, 9, 4, 0], row], dtype=torch.int32))
+    return SparsePayload.from_report(values, indices, 100, report, 1, (0, capacity), count=known)
+
+
+def test_a_padded_payload_is_cut_to_its_entries() -> None:
+    three = padded(3, 5)
+    assert (three.values.tolist(), three.indices.tolist(), three.count) == ([1.0, 2.0, 3.0], [0, 1, 2], 3)
+    assert (three.dimension, three.size_bytes, int(three.dense().count_nonzero())) == (100, 24, 3)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_a_padded_payload_gives_its_buffers_and_its_count_as_tensors(count: int) -> None:
+    values, indices, entries = padded(count, 4).padded()
+    assert (values.numel(), indices.numel(), entries.ndim, int(entries)) == (4, 4, 0, count)
+    assert indices.tolist() == [*range(count), *[-1] * (4 - count)]
+
+
+def test_payloads_of_one_call_share_its_buffers() -> None:
+    values = torch.tensor([1.0, 0.0, 2.0, 3.0, 0.0])
+    indices = torch.tensor([4, -1, 0, 1, -1], dtype=torch.int32)
+    report = Report(torch.tensor([[1, 1, -1, 1], [2, 2, -1, 1]], dtype=torch.int32))
+    first = SparsePayload.from_report(values, indices, 5, report, 0, (0, 2))
+    second = SparsePayload.from_report(values, indices, 9, report, 1, (2, 5))
+    assert [tensor.tolist() for tensor in second.padded()] == [[2.0, 3.0, 0.0], [0, 1, -1], 2]
+    assert (first.values.tolist(), first.indices.tolist()) == ([1.0], [4])
+    assert (second.values.tolist(), second.indices.tolist()) == ([2.0, 3.0], [0, 1])
+    assert [tensor.tolist() for tensor in second.padded()] == [[2.0, 3.0], [0, 1], 2]
+
+
+def test_a_payload_without_padding_is_padded_by_nothing() -> None:
+    values, indices, entries = payload([2.0, -3.0], [1, 4], 5).padded()
+    assert (values.tolist(), indices.tolist(), int(entries)) == ([2.0, -3.0], [1, 4], 2)
+    assert entries.dtype == torch.int32
+
+
+@pytest.mark.parametrize(("capacity", "held"), [(1000, 10), (21, 10), (20, 20), (10, 10)])
+def test_large_buffers_are_freed_when_they_are_cut(capacity: int, held: int) -> None:
+    ten = padded(10, capacity)
+    sizes = {tensor.untyped_storage().nbytes() for tensor in (ten.values, ten.indices)}
+    assert sizes == {4 * held}
+
+
+def test_a_payload_says_what_its_selection_found() -> None:
+    cut = padded(3, 3, selected=7)
+    assert (cut.count, cut.selected_count, cut.first_non_finite, cut.streaming_pass_count) == (3, 7, None, 2)
+
+
+def test_a_payload_that_no_op_reported_on_selected_what_it_holds() -> None:
+    two = payload([2.0, -3.0], [1, 4], 5)
+    assert (two.selected_count, two.first_non_finite, two.streaming_pass_count) == (2, None, None)
+
+
+def test_a_non_finite_entry_is_named_and_passes_that_nobody_counted_are_not() -> None:
+    report = Report(torch.tensor([[0, 0, 0, 0]], dtype=torch.int32))
+    bad = SparsePayload.from_report(torch.zeros(1), torch.zeros(1, dtype=torch.int32), 5, report, 0, (0, 1))
+    assert (bad.first_non_finite, bad.streaming_pass_count) == (0, None)
+
+
+def test_a_report_reaches_the_host_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Report] = []
+
+    def counted(self: Report) -> list[ReportRow]:
+        calls.append(self)
+        return [ReportRow(0, 0, -1, 1), ReportRow(2, 2, -1, 1)]
+
+    monkeypatch.setattr(Report, "rows", counted)
+    fixed, found = padded(2, 2, known=2), padded(2, 4)
+    assert (fixed.count, fixed.values.numel(), fixed.dense().numel(), found.padded()[2].item()) == (2, 2, 100, 2)
+    assert not calls
+    assert (found.values.numel(), found.indices.numel(), found.count) == (2, 2, 2)
+    assert len(calls) == 1
+
+
+def test_the_rows_of_a_report_are_read_from_the_device_once() -> None:
+    report = Report(torch.tensor([[1, 2, 3, 4]], dtype=torch.int32))
+    first = report.rows()
+    report.table.zero_()
+    assert report.rows() is first
+    assert first == [ReportRow(1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("name", ["values", "indices", "dimension", "count"])
+def test_a_payload_cannot_be_changed(name: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(payload([2.0], [1], 5), name, 3)

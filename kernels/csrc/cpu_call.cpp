@@ -1,0 +1,281 @@
+// The passes of cpu_call.h: add and list, list again, count, sample.
+#include "cpu_call.h"
+
+#include <torch/csrc/stable/ops.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+
+namespace sparsync {
+namespace {
+
+// Less than this many entries for a thread cost more to hand out than to do.
+constexpr int64_t kLeastEntriesPerWorker = 32768;
+constexpr int64_t kShortVector = 65536;
+// Sampled magnitudes that should reach the deciding rank; their count varies by its square root.
+constexpr double kSampledTail = 384.0;
+constexpr int64_t kSampledLine = 16;        // entries read together: a cache line of the residual
+constexpr int64_t kPrefetchedWindows = 16;  // lines fetched ahead: they are far apart, no hardware foresees them
+
+void lower_to(std::atomic<int64_t>& target, int64_t value) {
+  int64_t seen = target.load(std::memory_order_relaxed);
+  while (value < seen && !target.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+size_t gradient_size(GradientType type) { return type == GradientType::kFloat32 ? 4 : 2; }
+
+int64_t worker_count_for(const Request& request) {
+  int64_t total = 0, tiles = 0;
+  for (const Piece& piece : request.pieces) {
+    total += piece.length;
+    tiles += tile_count(piece.length);
+  }
+  const int64_t useful = std::min(std::max<int64_t>(1, total / kLeastEntriesPerWorker), std::max<int64_t>(1, tiles));
+  return std::min<int64_t>(torch::stable::get_num_threads(), useful);
+}
+
+uint64_t mixed(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
+  value = (value + 0x9e3779b97f4a7c15u);
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+  return value ^ value >> 31;
+}
+
+// The rank among `sampled` magnitudes below which a list of `needed` to `capacity` entries probably ends: six standard
+// deviations above the needed count, but no further than the geometric mean with the capacity.
+int64_t sampled_rank(int64_t needed, int64_t capacity, int64_t sampled, int64_t dimension) {
+  if (sampled == dimension) return needed;
+  const double share = (double)sampled / (double)dimension;
+  const double tail = (double)needed * share;
+  const double safe = (double)needed * (1.0 + std::max(0.3, 6.0 / std::sqrt(tail)));
+  return (int64_t)std::ceil(std::min(safe, std::sqrt((double)needed * (double)capacity)) * share);
+}
+
+}  // namespace
+
+Call::Call(const Request& request)
+    : request_(request), states_(request.groups.size()), workers_(deal(request, worker_count_for(request))) {}
+
+void Call::for_each_worker(const std::function<void(Worker&)>& body) {
+  if (workers_.size() == 1) return body(workers_.front());
+  torch::stable::parallel_for(0, (int64_t)workers_.size(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) body(workers_[(size_t)index]);
+  });
+}
+
+void Call::for_each_group(const std::function<void(int64_t)>& body) {
+  if (workers_.size() == 1 || group_count() == 1) {
+    for (int64_t group = 0; group < group_count(); ++group) body(group);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+  for_each_worker([&](Worker&) {
+    for (int64_t group = next++; group < group_count(); group = next++) body(group);
+  });
+}
+
+Part& Call::part_of(Worker& worker, int64_t group) {
+  if (worker.parts.empty() || worker.parts.back().group != group || !worker.parts.back().is_live) {
+    worker.parts.push_back({group, worker.entries.size()});
+  }
+  return worker.parts.back();
+}
+
+// Keeps what a tile listed as long as the group's list stays within its limit, and of ties only as many as can be sent.
+void Call::keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count) {
+  GroupState& state = states_[(size_t)group];
+  if (state.listed.fetch_add(count, std::memory_order_relaxed) > limit - count) return;
+  Part& part = part_of(worker, group);
+  if (state.is_decided && state.cut.tie_count != kAllTies) {
+    const Cut cut = state.cut;
+    count = std::remove_if(entries, entries + count, [&](const Entry& entry) {
+              return magnitude(entry.value) == cut.threshold && part.tie_count++ >= cut.tie_count;
+            }) - entries;
+  }
+  worker.entries.append(entries, count);
+  part.count += count;
+}
+
+void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*, int64_t)>& after_tile) {
+  const Loops& tile = loops();
+  const size_t size = gradient_size(request_.gradient_type);
+  for_each_worker([&](Worker& worker) {
+    Entry listed[kTileSize];
+    const auto everything = [](int64_t) { return true; };
+    for_each_tile(worker, everything, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
+      const Piece& piece = request_.pieces[(size_t)index];
+      GroupState& state = states_[(size_t)group];
+      const uint32_t bound = state.bound == 0 ? kInfinityBits : state.bound;
+      const int64_t first = piece.group_offset + begin;
+      const Listed result =
+          tile.add_and_list(request_.gradient_type, static_cast<const char*>(piece.gradient) + begin * size,
+                            piece.residual + begin, length, bound, (uint32_t)first, listed);
+      if (result.first_non_finite >= 0) lower_to(state.first_non_finite, first + result.first_non_finite);
+      if (result.count > 0) keep(worker, group, state.list_capacity, listed, result.count);
+      if (after_tile) after_tile(index, begin, piece.residual + begin, length);
+    });
+  });
+}
+
+void Call::list_again(const std::function<bool(int64_t)>& wanted) {
+  for (int64_t group = 0; group < group_count(); ++group) {
+    if (wanted(group)) states_[(size_t)group].listed = 0;
+  }
+  const Loops& tile = loops();
+  for_each_worker([&](Worker& worker) {
+    bool any_live = false;
+    for (Part& part : worker.parts) {
+      part.is_live = part.is_live && !wanted(part.group);
+      any_live = any_live || part.is_live;
+    }
+    if (!any_live) {
+      worker.entries.clear();
+      worker.parts.clear();
+    }
+    Entry listed[kTileSize];
+    for_each_tile(worker, wanted, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
+      const Piece& piece = request_.pieces[(size_t)index];
+      GroupState& state = states_[(size_t)group];
+      const bool is_full_of_ties = state.is_decided && state.cut.tie_count != kAllTies &&
+                                   part_of(worker, group).tie_count >= state.cut.tie_count;
+      const uint32_t bound = is_full_of_ties ? state.cut.threshold + 1 : state.bound;
+      const int64_t count =
+          tile.list(piece.residual + begin, length, bound, (uint32_t)(piece.group_offset + begin), listed);
+      if (count > 0) keep(worker, group, state.list_capacity, listed, count);
+    });
+  });
+}
+
+OrderStatistics Call::listed_statistics(int64_t group) {
+  GroupState& state = states_[(size_t)group];
+  return order_statistics(state.listed, state.ranks, [&](const auto& visit) {
+    for (const Worker& worker : workers_) {
+      for (const Part& part : worker.parts) {
+        if (part.group != group || !part.is_live) continue;
+        worker.entries.for_each(part.first, part.count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
+      }
+    }
+  });
+}
+
+// The 16 leading bits of all magnitudes are counted, then the 15 others of those that share a rank's leading bits. The
+// magnitudes of a short vector are copied instead, for its bins would outnumber them.
+void Call::count_everything(const std::function<bool(int64_t)>& wanted) {
+  for_each_group([&](int64_t group) {
+    if (wanted(group) && request_.groups[(size_t)group].dimension <= kShortVector) count_copy(group);
+  });
+  for (int64_t group = 0; group < group_count(); ++group) {
+    if (!wanted(group) || request_.groups[(size_t)group].dimension <= kShortVector) continue;
+    GroupState& state = states_[(size_t)group];
+    state.pass_count += 2;
+    Descent upper{state.ranks.upper}, lower{state.ranks.lower};
+    count_prefixes(group, upper, lower);
+    const int64_t dimension = request_.groups[(size_t)group].dimension;
+    state.statistics = {state.ranks.upper <= dimension ? upper.prefix : 0u,
+                        state.ranks.lower <= dimension ? lower.prefix : 0u,
+                        state.ranks.lower <= dimension ? lower.above : dimension};
+  }
+}
+
+void Call::count_copy(int64_t group) {
+  const Group& members = request_.groups[(size_t)group];
+  GroupState& state = states_[(size_t)group];
+  std::vector<uint32_t> copy;
+  copy.reserve((size_t)members.dimension);
+  for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
+    const Piece& piece = request_.pieces[(size_t)index];
+    for (int64_t offset = 0; offset < piece.length; ++offset) copy.push_back(ranked_magnitude(piece.residual[offset]));
+  }
+  state.pass_count += 1;
+  state.statistics = order_statistics(members.dimension, state.ranks, [&](const auto& visit) {
+    for (const uint32_t bits : copy) visit(bits);
+  });
+}
+
+void Call::count_prefixes(int64_t group, Descent& upper, Descent& lower) {
+  constexpr int64_t kBins = 1 << 16;
+  const auto is_ours = [&](int64_t other) { return other == group; };
+  for (const int width : {16, 15}) {
+    const int rest = width == 16 ? 15 : 0;
+    std::vector<std::vector<uint32_t>> tables;
+    std::mutex guard;
+    for_each_worker([&](Worker& worker) {
+      if (std::none_of(worker.spans.begin(), worker.spans.end(), [&](const Span& s) { return is_ours(s.group); })) {
+        return;
+      }
+      std::vector<uint32_t> table(2 * kBins);
+      const uint32_t mask = (1u << width) - 1;
+      for_each_tile(worker, is_ours, [&](int64_t, int64_t index, int64_t begin, int64_t length) {
+        const float* vector = request_.pieces[(size_t)index].residual + begin;
+        for (int64_t offset = 0; offset < length; ++offset) {
+          const uint32_t bits = ranked_magnitude(vector[offset]);
+          const uint32_t prefix = bits >> rest >> width, digit = bits >> rest & mask;
+          if (prefix == upper.prefix) ++table[digit];
+          if (prefix == lower.prefix) ++table[kBins + digit];
+        }
+      });
+      const std::lock_guard<std::mutex> lock(guard);
+      tables.push_back(std::move(table));
+    });
+    for (size_t other = 1; other < tables.size(); ++other) {
+      for (int64_t bin = 0; bin < 2 * kBins; ++bin) tables[0][(size_t)bin] += tables[other][(size_t)bin];
+    }
+    upper.descend(tables[0].data(), width);
+    lower.descend(tables[0].data() + kBins, width);
+  }
+}
+
+uint32_t Call::sampled_bound(int64_t group, bool is_added) const {
+  const Group& members = request_.groups[(size_t)group];
+  const GroupState& state = states_[(size_t)group];
+  const int64_t needed = state.ranks.lower;
+  const double wanted = kSampledTail * (double)members.dimension / (double)needed;
+  const double most = std::max<double>((double)members.dimension / 32.0, 16384.0);
+  const int64_t stride = std::max<int64_t>(1, (int64_t)((double)members.dimension / std::min(wanted, most)));
+  std::vector<uint32_t> sample;
+  int64_t sampled = 0;
+  for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
+    sampled += sample_piece(request_.pieces[(size_t)index], stride, is_added, sample);
+  }
+  const int64_t rank = sampled_rank(needed, state.list_capacity, sampled, members.dimension);
+  const OrderStatistics found = order_statistics(sampled, {rank, rank}, [&](const auto& visit) {
+    for (const uint32_t bits : sample) visit(bits);
+  });
+  return std::max(1u, found.lower_value);
+}
+
+// Appends the magnitudes of one line in each `stride`, at a place within it that a hash chooses; returns how many
+// entries that are (the last line is filled up with zeros).
+int64_t Call::sample_piece(const Piece& piece, int64_t stride, bool is_added, std::vector<uint32_t>& sample) const {
+  const int64_t line_count = (piece.length + kSampledLine - 1) / kSampledLine;
+  const int64_t window_count = (line_count + stride - 1) / stride;
+  const size_t size = gradient_size(request_.gradient_type), first = sample.size();
+  const char* gradient = static_cast<const char*>(piece.gradient);
+  const auto begin_of = [&](int64_t window) {
+    const int64_t line = window * stride + (int64_t)(mixed((uint64_t)window) % (uint64_t)stride);
+    return std::min(line, line_count - 1) * kSampledLine;
+  };
+  sample.resize(first + (size_t)(window_count * kSampledLine));
+  torch::stable::parallel_for(0, window_count, 2048, [&](int64_t from, int64_t to) {
+    Entry unused[kSampledLine];
+    for (int64_t window = from; window < to; ++window) {
+      const int64_t ahead = begin_of(window + kPrefetchedWindows), begin = begin_of(window);
+      __builtin_prefetch(piece.residual + ahead);
+      if (!is_added) __builtin_prefetch(gradient + ahead * size);
+      const int64_t length = std::min(kSampledLine, piece.length - begin);
+      float values[kSampledLine] = {};
+      std::copy_n(piece.residual + begin, length, values);
+      if (!is_added) {
+        loops().add_and_list(request_.gradient_type, gradient + begin * size, values, length, kInfinityBits, 0, unused);
+      }
+      uint32_t* target = sample.data() + first + window * kSampledLine;
+      for (int64_t offset = 0; offset < kSampledLine; ++offset) target[offset] = ranked_magnitude(values[offset]);
+    }
+  });
+  return piece.length == 0 ? 0 : window_count * kSampledLine - (line_count * kSampledLine - piece.length) * (stride == 1);
+}
+
+}  // namespace sparsync

@@ -1,0 +1,89 @@
+// One call on the CPU: the state of every group, and the passes over the vector that all rules are made of.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core.h"
+#include "cpu_lists.h"
+#include "cpu_ranks.h"
+
+namespace sparsync {
+
+constexpr int64_t kUnlimited = INT64_MAX;
+
+struct GroupState {
+  Ranks ranks{1, 1};
+  int64_t list_capacity = 0;
+  Memory used{0, 0};        // what the call before left
+  uint32_t bound = 0;       // of the current candidate list, 0 if there is none
+  bool is_remembered = false;
+  std::atomic<int64_t> listed{0};
+  std::atomic<int64_t> first_non_finite{INT64_MAX};
+  bool is_decided = false;
+  OrderStatistics statistics{0, 0, 0};
+  Cut cut{0, 0};
+  bool cut_needs_vector = false;  // the list does not hold everything that is selected
+  int64_t first_list_count = -1;  // what exceeded the bound while adding
+  int pass_count = 1;
+};
+
+class Call {
+ public:
+  explicit Call(const Request& request);
+
+  const Request& request() const { return request_; }
+  GroupState& state(int64_t group) { return states_[(size_t)group]; }
+  int64_t group_count() const { return (int64_t)request_.groups.size(); }
+
+  // Runs f(worker) for every worker, and f(group) for every group, on torch's threads.
+  void for_each_worker(const std::function<void(Worker&)>& body);
+  void for_each_group(const std::function<void(int64_t)>& body);
+
+  // Runs f(group, piece, begin, length) for the tiles that `worker` holds of the groups that `wanted` accepts.
+  template <class Wanted, class Body>
+  static void for_each_tile(const Worker& worker, const Wanted& wanted, const Body& body) {
+    for (const Span& span : worker.spans) {
+      if (!wanted(span.group)) continue;
+      for (int64_t begin = span.begin; begin < span.begin + span.length; begin += kTileSize) {
+        body(span.group, span.piece, begin, std::min(kTileSize, span.begin + span.length - begin));
+      }
+    }
+  }
+
+  // residual += gradient everywhere, listing what reaches each group's bound; `after_tile` sees every tile added.
+  void add_gradients(const std::function<void(int64_t, int64_t, const float*, int64_t)>& after_tile = nullptr);
+
+  // Lists the corrected entries of the wanted groups that reach their bound, in place of their earlier list.
+  void list_again(const std::function<bool(int64_t)>& wanted);
+
+  // The order statistics of the listed magnitudes of a group.
+  OrderStatistics listed_statistics(int64_t group);
+
+  // Exact order statistics of the wanted groups from two histograms of the whole vector.
+  void count_everything(const std::function<bool(int64_t)>& wanted);
+
+  // A bound that the wanted number of candidates probably exceeds, from a sample of the vector; the gradient is added
+  // to the sampled entries unless it has been already.
+  uint32_t sampled_bound(int64_t group, bool is_added) const;
+
+  // Writes what the cuts select, takes it out of the residuals, and fills in the report.
+  void emit();
+
+ private:
+  void keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count);
+  int64_t sample_piece(const Piece& piece, int64_t stride, bool is_added, std::vector<uint32_t>& sample) const;
+  Part& part_of(Worker& worker, int64_t group);
+  void count_copy(int64_t group);
+  void count_prefixes(int64_t group, Descent& upper, Descent& lower);
+  void emit_part(const Worker& worker, const Part& part);
+  void finish_group(int64_t group, int64_t above_count, int64_t tie_count);
+
+  const Request& request_;
+  std::vector<GroupState> states_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace sparsync

@@ -1,0 +1,76 @@
+// The end of a call on the CPU: what the cuts select leaves the residuals, in order, and the report is written.
+#include <algorithm>
+
+#include "cpu_call.h"
+
+namespace sparsync {
+
+void Call::emit() {
+  for_each_worker([&](Worker& worker) {
+    for (Part& part : worker.parts) {
+      if (!part.is_live) continue;
+      const uint32_t threshold = state(part.group).cut.threshold;
+      int64_t above = 0, ties = 0;
+      worker.entries.for_each(part.first, part.count, [&](const Entry& entry) {
+        const uint32_t bits = magnitude(entry.value);
+        above += bits > threshold;
+        ties += bits == threshold;
+      });
+      part.above_count = above;
+      part.tie_count = ties;
+    }
+  });
+  std::vector<int64_t> above((size_t)group_count()), ties((size_t)group_count());
+  for (Worker& worker : workers_) {
+    for (Part& part : worker.parts) {
+      if (!part.is_live) continue;
+      part.above_before = above[(size_t)part.group];
+      part.ties_before = ties[(size_t)part.group];
+      above[(size_t)part.group] += part.above_count;
+      ties[(size_t)part.group] += part.tie_count;
+    }
+  }
+  for_each_worker([&](Worker& worker) {
+    for (const Part& part : worker.parts) {
+      if (part.is_live) emit_part(worker, part);
+    }
+  });
+  for (int64_t group = 0; group < group_count(); ++group) finish_group(group, above[(size_t)group], ties[(size_t)group]);
+}
+
+void Call::emit_part(const Worker& worker, const Part& part) {
+  const Group& members = request_.groups[(size_t)part.group];
+  const Cut cut = state(part.group).cut;
+  const Piece* piece = &request_.pieces[(size_t)members.first_piece];
+  int64_t ties = part.ties_before;
+  int64_t position = part.above_before + std::min(part.ties_before, cut.tie_count);
+  worker.entries.for_each(part.first, part.count, [&](const Entry& entry) {
+    const uint32_t bits = magnitude(entry.value);
+    if (bits < cut.threshold || (bits == cut.threshold && ties++ >= cut.tie_count)) return;
+    const int64_t place = position++;
+    if (place >= members.capacity) return;
+    while ((int64_t)entry.index >= piece->group_offset + piece->length) ++piece;
+    piece->residual[entry.index - piece->group_offset] = 0.0f;
+    request_.values[members.output_offset + place] = entry.value;
+    request_.indices[members.output_offset + place] = (int32_t)entry.index;
+  });
+}
+
+void Call::finish_group(int64_t group, int64_t above_count, int64_t tie_count) {
+  const Group& members = request_.groups[(size_t)group];
+  const GroupState& state = states_[(size_t)group];
+  const int64_t selected = above_count + std::min(tie_count, state.cut.tie_count);
+  const int64_t returned = std::min(selected, members.capacity);
+  std::fill(request_.values + members.output_offset + returned, request_.values + members.output_offset + members.capacity,
+            0.0f);
+  std::fill(request_.indices + members.output_offset + returned,
+            request_.indices + members.output_offset + members.capacity, -1);
+  const int64_t first_non_finite = state.first_non_finite;
+  int32_t* row = request_.report + group * kReportColumns;
+  row[kReturned] = (int32_t)returned;
+  row[kSelected] = (int32_t)selected;
+  row[kFirstNonFinite] = first_non_finite == INT64_MAX ? -1 : (int32_t)first_non_finite;
+  row[kStreamingPasses] = state.pass_count;
+}
+
+}  // namespace sparsync

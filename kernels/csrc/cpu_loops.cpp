@@ -1,0 +1,241 @@
+// The tile loops of cpu_loops.h for one instruction set: compiled with -mavx2, with -mavx512f and without either.
+//
+// 64 entries are added, compared and stored without a branch between them; only a block that holds a candidate (or
+// something not finite, which compares as large) is looked at entry by entry.
+#include "cpu_loops.h"
+
+#include <cstring>
+
+#include "core.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define SPARSYNC_SET avx512
+#elif defined(__AVX2__)
+#define SPARSYNC_SET avx2
+#else
+#define SPARSYNC_SET portable
+#endif
+#define SPARSYNC_TEXT_OF(name) #name
+#define SPARSYNC_TEXT(name) SPARSYNC_TEXT_OF(name)
+
+namespace sparsync::SPARSYNC_SET {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+constexpr int kLanes = kVectorBytes / 4;
+constexpr int kBlock = 64;
+constexpr int kVectors = kBlock / kLanes;
+
+typedef float Floats __attribute__((vector_size(kVectorBytes)));
+typedef int32_t Ints __attribute__((vector_size(kVectorBytes)));
+typedef uint32_t Words __attribute__((vector_size(kVectorBytes)));
+typedef uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
+
+template <class Vector>
+inline Vector load(const void* source) {
+  Vector vector;
+  memcpy(&vector, source, sizeof(vector));
+  return vector;
+}
+
+inline void store(float* target, Floats vector) { memcpy(target, &vector, sizeof(vector)); }
+
+struct Float32 {
+  using Storage = float;
+  static Floats widen(const Storage* source) { return load<Floats>(source); }
+};
+
+struct Bfloat16 {
+  using Storage = uint16_t;
+  static Floats widen(const Storage* source) {
+    const Words words = __builtin_convertvector(load<Halves>(source), Words) << 16;
+    return load<Floats>(&words);
+  }
+};
+
+struct Float16 {
+  using Storage = uint16_t;
+  // The exponent is re-biased by an exact multiplication, which also normalises subnormals; all ones stay all ones.
+  static Floats widen(const Storage* source) {
+    const Words words = __builtin_convertvector(load<Halves>(source), Words);
+    const Words shifted = (words & 0x7fffu) << 13;
+    const Floats scaled = load<Floats>(&shifted) * 0x1p112f;
+    const Words special = (Words)((words & 0x7c00u) == 0x7c00u) & kInfinityBits;
+    const Words result = load<Words>(&scaled) | special | (words & 0x8000u) << 16;
+    return load<Floats>(&result);
+  }
+};
+
+inline Ints magnitudes(Floats values) { return load<Ints>(&values) & (int32_t)kMagnitudeMask; }
+
+inline bool any(Ints mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#else
+  uint64_t words[kVectorBytes / 8];
+  memcpy(words, &mask, sizeof(words));
+  uint64_t joined = 0;
+  for (uint64_t word : words) joined |= word;
+  return joined != 0;
+#endif
+}
+
+// A bit for each lane whose mask is set.
+inline uint64_t lane_bits(Ints mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask);
+#elif defined(__AVX2__)
+  return (uint32_t)_mm256_movemask_ps((__m256)mask);
+#else
+  uint64_t bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane) bits |= (uint64_t)(mask[lane] & 1) << lane;
+  return bits;
+#endif
+}
+
+// One entry of a block that holds candidates: what is stored, and whether it is listed.
+struct Sink {
+  Entry* out;
+  uint32_t first_index;
+  uint32_t bound;
+  int64_t count = 0;
+  int64_t first_non_finite = -1;
+
+  void offer(int64_t offset, float value) {
+    const uint32_t bits = magnitude(value);
+    if (bits >= bound && bits < kInfinityBits) out[count++] = {first_index + (uint32_t)offset, value};
+  }
+
+  // The value to store: the sum, or the old residual where the sum is not finite.
+  float settle(int64_t offset, float sum, float residual) {
+    if (magnitude(sum) < kInfinityBits) return sum;
+    if (first_non_finite < 0) first_non_finite = offset;
+    return residual;
+  }
+};
+
+template <class Gradient>
+inline void add_block(const typename Gradient::Storage* gradient, float* residual, int64_t offset, Sink& sink) {
+  const int32_t bound = (int32_t)sink.bound;
+  Floats sums[kVectors];
+  Ints hits[kVectors];
+  Ints joined{};
+#pragma GCC unroll 16
+  for (int part = 0; part < kVectors; ++part) {
+    sums[part] = load<Floats>(residual + part * kLanes) + Gradient::widen(gradient + part * kLanes);
+    hits[part] = magnitudes(sums[part]) >= bound;
+    joined |= hits[part];
+  }
+  if (!any(joined)) [[likely]] {
+#pragma GCC unroll 16
+    for (int part = 0; part < kVectors; ++part) store(residual + part * kLanes, sums[part]);
+    return;
+  }
+  uint64_t bits = 0;
+  float values[kBlock];
+#pragma GCC unroll 16
+  for (int part = 0; part < kVectors; ++part) {
+    bits |= lane_bits(hits[part]) << (part * kLanes);
+    store(values + part * kLanes, sums[part]);
+  }
+  for (; bits != 0; bits &= bits - 1) {
+    const int lane = __builtin_ctzll(bits);
+    values[lane] = sink.settle(offset + lane, values[lane], residual[lane]);
+    sink.offer(offset + lane, values[lane]);
+  }
+  memcpy(residual, values, sizeof(values));
+}
+
+template <class Gradient>
+Listed add_and_list_as(const void* untyped, float* residual, int64_t length, uint32_t bound, uint32_t first_index,
+                       Entry* out) {
+  using Storage = typename Gradient::Storage;
+  const Storage* gradient = static_cast<const Storage*>(untyped);
+  Sink sink{out, first_index, bound};
+  int64_t offset = 0;
+  for (; offset + kBlock <= length; offset += kBlock) {
+    add_block<Gradient>(gradient + offset, residual + offset, offset, sink);
+  }
+  if (offset < length) {  // a block of its own, filled up with zeros, which are below every bound
+    Storage last_gradient[kBlock] = {};
+    float last_residual[kBlock] = {};
+    const size_t rest = (size_t)(length - offset);
+    memcpy(last_gradient, gradient + offset, rest * sizeof(Storage));
+    memcpy(last_residual, residual + offset, rest * sizeof(float));
+    add_block<Gradient>(last_gradient, last_residual, offset, sink);
+    memcpy(residual + offset, last_residual, rest * sizeof(float));
+  }
+  return {sink.count, sink.first_non_finite};
+}
+
+Listed add_and_list(GradientType type, const void* gradient, float* residual, int64_t length, uint32_t bound,
+                    uint32_t first_index, Entry* out) {
+  switch (type) {
+    case GradientType::kFloat32:
+      return add_and_list_as<Float32>(gradient, residual, length, bound, first_index, out);
+    case GradientType::kBfloat16:
+      return add_and_list_as<Bfloat16>(gradient, residual, length, bound, first_index, out);
+    default:
+      return add_and_list_as<Float16>(gradient, residual, length, bound, first_index, out);
+  }
+}
+
+int64_t list(const float* vector, int64_t length, uint32_t bound, uint32_t first_index, Entry* out) {
+  Sink sink{out, first_index, bound};
+  int64_t offset = 0;
+  for (; offset + kBlock <= length; offset += kBlock) {
+    Ints hits[kVectors];
+    Ints joined{};
+#pragma GCC unroll 16
+    for (int part = 0; part < kVectors; ++part) {
+      hits[part] = magnitudes(load<Floats>(vector + offset + part * kLanes)) >= (int32_t)bound;
+      joined |= hits[part];
+    }
+    if (!any(joined)) continue;
+    uint64_t bits = 0;
+#pragma GCC unroll 16
+    for (int part = 0; part < kVectors; ++part) bits |= lane_bits(hits[part]) << (part * kLanes);
+    for (; bits != 0; bits &= bits - 1) {
+      const int lane = __builtin_ctzll(bits);
+      sink.offer(offset + lane, vector[offset + lane]);
+    }
+  }
+  for (; offset < length; ++offset) sink.offer(offset, vector[offset]);
+  return sink.count;
+}
+
+void count(const float* vector, int64_t length, const uint32_t* bounds, int64_t* counts) {
+  Ints totals[kLadderSize] = {};
+  int64_t offset = 0;
+  for (; offset + kLanes <= length; offset += kLanes) {
+    const Ints bits = magnitudes(load<Floats>(vector + offset));
+    const Ints finite = bits < (int32_t)kInfinityBits;
+#pragma GCC unroll 6
+    for (int step = 0; step < kLadderSize; ++step) totals[step] -= (bits >= (int32_t)bounds[step]) & finite;
+  }
+  for (int step = 0; step < kLadderSize; ++step) {
+    for (int lane = 0; lane < kLanes; ++lane) counts[step] += totals[step][lane];
+    for (int64_t rest = offset; rest < length; ++rest) {
+      const uint32_t bits = magnitude(vector[rest]);
+      counts[step] += bits >= bounds[step] && bits < kInfinityBits;
+    }
+  }
+}
+
+}  // namespace
+
+extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count};
+
+}  // namespace sparsync::SPARSYNC_SET

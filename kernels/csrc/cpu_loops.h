@@ -1,0 +1,37 @@
+// The loops over a tile, one table of them for each instruction set; `cpu_loops.cpp` is compiled once per set.
+#pragma once
+
+#include <cstdint>
+
+#include "request.h"
+
+namespace sparsync {
+
+// A candidate: its index within the group and its corrected value.
+struct Entry {
+  uint32_t index;
+  float value;
+};
+
+struct Listed {
+  int64_t count;             // entries written
+  int64_t first_non_finite;  // offset within the tile, or -1
+};
+
+constexpr int kLadderSize = 6;
+
+struct Loops {
+  const char* instruction_set;
+  // residual += gradient for `length` <= kTileSize entries, except where the sum is not finite. Entries whose ranked
+  // magnitude is at least `bound` >= 1 go to `out` in order, numbered from `first_index`.
+  Listed (*add_and_list)(GradientType type, const void* gradient, float* residual, int64_t length, uint32_t bound,
+                         uint32_t first_index, Entry* out);
+  // The same list of a vector that is already corrected; bound 0 lists every finite entry.
+  int64_t (*list)(const float* vector, int64_t length, uint32_t bound, uint32_t first_index, Entry* out);
+  // counts[j] += how many ranked magnitudes are at least bounds[j] >= 1.
+  void (*count)(const float* vector, int64_t length, const uint32_t* bounds, int64_t* counts);
+};
+
+const Loops& loops();  // of the best instruction set this processor has
+
+}  // namespace sparsync

@@ -1,0 +1,73 @@
+// Atomic functions: blocks run at the same time on several operating-system threads, so these are real atomics.
+#pragma once
+
+#include <atomic>
+#include <source_location>
+#include <type_traits>
+
+#include "scheduler.h"
+
+namespace sparsync::emulation {
+
+// Replaces *target by change(*target) at once; returns what was there before.
+template <class T, class Change>
+T change_atomically(T* target, const Change& change) {
+  static_assert(std::is_integral_v<T> && sizeof(T) >= 4, "atomic sums of other types depend on the order");
+  std::atomic_ref<T> word(*target);
+  T before = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(before, change(before), std::memory_order_relaxed)) {
+  }
+  if (change(before) != before) current.block->note_event();
+  return before;
+}
+
+}  // namespace sparsync::emulation
+
+template <class T>
+T atomicAdd(T* target, std::type_identity_t<T> value) {
+  using Wrapping = std::make_unsigned_t<T>;
+  return sparsync::emulation::change_atomically(target, [value](T before) {
+    return static_cast<T>(static_cast<Wrapping>(before) + static_cast<Wrapping>(value));
+  });
+}
+
+template <class T>
+T atomicMin(T* target, std::type_identity_t<T> value) {
+  return sparsync::emulation::change_atomically(target, [value](T before) { return before < value ? before : value; });
+}
+
+template <class T>
+T atomicMax(T* target, std::type_identity_t<T> value) {
+  return sparsync::emulation::change_atomically(target, [value](T before) { return before > value ? before : value; });
+}
+
+template <class T>
+T atomicOr(T* target, std::type_identity_t<T> value) {
+  return sparsync::emulation::change_atomically(target, [value](T before) { return before | value; });
+}
+
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+namespace sparsync {
+
+inline unsigned long long load_acquire(const unsigned long long* word,
+                                       std::source_location site = std::source_location::current()) {
+  emulation::current.block->note_poll(site);
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+inline void store_release(unsigned long long* word, unsigned long long value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+  emulation::current.block->note_event();
+}
+
+inline void pause(std::source_location site = std::source_location::current()) {
+  emulation::current.block->pause(site);
+}
+
+template <class T>
+T load_streaming(const T* source) {
+  return *source;
+}
+
+}  // namespace sparsync

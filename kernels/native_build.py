@@ -1,0 +1,334 @@
+"""Compile the native op once, keep it, load it: sources in `csrc/` → one shared library → `torch.ops.sparsync`.
+
+The host compiler makes the CPU part, nvcc the CUDA part where there is one. The library uses torch's stable ABI, so it
+depends on no Python version. It is kept in a cache folder under a digest of all that it was made from; processes
+that want it at the same time wait for the first. Whatever is missing or fails is said in `Library.reason`.
+
+`python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sparsync.kernels.feedback_reference import REPORT_COLUMN_COUNT
+
+SOURCE_FOLDER = Path(__file__).resolve().parent / "csrc"
+_TORCH_FOLDER = Path(torch.__file__).resolve().parent
+_CHECKOUT = SOURCE_FOLDER.parents[1]
+_COMMON_FLAGS = ("-DTORCH_TARGET_VERSION=0x020a000000000000", "-std=c++20", "-O3")
+_HOST_FLAGS = ("-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
+# Shared variables of the emulation are one per thread of the library, and device code reads words of other types.
+_EMULATION_FLAGS = ("-DSPARSYNC_EMULATE", "-fno-gnu-unique", "-fno-strict-aliasing")
+_CUDA_SOURCE = "cuda_op.cu"
+_CUDA_FLAGS = ("--fmad=false", "-cudart", "static", "--threads", "0", "-Xcompiler", ",".join(_HOST_FLAGS))
+# A100, H100 and H200, B200; later devices translate the PTX of the newest.
+_CUDA_ARCHITECTURES = (80, 90, 100)
+_HOST_SUFFIXES = (".h", ".cpp")
+_CUDA_SUFFIXES = (".cuh", ".cu")
+_ERROR_LINE_COUNT = 8
+
+
+@dataclass(frozen=True)
+class CompileStep:
+    """One run of the host compiler.
+
+    Args:
+        source: file in `SOURCE_FOLDER`.
+        suffix: sets the object apart where one source is compiled several times.
+        flags: besides those that every step has.
+        machine: compiled on this architecture only; None compiles everywhere.
+    """
+
+    source: str
+    suffix: str = ""
+    flags: tuple[str, ...] = ()
+    machine: str | None = None
+
+
+HOST_STEPS = (
+    CompileStep("op.cpp"),
+    CompileStep("cpu_call.cpp"),
+    CompileStep("cpu_emit.cpp"),
+    CompileStep("cpu_select.cpp"),
+    CompileStep("cpu_loops.cpp", "portable"),
+    CompileStep("cpu_loops.cpp", "avx2", ("-mavx2", "-mbmi2"), "x86_64"),
+    CompileStep("cpu_loops.cpp", "avx512", ("-mavx512f", "-mavx2", "-mbmi2"), "x86_64"),
+)
+"""What the CPU part is made of; the loops once per instruction set, chosen between when they run."""
+
+
+class BuildError(Exception):
+    """A compiler is missing or failed; the message holds its last lines."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """What could be loaded.
+
+    Args:
+        path: the shared library, None if there is none.
+        devices: device types that the op serves, "cpu" and "cuda".
+        reason: why something is missing; empty if nothing failed.
+    """
+
+    path: Path | None
+    devices: tuple[str, ...]
+    reason: str
+
+    def backend(self) -> str:
+        """For example "native (CPU, CUDA)", or "reference: " and the reason."""
+        if not self.devices:
+            return f"reference: {self.reason}"
+        names = ", ".join(device.upper() for device in self.devices)
+        return f"native ({names}); {self.reason}" if self.reason else f"native ({names})"
+
+
+@functools.cache
+def library() -> Library:
+    """The native library, compiled if need be and loaded; asked once per process, a failure included.
+
+    SPARSYNC_BACKEND=reference stops it from being looked for.
+
+    Raises:
+        ValueError: SPARSYNC_BACKEND holds something else.
+    """
+    wanted = os.environ.get("SPARSYNC_BACKEND", "")
+    if wanted not in ("", "reference"):
+        raise ValueError(f"SPARSYNC_BACKEND must be empty or 'reference', got {wanted!r}")
+    if wanted == "reference":
+        return Library(None, (), "SPARSYNC_BACKEND=reference")
+    try:
+        built = build()
+        assert built.path is not None
+        load(built.path, "sparsync")
+    except (BuildError, OSError, RuntimeError) as error:
+        cause = f": {error.__cause__}" if error.__cause__ else ""
+        return Library(None, (), f"{error}{cause}")
+    return built
+
+
+@functools.cache
+def load(path: Path, namespace: str) -> None:
+    """Load a library that defines `feedback_select_` in a namespace, and tell torch the shapes it returns; once."""
+    torch.ops.load_library(str(path))
+    torch.library.register_fake(f"{namespace}::feedback_select_", _shapes)
+
+
+def build(folder: Path | None = None) -> Library:
+    """Compile what the sources and compilers at hand allow, unless the cache holds it.
+
+    Args:
+        folder: the cache; None is `cache_folder()`.
+
+    Raises:
+        BuildError: there is no host compiler, or it failed. Where only nvcc fails, the library serves CPUs alone.
+        OSError: the cache cannot be written.
+    """
+    compiler, cuda_compiler = _host_compiler(), _cuda_compiler()
+    compilers = [compiler, cuda_compiler] if cuda_compiler else [compiler]
+    paths = [path for path in SOURCE_FOLDER.glob("*") if cuda_compiler or path.suffix in _HOST_SUFFIXES]
+    digest = _digest(compilers, _host_commands(compiler), paths)
+    target = (folder or cache_folder()) / f"libsparsync-{digest}.so"
+    made = _cached(target, lambda scratch, output: _make_native(compiler, cuda_compiler, scratch, output))
+    return Library(target, made.devices, made.reason)
+
+
+def build_emulated(
+    folder: Path | None = None, *, extra_flags: Sequence[str] = (), sources: Sequence[str | Path] | None = None
+) -> Path:
+    """Compile the CUDA sources for the CPU, with `csrc/emulation/` in place of the device; for tests.
+
+    Args:
+        folder: the cache; None is `cache_folder()`.
+        extra_flags: of the host compiler, for example a sanitiser.
+        sources: files, relative to `SOURCE_FOLDER`; None is the CUDA part of the op, which
+            becomes `torch.ops.sparsync_emulated`.
+
+    Raises:
+        BuildError: there is no host compiler, or it failed.
+        OSError: the cache cannot be written.
+    """
+    compiler = _host_compiler()
+    files = [str(SOURCE_FOLDER / source) for source in sources or (_CUDA_SOURCE,)]
+    flags = [*_COMMON_FLAGS, *_HOST_FLAGS, *_EMULATION_FLAGS, *_include_flags(), *extra_flags]
+    command = [*compiler, *flags, "-shared", "-x", "c++", *files, "-x", "none", *_link_flags()]
+    digest = _digest([compiler], [command], [*SOURCE_FOLDER.rglob("*"), *map(Path, files)])
+    target = (folder or cache_folder()) / f"libsparsync-emulated-{digest}.so"
+
+    def make(scratch: Path, output: Path) -> _Made:
+        del scratch
+        _run([*command, "-o", str(output)])
+        return _Made(("cpu",), "")
+
+    _cached(target, make)
+    return target
+
+
+def cache_folder() -> Path:
+    """$SPARSYNC_CACHE; else build/native of a checkout that can be written; else ~/.cache/sparsync."""
+    chosen = os.environ.get("SPARSYNC_CACHE")
+    if chosen:
+        return Path(chosen)
+    if (_CHECKOUT / "pyproject.toml").is_file() and os.access(_CHECKOUT, os.W_OK):
+        return _CHECKOUT / "build" / "native"
+    return Path.home() / ".cache" / "sparsync"
+
+
+def main() -> None:
+    """Compile if need be; print where the library is and what will run."""
+    found = library()
+    print(f"{found.path or 'no native library'}: {found.backend()}")  # noqa: T201
+
+
+class _Made(NamedTuple):
+    """What a library serves and why something is missing; kept beside it."""
+
+    devices: tuple[str, ...]
+    reason: str
+
+
+def _cached(target: Path, make: Callable[[Path, Path], _Made]) -> _Made:
+    """What is known of `target`, after `make(scratch folder, output)` if it was not there; one process at a time."""
+    note = target.with_suffix(".json")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (target.is_file() and note.is_file()):
+            with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+                made = Path(scratch) / target.name
+                facts = make(Path(scratch), made)
+                made.with_suffix(".json").write_text(json.dumps(facts._asdict()), encoding="utf-8")
+                made.with_suffix(".json").replace(note)
+                made.replace(target)
+    found = json.loads(note.read_text(encoding="utf-8"))
+    return _Made(tuple(found["devices"]), found["reason"])
+
+
+def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: Path, output: Path) -> _Made:
+    """Compile all steps at once and link them, with the CUDA part if there is one and it compiles."""
+    host = [(command, scratch / f"host_{index}.o") for index, command in enumerate(_host_commands(compiler))]
+    cuda_object = scratch / "cuda.o"
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        cuda: Future[None] | None = None
+        if cuda_compiler:
+            command = [*cuda_compiler, *_cuda_flags(cuda_compiler), "-c", str(SOURCE_FOLDER / _CUDA_SOURCE)]
+            cuda = pool.submit(_run, [*command, "-ccbin", compiler[0], "-o", str(cuda_object)])
+        for finished in [pool.submit(_run, [*command, "-o", str(path)]) for command, path in host]:
+            finished.result()
+    objects = [str(path) for _, path in host]
+    reason = ""
+    if cuda_compiler and cuda:
+        try:
+            cuda.result()
+            link = [*cuda_compiler, "-ccbin", compiler[0], "-cudart", "static", "-shared", *objects, str(cuda_object)]
+            _run([*link, *_link_flags(for_nvcc=True), "-o", str(output)])
+            return _Made(("cpu", "cuda"), "")
+        except BuildError as error:
+            reason = f"no CUDA: {error}"
+    _run([*compiler, "-shared", *objects, *_link_flags(), "-o", str(output)])
+    return _Made(("cpu",), reason)
+
+
+def _host_compiler() -> list[str]:
+    words = shlex.split(os.environ.get("CXX") or "g++")
+    if shutil.which(words[0]) is None:
+        raise BuildError(f"no C++ compiler: {words[0]} is not on the PATH")
+    return words
+
+
+def _cuda_compiler() -> list[str] | None:
+    home = os.environ.get("CUDA_HOME")
+    found = shutil.which("nvcc") or (shutil.which("nvcc", path=str(Path(home) / "bin")) if home else None)
+    return [found] if found and (SOURCE_FOLDER / _CUDA_SOURCE).is_file() else None
+
+
+def _host_commands(compiler: list[str]) -> list[list[str]]:
+    flags = [*_COMMON_FLAGS, *_HOST_FLAGS, *_include_flags()]
+    steps = [step for step in HOST_STEPS if step.machine in (None, platform.machine())]
+    return [[*compiler, *flags, *step.flags, "-c", str(SOURCE_FOLDER / step.source)] for step in steps]
+
+
+def _cuda_flags(cuda_compiler: list[str]) -> list[str]:
+    listed = _output([*cuda_compiler, "--list-gpu-arch"]).split()
+    known = [number for number in _CUDA_ARCHITECTURES if f"compute_{number}" in listed]
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in known]
+    targets += [f"-gencode=arch=compute_{number},code=compute_{number}" for number in known[-1:]]
+    return [*_COMMON_FLAGS, *_CUDA_FLAGS, *_include_flags(), *targets]
+
+
+def _include_flags() -> list[str]:
+    return [f"-I{SOURCE_FOLDER}", "-isystem", str(_TORCH_FOLDER / "include")]
+
+
+def _link_flags(*, for_nvcc: bool = False) -> list[str]:
+    """torch's libraries, kept even where no symbol is needed while linking: the CUDA stream is looked up by name."""
+    folder = _TORCH_FOLDER / "lib"
+    names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
+    to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
+    flags = [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
+    return [*flags, f"{to_linker}-rpath,{folder}"]
+
+
+def _digest(compilers: list[list[str]], commands: Sequence[Sequence[str]], paths: Sequence[Path]) -> str:
+    """16 hexadecimal digits of all that a library is made from."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in paths if path.suffix in (*_HOST_SUFFIXES, *_CUDA_SUFFIXES)):
+        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    versions = [_output([*compiler, "--version"]) for compiler in compilers]
+    flags = [*_CUDA_FLAGS, *map(str, _CUDA_ARCHITECTURES), *_link_flags()]
+    digest.update(json.dumps([versions, commands, flags, torch.__version__, platform.machine()]).encode())
+    return digest.hexdigest()[:16]
+
+
+def _output(command: list[str]) -> str:
+    return _finished(command).stdout
+
+
+def _run(command: list[str]) -> None:
+    _finished(command)
+
+
+def _finished(command: list[str]) -> subprocess.CompletedProcess[str]:
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        last = (finished.stderr or finished.stdout).strip().splitlines()[-_ERROR_LINE_COUNT:]
+        raise BuildError(f"{command[0]} ended with status {finished.returncode}: " + "\n".join(last))
+    return finished
+
+
+def _shapes(
+    gradients: Sequence[Tensor],
+    residuals: Sequence[Tensor],
+    counts: Sequence[int],
+    rule: int,
+    parameters: Sequence[float],
+    capacities: Sequence[int],
+    memory: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Empty tensors of the shapes that the op returns."""
+    del gradients, rule, parameters, memory
+    like, total = residuals[0], sum(capacities)
+    report = like.new_empty((len(counts), REPORT_COLUMN_COUNT), dtype=torch.int32)
+    return like.new_empty(total), like.new_empty(total, dtype=torch.int32), report
+
+
+if __name__ == "__main__":
+    main()

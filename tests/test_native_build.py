@@ -1,0 +1,267 @@
+"""The library is compiled once for all that asks for it, and whatever stands in the way is said.
+
+Most of these run a stand-in for the compilers that logs its arguments and writes an empty file in no time.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sparsync.kernels import native_build
+from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build, cache_folder
+
+COMPILER = """#!{python} -S
+import os, sys, time
+name, arguments = os.path.basename(sys.argv[0]), sys.argv[1:]
+if "--version" in arguments:
+    sys.exit(print(name, "13"))
+if arguments == ["--list-gpu-arch"]:
+    sys.exit(print("compute_75", "compute_80", "compute_90", sep="\\n"))
+with open({log!r}, "a") as log:
+    log.write(" ".join([name, *arguments]) + "\\n")
+time.sleep({seconds})
+if {failure!r} and {failure!r} in arguments:
+    sys.exit("first line\\nlast line of the error")
+open(arguments[arguments.index("-o") + 1], "w").close()
+"""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A folder that is the whole PATH, the log of what was run in it, and an empty cache."""
+
+    folder: Path
+    log: Path
+    cache: Path
+
+    def install(self, name: str, *, seconds: float = 0.0, failure: str = "") -> None:
+        """Put a stand-in on the PATH; it fails if `failure` is one of its arguments."""
+        script = self.folder / name
+        text = COMPILER.format(python=sys.executable, log=str(self.log), seconds=seconds, failure=failure)
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
+
+    def runs(self) -> list[str]:
+        """One line per run that compiled or linked."""
+        return self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
+    made = Toolchain(tmp_path / "bin", tmp_path / "log", tmp_path / "cache")
+    made.folder.mkdir()
+    made.install("g++")
+    monkeypatch.setenv("PATH", str(made.folder))
+    monkeypatch.setenv("SPARSYNC_CACHE", str(made.cache))
+    for name in ("CXX", "CUDA_HOME", "SPARSYNC_BACKEND"):
+        monkeypatch.delenv(name, raising=False)
+    return made
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sources that a test may change."""
+    copy = tmp_path / "csrc"
+    shutil.copytree(SOURCE_FOLDER, copy)
+    monkeypatch.setattr(native_build, "SOURCE_FOLDER", copy)
+    return copy
+
+
+def here() -> int:
+    return len([step for step in HOST_STEPS if step.machine in (None, platform.machine())])
+
+
+def library_of(code: str, **environment: str) -> str:
+    """What a fresh process prints."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_every_source_of_the_host_is_compiled() -> None:
+    assert {step.source for step in HOST_STEPS} == {path.name for path in SOURCE_FOLDER.glob("*.cpp")}
+    assert len({(step.source, step.suffix) for step in HOST_STEPS}) == len(HOST_STEPS)
+
+
+def test_each_step_is_compiled_once_and_linked_against_torch(toolchain: Toolchain) -> None:
+    built = build()
+    assert built == Library(built.path, ("cpu",), "")
+    assert built.path is not None
+    assert built.path.parent == toolchain.cache
+    *compiled, linked = toolchain.runs()
+    assert len(compiled) == here()
+    assert all("-ffp-contract=off" in run and "-DTORCH_TARGET_VERSION=0x020a000000000000" in run for run in compiled)
+    assert "-Wl,--no-as-needed" in linked
+    assert "-ltorch_cpu" in linked
+
+
+def test_what_is_in_the_cache_is_not_compiled_again(toolchain: Toolchain) -> None:
+    first, runs = build(), toolchain.runs()
+    assert build() == first
+    assert toolchain.runs() == runs
+
+
+def test_a_changed_source_makes_another_library(toolchain: Toolchain, sources: Path) -> None:
+    first = build().path
+    with (sources / "core.h").open("a") as header:
+        header.write("// changed\n")
+    second = build().path
+    assert first != second
+    assert len(toolchain.runs()) == 2 * (here() + 1)
+
+
+def test_another_compiler_makes_another_library(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = build().path
+    toolchain.install("clang++")
+    monkeypatch.setenv("CXX", "clang++ -g")
+    assert build().path != first
+    assert toolchain.runs()[-1].startswith("clang++ -g -shared")
+
+
+def test_the_emulation_and_unused_cuda_sources_change_nothing(toolchain: Toolchain, sources: Path) -> None:
+    first = build().path
+    for name in ("emulation/added.h", "added.cuh", "added.txt"):
+        (sources / name).write_text("// new\n")
+    assert build().path == first
+    assert len(toolchain.runs()) == here() + 1
+
+
+def test_processes_that_ask_at_once_share_one_compilation(toolchain: Toolchain) -> None:
+    toolchain.install("g++", seconds=0.1)
+    code = "from sparsync.kernels.native_build import build; print(build().path)"
+    command = [sys.executable, "-c", code]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    paths = [process.communicate()[0].strip() for process in processes]
+    assert len(set(paths)) == 1
+    assert Path(paths[0]).is_file()
+    assert len(toolchain.runs()) == here() + 1
+
+
+def test_an_interrupted_build_leaves_nothing_that_counts(toolchain: Toolchain) -> None:
+    toolchain.install("g++", failure="-shared")
+    with pytest.raises(BuildError):
+        build()
+    assert {path.suffix for path in toolchain.cache.iterdir()} == {".lock"}
+    toolchain.install("g++")
+    assert build().devices == ("cpu",)
+
+
+@pytest.mark.parametrize("failure", ["-shared", "-ffp-contract=off"])
+def test_a_compiler_that_fails_is_quoted(toolchain: Toolchain, failure: str) -> None:
+    toolchain.install("g++", failure=failure)
+    with pytest.raises(BuildError, match=r"g\+\+ ended with status 1: first line\nlast line of the error"):
+        build()
+
+
+def test_a_failure_is_not_retried_in_the_same_process(toolchain: Toolchain) -> None:
+    toolchain.install("g++", failure="-shared")
+    code = "from sparsync.kernels.native import backend; print(backend()); print(backend())"
+    lines = library_of(code).splitlines()
+    assert lines == ["reference: g++ ended with status 1: first line", "last line of the error"] * 2
+    assert len(toolchain.runs()) == here() + 1
+
+
+def test_a_library_that_cannot_be_loaded_is_named(toolchain: Toolchain) -> None:
+    """What the stand-in writes is empty."""
+    said = library_of("from sparsync.kernels.native import backend; print(backend())")
+    assert said.startswith(f"reference: Could not load this library: {toolchain.cache}/libsparsync-")
+    assert said.endswith("file too short")
+
+
+def test_a_cache_that_cannot_be_written_is_named(toolchain: Toolchain) -> None:
+    toolchain.cache.write_text("a file")
+    assert str(toolchain.cache) in library_of("from sparsync.kernels.native import backend; print(backend())")
+
+
+def test_without_a_compiler_the_definition_serves(tmp_path: Path) -> None:
+    code = (
+        "import torch; from sparsync.kernels.native import backend, feedback_select\n"
+        "e = torch.zeros(3); p = feedback_select(torch.tensor([1., 3., 2.]), e, 1, rule='top_k')\n"
+        "print(backend(), p.indices.tolist(), e.tolist(), sep='|')"
+    )
+    said = library_of(code, PATH=str(tmp_path), CXX="", CUDA_HOME="", SPARSYNC_CACHE=str(tmp_path))
+    assert said == "reference: no C++ compiler: g++ is not on the PATH|[1]|[1.0, 0.0, 2.0]"
+
+
+def test_nvcc_adds_cuda_for_the_devices_it_knows(toolchain: Toolchain) -> None:
+    toolchain.install("nvcc")
+    assert build().devices == ("cpu", "cuda")
+    cuda, linked = [run for run in toolchain.runs() if run.startswith("nvcc")]
+    targets = [word.removeprefix("-gencode=") for word in cuda.split() if word.startswith("-gencode")]
+    assert targets == [
+        "arch=compute_80,code=sm_80",
+        "arch=compute_90,code=sm_90",
+        "arch=compute_90,code=compute_90",
+    ]
+    assert "--fmad=false" in cuda
+    assert "-cudart static -shared" in linked
+    assert "-Xlinker=--no-as-needed" in linked
+
+
+def test_nvcc_is_found_in_cuda_home(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "cuda"
+    (home / "bin").mkdir(parents=True)
+    toolchain.install("nvcc")
+    shutil.move(toolchain.folder / "nvcc", home / "bin" / "nvcc")
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    assert build().devices == ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("failure", ["--fmad=false", "-shared"])
+def test_where_nvcc_fails_the_cpu_part_serves_and_the_reason_is_kept(toolchain: Toolchain, failure: str) -> None:
+    toolchain.install("nvcc", failure=failure)
+    built = build()
+    assert built.devices == ("cpu",)
+    assert built.backend().startswith("native (CPU); no CUDA: ")
+    assert built.backend().endswith("last line of the error")
+    runs = toolchain.runs()
+    assert build() == built
+    assert toolchain.runs() == runs
+
+
+def test_the_emulated_library_has_its_own_place(toolchain: Toolchain, sources: Path) -> None:
+    first = native_build.build_emulated()
+    assert native_build.build_emulated() == first
+    (run,) = toolchain.runs()
+    assert "-DSPARSYNC_EMULATE" in run
+    assert "-x c++" in run
+    (sources / "emulation" / "added.h").write_text("// new\n")
+    assert native_build.build_emulated() != first
+    assert native_build.build_emulated(extra_flags=["-fsanitize=address"]) != first
+    assert "-fsanitize=address" in toolchain.runs()[-1]
+
+
+def test_other_sources_may_be_emulated(toolchain: Toolchain, tmp_path: Path) -> None:
+    source = tmp_path / "own.cu"
+    source.write_text("// one\n")
+    first = native_build.build_emulated(tmp_path, sources=[source])
+    source.write_text("// two\n")
+    assert native_build.build_emulated(tmp_path, sources=[source]) != first
+    assert first.parent == tmp_path
+
+
+def test_the_cache_is_where_it_is_wanted_else_in_the_checkout_else_at_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARSYNC_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("SPARSYNC_CACHE")
+    monkeypatch.setattr(native_build, "_CHECKOUT", tmp_path)
+    assert cache_folder() == Path.home() / ".cache" / "sparsync"
+    (tmp_path / "pyproject.toml").touch()
+    assert cache_folder() == tmp_path / "build" / "native"
+
+
+def test_the_command_says_where_the_library_is_and_what_runs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sparsync.kernels.native_build"]
+    environment = {**os.environ, "PATH": str(tmp_path), "CXX": "", "CUDA_HOME": ""}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "no native library: reference: no C++ compiler: g++ is not on the PATH\n"

@@ -1,0 +1,143 @@
+"""How often a selection reads the vector: once warm, at most three times cold on common laws, four times on any input.
+
+One pass is the addition itself, 12 bytes an entry; every further one reads 4 more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from sparsync.experiments.studies.contraction import LAWS
+from sparsync.kernels.feedback_reference import RULES
+from sparsync.verify.vectors import HARD_VECTORS
+from tests.native_backends import BACKENDS, Backend
+
+RANKED = ("top_k", "gaussian_k")
+# Of one pass each, then with one further read per unit.
+LEAST_PASSES = {"native": 1, "emulated": 3, "cuda": 3}
+MANY_TIES: dict[str, Callable[[int], Tensor]] = {
+    "constant": lambda length: torch.full((length,), 0.3),
+    "three values": lambda length: torch.arange(length).remainder(3).float(),
+    "one in a thousand is not zero": lambda length: (torch.arange(length) % 1000 == 7).float() * torch.arange(length),
+    "zeros": lambda length: torch.zeros(length),
+}
+
+
+@pytest.fixture(scope="module", params=["native", "emulated", "cuda"])
+def place(request: pytest.FixtureRequest) -> Backend:
+    return BACKENDS[request.param]()
+
+
+def passes(place: Backend, gradient: Tensor, k: int, rule: str, memory: Tensor, residual: Tensor | None = None) -> int:
+    gradient = gradient.to(place.device)
+    target = torch.zeros_like(gradient, dtype=torch.float32) if residual is None else residual
+    _, _, report = place.operator([gradient], [target], [k], RULES.index(rule), [0.0], [gradient.numel()], memory)
+    return int(report[0, 3])
+
+
+def no_memory(place: Backend) -> Tensor:
+    return torch.zeros(1, 2, dtype=torch.int32, device=place.device)
+
+
+@pytest.mark.parametrize("rule", RANKED)
+@pytest.mark.parametrize("density", [0.001, 0.01])
+@pytest.mark.parametrize("law", LAWS)
+def test_a_cold_call_reads_a_common_law_three_times_at_most(
+    place: Backend, law: str, density: float, rule: str
+) -> None:
+    gradient = LAWS[law](200_000, torch.Generator().manual_seed(1)).float()
+    found = passes(place, gradient, round(density * 200_000), rule, no_memory(place))
+    assert found <= LEAST_PASSES[place.name]
+
+
+@pytest.mark.parametrize("rule", RANKED)
+@pytest.mark.parametrize("k", [1, 40, 10_000, 69_999])
+@pytest.mark.parametrize("ties", MANY_TIES)
+def test_a_cold_call_reads_ties_four_times_at_most(place: Backend, ties: str, k: int, rule: str) -> None:
+    assert passes(place, MANY_TIES[ties](70_000), k, rule, no_memory(place)) <= 4
+
+
+@pytest.mark.parametrize("rule", RANKED)
+@pytest.mark.parametrize("name", HARD_VECTORS)
+def test_a_cold_call_reads_a_hard_vector_four_times_at_most(place: Backend, name: str, rule: str) -> None:
+    gradient = HARD_VECTORS[name](torch.float32)
+    for k in (1, max(1, gradient.numel() // 20), gradient.numel()):
+        assert passes(place, gradient, k, rule, no_memory(place)) <= 4
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=9),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_a_cold_call_reads_anything_four_times_at_most(
+    place: Backend, values: list[float], repeats: int, data: st.DataObject
+) -> None:
+    gradient = torch.tensor(values).repeat_interleave(4096 * repeats // len(values) + 1)
+    k = data.draw(st.integers(1, gradient.numel()))
+    rule = data.draw(st.sampled_from(RANKED))
+    assert passes(place, gradient, k, rule, no_memory(place)) <= 4
+
+
+@pytest.mark.parametrize("rule", RANKED)
+@pytest.mark.parametrize("law", LAWS)
+def test_warm_calls_read_a_stationary_vector_once(place: Backend, law: str, rule: str) -> None:
+    """Of 12 calls on fresh draws the last six: the first ones find out how dense the law is around the threshold."""
+    memory, generator = no_memory(place), torch.Generator().manual_seed(2)
+    found = [passes(place, LAWS[law](200_000, generator).float(), 200, rule, memory) for _ in range(12)]
+    assert found[6:] == [1] * 6
+
+
+@pytest.mark.parametrize("rule", RANKED)
+def test_warm_calls_follow_a_scale_that_drifts_by_two_percent_a_step(place: Backend, rule: str) -> None:
+    memory, generator = no_memory(place), torch.Generator().manual_seed(3)
+    draws = [torch.randn(200_000, generator=generator) for _ in range(24)]
+    found = [passes(place, draw * 1.02**step, 200, rule, memory) for step, draw in enumerate(draws[:12])]
+    found += [passes(place, draw * 1.02 ** (11 - step), 200, rule, memory) for step, draw in enumerate(draws[12:])]
+    assert found[6:12] + found[18:] == [1] * 12
+
+
+# Run in a process of its own, where the choice of instruction set is still open.
+DIGEST = """
+import hashlib, torch
+from sparsync.kernels.native import SelectionState, backend, feedback_select
+assert backend().startswith("native"), backend()
+digest = hashlib.sha256()
+for dtype in (torch.float32, torch.bfloat16, torch.float16):
+    for rule in ("top_k", "gaussian_k", "gaussian_k_released", "threshold"):
+        for d in (1, 63, 64, 65, 4095, 20011):
+            generator, state, residual = torch.Generator().manual_seed(d), SelectionState(), torch.zeros(d)
+            for step in range(3):
+                g = (torch.randn(d, generator=generator) * 10.0 ** (-2 * step)).to(dtype)
+                least = 0.02 if rule == "threshold" else None
+                payload = feedback_select(g, residual, max(1, d // 50), rule=rule, state=state, threshold=least)
+                for tensor in (payload.values, payload.indices, residual):
+                    digest.update(tensor.numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def digest_with(name: str) -> str:
+    environment = os.environ | {"SPARSYNC_INSTRUCTION_SET": name}
+    finished = subprocess.run(
+        [sys.executable, "-c", DIGEST], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    return finished.stdout.strip()
+
+
+def test_every_instruction_set_finds_the_same_bits() -> None:
+    assert "cpu" in BACKENDS["native"]().device
+    digests = {name: digest_with(name) for name in ("portable", "avx2", "avx512")}
+    assert len(set(digests.values())) == 1, digests
+    assert len(digests["portable"]) == hashlib.sha256().digest_size * 2
