@@ -16,8 +16,13 @@ GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generat
 # One arithmetic thread a process, so that results do not depend on the machine's core count.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
+GPU_PYTHON ?= python3
+OUT ?= build/gpu
+GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py tests/test_cuda*.py))
+SANITIZED = -m sparsync.experiments.studies.kernel_checks --device cuda
 
-.PHONY: help install check test test-all verify formal reproduce paper bench clean
+.PHONY: help install check test test-all verify formal reproduce paper bench gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +33,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(RUN) -m sparsync.kernels.native_build
 	touch $@
 
 $(TYPING):
@@ -62,6 +68,7 @@ reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|fu
 	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.coq --folder build/formal --output $(DATA)/formal.json)
 	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
 	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
+	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels --profile smoke --output-folder $(DATA))
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
 	$(if $(filter smoke,$(PROFILE)),,cp $(GENERATED)/convergence.png paper/convergence.png)
@@ -72,9 +79,28 @@ paper: $(STAMP) ## figures and numbers from paper/data, then paper/main.pdf (nee
 	$(RUN) -m paper.numbers --data-folder paper/data --output-folder paper/generated
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
-bench: $(STAMP) ## selection time and counting passes of every selector
+bench: $(STAMP) ## time of every selector, and of the fused kernel against what PyTorch offers
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
+	$(RUN) -m sparsync.experiments.studies.kernels --profile $(PROFILE) --output-folder $(DATA)
+
+# Every step runs, whatever became of the one before; compute-sanitizer sees allocations only if torch does not pool them.
+gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, sanitize and time the kernel (OUT=build/gpu)
+	@$(GPU_PYTHON) -c 'import sys, torch; torch.cuda.is_available() or sys.exit("make gpu needs a CUDA GPU: torch.cuda.is_available() is False")'
+	@mkdir -p $(OUT)
+	@failed=; \
+	attempt() { name=$$1; shift; echo "== $$name"; timeout "$$@" 2>&1 | tee "$(OUT)/$$name.log" || failed="$$failed $$name"; }; \
+	export PYTHONPATH=$(CURDIR)/build/typing; \
+	attempt build 100 $(GPU_PYTHON) -m sparsync.kernels.native_build; \
+	attempt tests 100 $(GPU_PYTHON) -m pytest -q -n 4 $(GPU_TESTS); \
+	attempt checks 30 $(GPU_PYTHON) $(SANITIZED); \
+	if command -v compute-sanitizer >/dev/null; then \
+	  for tool in memcheck racecheck; do \
+	    attempt $$tool 50 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool $$tool --kernel-name kns=sparsync --error-exitcode 1 $(GPU_PYTHON) $(SANITIZED) --few; \
+	  done; \
+	else echo "compute-sanitizer was not found" | tee $(OUT)/memcheck.log; fi; \
+	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels --profile full --device cuda --output-folder $(OUT); \
+	test -z "$$failed" || { echo "make gpu: failed:$$failed" >&2; exit 1; }
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

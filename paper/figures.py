@@ -15,6 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper.kernel_figure import kernels
 from paper.phase_figure import phases
 from paper.rate_figure import tight_rate
 from paper.refinement_figure import failure_map
@@ -36,6 +37,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "tight_rate": tight_rate,
     "steady_state": steady_state,
     "failure_map": failure_map,
+    "kernels": kernels,
 }
 """Every figure by file name."""
 

@@ -71,6 +71,19 @@ def shortest(value: float) -> str:
     return mathematics(f"{value:g}")
 
 
+def scientific(value: float) -> str:
+    """A number with three significant digits at most, and a power of ten: 2.56 · 10⁷.
+
+    Raises:
+        ValueError: not a finite number.
+    """
+    if not isfinite(value):
+        raise ValueError(f"a number must be finite, got {value}")
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    power = f"10^{{{int(exponent)}}}"
+    return mathematics(power if float(mantissa) == 1 else f"{float(mantissa):g}\\cdot {power}")
+
+
 def size(byte_count: float) -> str:
     """A size in kB or MB (powers of ten) with three significant digits.
 

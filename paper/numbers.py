@@ -2,9 +2,9 @@ r"""Write every number that the paper's text uses as a LaTeX macro, its tables o
 
     python -m paper.numbers --data-folder paper/data --output-folder paper/generated
 
-`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex`, `ledger.tex` and `formal.tex` hold the
-tables, `proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a number in the text
-cannot differ from the data behind it.
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex`, `ledger.tex`, `formal.tex` and
+`kernels.tex` hold the tables, `proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a
+number in the text cannot differ from the data behind it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from pathlib import Path
 
 from paper import latex, study_facts
 from paper.formal_table import closed_theorems, formal_table
+from paper.kernel_facts import KERNEL_MACROS, kernel_table
 from paper.proofs import proofs_latex
 from paper.results import (
     Result,
     all_training_results,
     contraction_result,
     formal_result,
+    kernel_results,
     ledger_result,
     phases_result,
     quadratics_result,
@@ -126,7 +128,8 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    return [ledger_result(data_folder), formal_result(data_folder), *_measured_results(data_folder)]
+    unmeasured = (ledger_result(data_folder), formal_result(data_folder))
+    return [*unmeasured, *_measured_results(data_folder), *kernel_results(data_folder)]
 
 
 def _measured_results(data_folder: Path) -> list[Result]:
@@ -155,6 +158,7 @@ def _enumeration(words: Sequence[str]) -> str:
 
 MACROS: dict[str, Macro] = {
     **TRAINING_MACROS,
+    **KERNEL_MACROS,
     "SampleDimension": lambda folder: latex.integer(contraction_result(folder)["bounds_dimension"]),
     "LadderDensity": lambda folder: latex.shortest(contraction_result(folder)["density"][0]),
     "UniformGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "uniform"), 1),
@@ -222,6 +226,7 @@ FILES: dict[str, Macro] = {
     "statements.tex": statement_table,
     "ledger.tex": ledger_table,
     "formal.tex": formal_table,
+    "kernels.tex": kernel_table,
     "proofs.tex": proofs_latex,
 }
 """Every file that is written, by name."""

@@ -1,8 +1,8 @@
 """Which result files does the paper read? The tracked JSON of the studies, the ledger and Coq, and nothing else.
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
-`experiments/reproduce.py`, `verify/ledger.py` and `verify/coq.py`; read by `figures.py` and `numbers.py`.
-Nothing is trained here.
+`experiments/reproduce.py`, `experiments/studies/kernels.py`, `verify/ledger.py` and `verify/coq.py`; read by
+`figures.py` and `numbers.py`. Nothing is trained here.
 """
 
 from __future__ import annotations
@@ -72,6 +72,18 @@ def phases_result(data_folder: Path) -> Result:
 def quadratics_result(data_folder: Path) -> Result:
     """The study of error feedback on quadratics."""
     return _read(data_folder / "quadratics.json")
+
+
+def kernel_results(data_folder: Path) -> list[Result]:
+    """The study of the fused kernel on every machine that it ran on, in the order of the file names.
+
+    Raises:
+        FileNotFoundError: it ran on none.
+    """
+    paths = sorted(data_folder.glob("kernels-*.json"))
+    if not paths:
+        raise FileNotFoundError(f"{data_folder / 'kernels-*.json'} is missing; `make bench` writes it")
+    return [_read(path) for path in paths]
 
 
 def ledger_result(data_folder: Path) -> Result:

@@ -44,6 +44,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "refinement.json", refinement_record(profile))
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
+    write(folder / "kernels-test.json", kernels_record(profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
         for method in METHODS if density == 0.001 else METHODS[1:]:
@@ -187,6 +188,42 @@ def quadratics_record(profile: str) -> dict[str, Any]:
             for count in (1, 50)
         ],
         "provenance": PROVENANCE,
+    }
+
+
+def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date: str = "2026-01-01") -> dict[str, Any]:
+    """The fused kernel on three lengths, a second law, a training run and a model; powers of two for ratios."""
+    ratios = {"add": 1, "gaussian_k, cold": 4, "gaussian_k, warm": 2, "top_k, cold": 4, "top_k, warm": 2}
+    if device == "cuda":
+        ratios["copy"] = 1
+    ratios |= {"torch.topk, unsorted": 64, "released, PyTorch": 32}
+    places = [("gaussian", "vector", 10**power) for power in (3, 5, 7)]
+    places += [("laplace", "vector", 10**5), ("recorded", "vector", 5000), ("vgg16", "tensors", 10**6)]
+    return {
+        "profile": profile,
+        "device": device,
+        "hardware": "Test & Sons 100%",
+        "thread_count": 2,
+        "bytes_per_entry": 12,
+        "rows": [
+            {
+                "name": name,
+                "granularity": granularity,
+                "dimension": dimension,
+                "density": 0.001,
+                "contender": contender,
+                # A nanosecond an entry.
+                "best_seconds": ratio * slowness * dimension / 1e9,
+                # A second law takes twice as long, a training run four times.
+                "ratio_to_add": ratio * {"laplace": 2, "recorded": 4}.get(name, 1),
+                "streaming_passes": {"1": 3, "2": 1} if "warm" in contender else {},
+                "recall": 0.75,
+            }
+            for name, granularity, dimension in places
+            for contender, ratio in ratios.items()
+        ],
+        "memory": [{"residual_share": 0.015}, {"residual_share": 0.02}],
+        "provenance": {**PROVENANCE, "date_utc": date},
     }
 
 

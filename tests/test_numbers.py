@@ -123,6 +123,7 @@ def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: 
     assert defined == list(numbers.MACROS)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "formal.tex",
+        "kernels.tex",
         "ledger.tex",
         "numbers.tex",
         "proofs.tex",

@@ -1,0 +1,105 @@
+// The passes between: one digit of the magnitudes is counted, and the last block done with a group reads it off.
+#pragma once
+
+#include "cuda_decide.cuh"
+
+namespace sparsync {
+
+struct CountScratch {
+  uint32_t bins[kHistogramBins];
+  ListScratch lists;
+  DecisionScratch decision;
+  uint32_t is_last;
+};
+
+// The units of one group, tiles or chunks, that a block has counted since it last wrote down its counts.
+struct Share {
+  int group;
+  int64_t units;
+};
+
+// Adds a block's share of a group to the histogram; who completes it decides. All threads.
+template <int kStage>
+__device__ inline void close_share(const Tables& tables, const Share& share, CountScratch& scratch) {
+  if (share.group < 0) return;
+  flush_bins(tables, scratch.bins, share.group);
+  GroupState& state = tables.states[share.group];
+  if (threadIdx.x == 0) {
+    __threadfence();  // with the barrier that ended the flush: all of the block's counts come first
+    const GroupRow& row = tables.groups[share.group];
+    const int64_t all = state.source == kVector ? row.tile_count : chunk_count(row);
+    const uint32_t before = atomicAdd(&state.finished[kStage], static_cast<uint32_t>(share.units));
+    scratch.is_last = before + share.units == all;
+  }
+  __syncthreads();
+  if (!scratch.is_last) return;
+  __threadfence();
+  read_digit<kStage>(tables, share.group, scratch.decision);
+}
+
+template <int kStage>
+__device__ inline void add_unit(const Tables& tables, int group, Share& share, CountScratch& scratch) {
+  if (share.group != group) {
+    close_share<kStage>(tables, share, scratch);
+    share = {group, 0};
+  }
+  ++share.units;
+}
+
+// Counts the vectors' tiles; with the last digit it lists everything from the lower rank's prefix on.
+template <int kStage>
+__device__ inline void count_vectors(const Tables& tables, Share& share, CountScratch& scratch) {
+  int turn = 0;
+  for (int64_t position = blockIdx.x; position < tables.tile_count; position += gridDim.x) {
+    const Tile tile = find_tile(tables, position);
+    GroupState& state = tables.states[tile.group];
+    if (state.stage != kStage || state.source != kVector) continue;
+    add_unit<kStage>(tables, tile.group, share, scratch);
+    float values[kEntries];
+    load_tile(tile, 0.0f, values);
+    count_digits<kStage>(scratch.bins, digit_filter(state), values);
+    if constexpr (kStage == kLastDigit) {
+      if (tables.groups[tile.group].list_capacity == 0) continue;
+      const uint32_t edge = state.lower.is_absent ? 0u : state.lower.prefix << digit_bits(kLastDigit);
+      const uint32_t bound = edge == 0 ? 1u : edge;
+      const uint32_t mask = mark(values, [=](float value) { return ranked_magnitude(value) >= bound; });
+      append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn);
+      turn ^= 1;
+    }
+  }
+}
+
+// Counts the candidate lists, an even share of a list for each chunk of its group.
+template <int kStage>
+__device__ inline void count_lists(const Tables& tables, Share& share, CountScratch& scratch) {
+  for (int64_t chunk = blockIdx.x; chunk < tables.chunk_count; chunk += gridDim.x) {
+    const int group = tables.chunk_groups[chunk];
+    const GroupState& state = tables.states[group];
+    if (state.stage != kStage || state.source != kList) continue;
+    add_unit<kStage>(tables, group, share, scratch);
+    const GroupRow& row = tables.groups[group];
+    const int64_t chunks = chunk_count(row);
+    const int64_t position = chunk - row.first_chunk;
+    const int64_t end = row.list_begin + state.listed * (position + 1) / chunks;
+    const DigitFilter filter = digit_filter(state);
+    for (int64_t entry = row.list_begin + state.listed * position / chunks + threadIdx.x; entry < end;
+         entry += kThreads) {
+      count_digit<kStage>(scratch.bins, filter, magnitude(tables.arena[entry].value));
+    }
+  }
+}
+
+template <int kStage>
+__global__ void __launch_bounds__(kThreads, kResidentBlocks) count_stage(Tables tables) {
+  const bool has_vectors = tables.agenda->groups[kVector][kStage] != 0;
+  const bool has_lists = tables.agenda->groups[kList][kStage] != 0;
+  if (!has_vectors && !has_lists) return;
+  __shared__ CountScratch scratch;
+  clear_bins(scratch.bins);
+  Share share{-1, 0};
+  if (has_vectors) count_vectors<kStage>(tables, share, scratch);
+  if (has_lists) count_lists<kStage>(tables, share, scratch);
+  close_share<kStage>(tables, share, scratch);
+}
+
+}  // namespace sparsync

@@ -1,0 +1,130 @@
+// Decisions between the passes, taken by one block for each group: digits of the order statistics, then the cut.
+//
+// A candidate list that holds the deciding ranks is read in place of the vector. A Gaussian-k cut is known as soon as
+// the two order statistics differ in the digits read: the roundest number between them has no lower digits. From a
+// list a second digit is read all the same, for it costs little and the next bound gains by it.
+// The list made with the last digit, if it holds the cut, is emitted in place of the vector.
+#pragma once
+
+#include "cuda_histogram.cuh"
+
+namespace sparsync {
+
+__device__ inline void schedule(const Tables& tables, GroupState& state, int source, int stage) {
+  state.source = source;
+  state.stage = stage;
+  state.passes += source == kVector ? 1 : 0;
+  atomicAdd(&tables.agenda->groups[source][stage], 1u);
+}
+
+struct DecisionScratch {
+  uint32_t warp_sums[kWarps];
+  OrderStatistic found;
+};
+
+// Where in a histogram of `bin_count` bins, counted from the top, a rank lies; all threads.
+__device__ inline OrderStatistic find_digit(const uint32_t* bins, int bin_count, int64_t rank,
+                                            DecisionScratch& scratch) {
+  const int width = bin_count / kThreads;
+  const int top = bin_count - 1 - static_cast<int>(threadIdx.x) * width;
+  uint32_t own = 0;
+  for (int bin = top; bin > top - width; --bin) own += bins[bin];
+  int64_t above = block_exclusive_sum(own, scratch.warp_sums);
+  if (threadIdx.x == kThreads - 1 && above + own < rank) scratch.found = {0, 1, above + own, 0};
+  if (above < rank && rank <= above + own) {
+    int bin = top;
+    while (above + bins[bin] < rank) above += bins[bin--];
+    scratch.found = {static_cast<uint32_t>(bin), 0, above, bins[bin]};
+  }
+  __syncthreads();
+  return scratch.found;
+}
+
+// Reads one more digit of an order statistic off its histogram.
+template <int kStage>
+__device__ inline OrderStatistic refine(OrderStatistic known, const uint32_t* bins, int64_t rank,
+                                        DecisionScratch& scratch) {
+  if constexpr (kStage == kFirstDigit) return find_digit(bins, kHistogramBins, rank, scratch);
+  if (known.is_absent) return known;
+  const OrderStatistic digit = find_digit(bins, kHistogramBins / 2, rank - known.above, scratch);
+  return {known.prefix << digit_bits(kStage) | digit.prefix, 0, known.above + digit.above, digit.inside};
+}
+
+// The magnitude of an order statistic whose lowest `bits` bits are unknown, if magnitudes are even in between.
+__device__ inline uint32_t estimate(const OrderStatistic& statistic, int64_t rank, int bits) {
+  if (bits == 0 || statistic.is_absent) return statistic.prefix;
+  const double share = static_cast<double>(rank - statistic.above) / static_cast<double>(statistic.inside);
+  return (statistic.prefix << bits) + static_cast<uint32_t>(static_cast<double>(1u << bits) * (1.0 - share));
+}
+
+__device__ inline void remember(const Tables& tables, int64_t group, Ranks ranks, int bits) {
+  const GroupState& state = tables.states[group];
+  const int64_t listed = state.gathering == kCandidates ? static_cast<int64_t>(state.listed) : -1;
+  const Memory next = next_memory(estimate(state.lower, ranks.lower, bits), {state.bound, state.margin}, listed,
+                                  ranks.lower, candidate_capacity(ranks.lower, tables.groups[group].dimension));
+  tables.memory[group * kMemoryColumns + kBound] = static_cast<int32_t>(next.bound);
+  tables.memory[group * kMemoryColumns + kMargin] = static_cast<int32_t>(next.margin);
+}
+
+// Whether the entries that the cut selects are all in a list of the arena.
+__device__ inline bool has_selected_list(const GroupState& state, const GroupRow& row, int stage) {
+  if (state.threshold == 0) return false;
+  if (state.source == kList) return true;
+  return stage == kLastDigit && row.list_capacity > 0 && state.collected <= row.list_capacity;
+}
+
+// Takes the cut if the digits read so far give it, or asks for the next digit; one thread.
+template <int kStage>
+__device__ inline void conclude(const Tables& tables, int64_t group, Ranks ranks) {
+  GroupState& state = tables.states[group];
+  const GroupRow& row = tables.groups[group];
+  const bool is_banded = tables.rule == Rule::kGaussianK;
+  const bool is_all = is_banded ? state.upper.is_absent != 0 : state.lower.is_absent != 0;
+  const bool is_precise = state.source == kVector || kStage != kFirstDigit;
+  const bool is_apart = is_banded && is_precise && state.upper.prefix != state.lower.prefix;
+  if (kStage != kLastDigit && !is_all && !is_apart) {
+    schedule(tables, state, state.source, kStage + 1);
+    return;
+  }
+  const int bits = is_all ? 0 : bits_below(kStage);
+  const Cut cut = decide_cut(tables.rule, row.target_count, row.dimension, state.upper.prefix, state.lower.prefix,
+                             state.lower.above);
+  state.threshold = cut.threshold << bits;
+  state.tie_count = static_cast<int32_t>(cut.tie_count < INT32_MAX ? cut.tie_count : INT32_MAX);
+  remember(tables, group, ranks, bits_below(kStage));
+  schedule(tables, state, has_selected_list(state, row, kStage) ? kList : kVector, kEmission);
+}
+
+// Reads a digit of both order statistics and clears the histogram; all threads.
+template <int kStage>
+__device__ inline void read_digit(const Tables& tables, int64_t group, DecisionScratch& scratch) {
+  GroupState& state = tables.states[group];
+  const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
+  uint32_t* const bins = tables.histograms + group * kHistogramBins;
+  const bool is_shared = kStage == kFirstDigit || state.upper.is_absent || state.upper.prefix == state.lower.prefix;
+  const OrderStatistic upper = refine<kStage>(state.upper, bins, ranks.upper, scratch);
+  const uint32_t* const lower_bins = is_shared ? bins : bins + kHistogramBins / 2;
+  const OrderStatistic lower = refine<kStage>(state.lower, lower_bins, ranks.lower, scratch);
+  for (int bin = static_cast<int>(threadIdx.x); bin < kHistogramBins; bin += kThreads) bins[bin] = 0;
+  if (threadIdx.x != 0) return;
+  state.upper = upper;
+  state.lower = lower;
+  conclude<kStage>(tables, group, ranks);
+}
+
+// After the first pass: a group's list decides, or its vector has to.
+__global__ void __launch_bounds__(kThreads) choose_source(Tables tables) {
+  __shared__ DecisionScratch scratch;
+  const int64_t group = blockIdx.x;
+  GroupState& state = tables.states[group];
+  if (state.gathering == kDigitCounts) {
+    read_digit<kFirstDigit>(tables, group, scratch);
+  } else if (state.gathering == kCandidates && threadIdx.x == 0) {
+    const int64_t needed = deciding_ranks(tables.rule, tables.groups[group].target_count).lower;
+    const bool is_complete = state.listed <= tables.groups[group].list_capacity;
+    const bool is_enough = state.listed >= needed || state.bound == 1;
+    schedule(tables, state, is_complete && is_enough ? kList : kVector, kFirstDigit);
+  }
+}
+
+}  // namespace sparsync

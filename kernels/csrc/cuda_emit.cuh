@@ -1,0 +1,297 @@
+// Emission: what the cut selects, in ascending index, becomes the output and zero in the residual.
+//
+// Every unit of work, a tile of a vector or a chunk of tiles' candidate slices, counts its entries above the threshold
+// and equal to it, and finds the counts of all units before it by decoupled look-back (Merrill and Garland 2016). Units
+// are taken by ticket, so that a unit only ever waits for units that have begun.
+#pragma once
+
+#include "cuda_lists.cuh"
+
+namespace sparsync {
+
+// Two counts below 2^31: entries above the threshold, and entries equal to it.
+using Tally = unsigned long long;
+constexpr int kTallyBits = 31;
+constexpr Tally kTallyMask = (Tally{1} << kTallyBits) - 1;
+// A status word is a tally with a flag: of the unit alone, or of all units of the group up to it.
+constexpr int kFlagShift = 62;
+constexpr Tally kOwn = Tally{1} << kFlagShift;
+constexpr Tally kInclusive = Tally{2} << kFlagShift;
+
+__device__ inline Tally make_tally(uint32_t above, uint32_t ties) {
+  return static_cast<Tally>(above) << kTallyBits | ties;
+}
+
+__device__ inline Tally warp_sum(Tally tally) {
+  for (int distance = 16; distance >= 1; distance /= 2) tally += __shfl_xor_sync(kFullMask, tally, distance);
+  return tally;
+}
+
+// The tally of units first, ..., unit - 1; all lanes of one warp.
+__device__ inline Tally look_back(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  if (lane == 0) store_release(&status[unit], own | (unit == first ? kInclusive : kOwn));
+  Tally before = 0;
+  for (int64_t end = unit; end > first; end -= 32) {
+    const int64_t other = end - 1 - lane;
+    Tally word = other >= first ? 0 : kInclusive;
+    while (true) {
+      if (word >> kFlagShift == 0) word = load_acquire(&status[other]);
+      if (__all_sync(kFullMask, word >> kFlagShift != 0)) break;
+      pause();
+    }
+    const uint32_t inclusive = __ballot_sync(kFullMask, word >> kFlagShift == 2);
+    const int last = inclusive == 0 ? 31 : __ffs(static_cast<int>(inclusive)) - 1;
+    before += warp_sum(lane <= last ? word & (kOwn - 1) : 0);
+    if (inclusive != 0) break;
+  }
+  if (lane == 0 && unit != first) store_release(&status[unit], (before + own) | kInclusive);
+  return before;
+}
+
+struct EmitScratch {
+  int64_t unit;
+  Tally before;
+  Tally warp_tallies[2][kWarps];
+  uint32_t above_totals[kWarps];
+  uint32_t tie_totals[kWarps];
+  uint32_t warp_sums[kWarps];
+  uint32_t starts[kChunkTiles + 1];
+};
+
+// Units of work in ascending order. The ticket after the one in hand is drawn ahead, which cannot lock up: the lowest
+// unit that is not done is in hand, for its holder's tickets before it are done.
+class Tickets {
+ public:
+  __device__ inline explicit Tickets(uint32_t* counter) : counter_(counter) { draw(); }
+
+  // The next unit, the same in all threads.
+  __device__ inline int64_t take(EmitScratch& scratch) {
+    __syncthreads();
+    if (threadIdx.x == 0) scratch.unit = next_;
+    draw();
+    __syncthreads();
+    return scratch.unit;
+  }
+
+ private:
+  __device__ inline void draw() {
+    if (threadIdx.x == 0) next_ = atomicAdd(counter_, 1u);
+  }
+
+  uint32_t* counter_;
+  uint32_t next_ = 0;  // of the first thread
+};
+
+// What the entries of a unit come after.
+__device__ inline Tally tally_before(unsigned long long* status, int64_t first, int64_t unit, Tally own,
+                                     EmitScratch& scratch) {
+  if (threadIdx.x < 32) {
+    const Tally before = look_back(status, first, unit, own);
+    if (threadIdx.x == 0) scratch.before = before;
+  }
+  __syncthreads();
+  return scratch.before;
+}
+
+// The outputs of one group.
+struct Emitter {
+  float* values;
+  int32_t* indices;
+  int64_t capacity;
+  uint32_t threshold;
+  uint32_t tie_count;
+
+  __device__ inline Emitter(const Tables& tables, int group)
+      : values(tables.values + tables.groups[group].output_offset),
+        indices(tables.indices + tables.groups[group].output_offset),
+        capacity(tables.groups[group].capacity),
+        threshold(tables.states[group].threshold),
+        tie_count(static_cast<uint32_t>(tables.states[group].tie_count)) {}
+
+  __device__ inline bool is_above(float value) const { return ranked_magnitude(value) > threshold; }
+  __device__ inline bool is_tie(float value) const {
+    return magnitude(value) == threshold && threshold < kInfinityBits;
+  }
+
+  // `above`, `ties`: how many such entries of the group come before this one, which is one of them.
+  __device__ inline void emit(float value, int32_t index, bool is_above, uint32_t above, uint32_t ties,
+                              float* residual) const {
+    if (!is_above && ties >= tie_count) return;
+    const int64_t place = static_cast<int64_t>(above) + (ties < tie_count ? ties : tie_count);
+    if (place >= capacity) return;
+    values[place] = value;
+    indices[place] = index;
+    *residual = 0.0f;
+  }
+};
+
+__device__ inline void report_group(const Tables& tables, int group, Tally all) {
+  const GroupState& state = tables.states[group];
+  const int64_t ties = static_cast<int64_t>(all & kTallyMask);
+  const int64_t selected = static_cast<int64_t>(all >> kTallyBits) + (ties < state.tie_count ? ties : state.tie_count);
+  const int64_t capacity = tables.groups[group].capacity;
+  int32_t* const row = tables.report + static_cast<int64_t>(group) * kReportColumns;
+  row[kReturned] = static_cast<int32_t>(selected < capacity ? selected : capacity);
+  row[kSelected] = static_cast<int32_t>(selected);
+  row[kFirstNonFinite] = state.first_non_finite == INT32_MAX ? -1 : state.first_non_finite;
+  row[kStreamingPasses] = state.passes;
+}
+
+__device__ inline void emit_tile(const Tables& tables, int64_t position, const Tile& tile, EmitScratch& scratch) {
+  const Emitter emitter(tables, tile.group);
+  float values[kEntries];
+  load_tile(tile, float_of(kInfinityBits), values);
+  const uint32_t above_mask = mark(values, [&](float value) { return emitter.is_above(value); });
+  const uint32_t tie_mask = mark(values, [&](float value) { return emitter.is_tie(value); });
+  const WarpCounts above_counts = count_in_warp(above_mask), tie_counts = count_in_warp(tie_mask);
+  if (threadIdx.x % 32 == 31) {
+    scratch.above_totals[threadIdx.x / 32] = above_counts.total;
+    scratch.tie_totals[threadIdx.x / 32] = tie_counts.total;
+  }
+  __syncthreads();
+  const Places above = find_places(scratch.above_totals, above_counts.before);
+  const Places ties = find_places(scratch.tie_totals, tie_counts.before);
+  const Tally own = make_tally(static_cast<uint32_t>(above.total), static_cast<uint32_t>(ties.total));
+  const GroupRow& group = tables.groups[tile.group];
+  const Tally before = tally_before(tables.tile_status, group.first_tile, position, own, scratch);
+  const uint32_t above_before = static_cast<uint32_t>(before >> kTallyBits);
+  const uint32_t ties_before = static_cast<uint32_t>(before & kTallyMask);
+  for (uint32_t rest = above_mask | tie_mask; rest != 0; rest &= rest - 1) {
+    const int entry = __ffs(static_cast<int>(rest)) - 1, offset = entry_index(entry);
+    const int above_here = above.row_begin(entry / 4) + marked_before(above_mask, entry);
+    const int ties_here = ties.row_begin(entry / 4) + marked_before(tie_mask, entry);
+    emitter.emit(tile.residual[offset], tile.first_index + offset, (above_mask >> entry & 1u) != 0,
+                 above_before + static_cast<uint32_t>(above_here), ties_before + static_cast<uint32_t>(ties_here),
+                 tile.residual + offset);
+  }
+  if (threadIdx.x == 0 && position == group.first_tile + group.tile_count - 1) {
+    report_group(tables, tile.group, before + own);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_vectors(Tables tables) {
+  if (tables.agenda->groups[kVector][kEmission] == 0) return;
+  __shared__ EmitScratch scratch;
+  Tickets tickets(&tables.agenda->tickets[kVector]);
+  while (true) {
+    const int64_t position = tickets.take(scratch);
+    if (position >= tables.tile_count) return;
+    const Tile tile = find_tile(tables, position);
+    if (tables.states[tile.group].source == kVector) emit_tile(tables, position, tile, scratch);
+  }
+}
+
+// One entry of a chunk's slices, taken one after another.
+struct Listed {
+  Candidate candidate;
+  int64_t tile;
+};
+
+__device__ inline Listed find_listed(const Tables& tables, const GroupRow& group, int64_t first_tile,
+                                     const uint32_t* starts, uint32_t position) {
+  int low = 0, high = kChunkTiles;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    if (starts[middle] <= position) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  const int64_t place = static_cast<int64_t>(tables.slices[first_tile + low].begin) + (position - starts[low]);
+  return {tables.arena[group.list_begin + place], first_tile + low};
+}
+
+// The lanes' bits of two conditions, as one thread sees them: counts before it in the warp, and of the warp.
+struct WarpTally {
+  Tally before;
+  Tally total;
+};
+
+__device__ inline WarpTally tally_warp(bool is_above, bool is_tie) {
+  const uint32_t lower_lanes = (1u << threadIdx.x % 32) - 1u;
+  const uint32_t above = __ballot_sync(kFullMask, is_above), ties = __ballot_sync(kFullMask, is_tie);
+  const int above_before = __popc(above & lower_lanes), ties_before = __popc(ties & lower_lanes);
+  return {make_tally(static_cast<uint32_t>(above_before), static_cast<uint32_t>(ties_before)),
+          make_tally(static_cast<uint32_t>(__popc(above)), static_cast<uint32_t>(__popc(ties)))};
+}
+
+// The tally of all candidates of a chunk, the same in all threads.
+__device__ inline Tally tally_chunk(const Tables& tables, const Emitter& emitter, const GroupRow& group,
+                                    int64_t first_tile, EmitScratch& scratch) {
+  Tally own = 0;
+  const uint32_t count = scratch.starts[kChunkTiles];
+  for (uint32_t begin = 0; begin < count; begin += kThreads) {
+    const uint32_t position = begin + threadIdx.x;
+    float value = 0.0f;
+    if (position < count) value = find_listed(tables, group, first_tile, scratch.starts, position).candidate.value;
+    own += tally_warp(emitter.is_above(value), emitter.is_tie(value)).total;
+  }
+  if (threadIdx.x % 32 == 0) scratch.warp_tallies[0][threadIdx.x / 32] = own;
+  __syncthreads();
+  Tally all = 0;
+  for (int warp = 0; warp < kWarps; ++warp) all += scratch.warp_tallies[0][warp];
+  __syncthreads();
+  return all;
+}
+
+__device__ inline void emit_chunk(const Tables& tables, const Emitter& emitter, const GroupRow& group,
+                                  int64_t first_tile, Tally before, EmitScratch& scratch) {
+  const uint32_t count = scratch.starts[kChunkTiles];
+  int turn = 0;
+  for (uint32_t begin = 0; begin < count; begin += kThreads, turn ^= 1) {
+    const uint32_t position = begin + threadIdx.x;
+    Listed listed{};
+    if (position < count) listed = find_listed(tables, group, first_tile, scratch.starts, position);
+    const float value = listed.candidate.value;
+    const bool is_above = emitter.is_above(value), is_tie = emitter.is_tie(value);
+    const WarpTally own = tally_warp(is_above, is_tie);
+    if (threadIdx.x % 32 == 0) scratch.warp_tallies[turn][threadIdx.x / 32] = own.total;
+    __syncthreads();
+    Tally place = before + own.before;
+    for (uint32_t warp = 0; warp < kWarps; ++warp) {
+      const Tally total = scratch.warp_tallies[turn][warp];
+      place += warp < threadIdx.x / 32 ? total : 0;
+      before += total;
+    }
+    if (!is_above && !is_tie) continue;
+    const PieceRow& piece = tables.pieces[tables.tile_pieces[listed.tile]];
+    emitter.emit(value, listed.candidate.index, is_above, static_cast<uint32_t>(place >> kTallyBits),
+                 static_cast<uint32_t>(place & kTallyMask),
+                 piece.residual + (listed.candidate.index - piece.group_offset));
+  }
+}
+
+// Where each tile's slice begins among those of the chunk, and behind the last the count of all.
+__device__ inline void find_starts(const Tables& tables, int64_t first_tile, int64_t tile_count,
+                                   EmitScratch& scratch) {
+  uint32_t count = 0;
+  if (threadIdx.x < tile_count) count = tables.slices[first_tile + threadIdx.x].count;
+  const uint32_t start = block_exclusive_sum(count, scratch.warp_sums);
+  if (threadIdx.x <= kChunkTiles) scratch.starts[threadIdx.x] = start;
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_lists(Tables tables) {
+  if (tables.agenda->groups[kList][kEmission] == 0) return;
+  __shared__ EmitScratch scratch;
+  Tickets tickets(&tables.agenda->tickets[kList]);
+  while (true) {
+    const int64_t chunk = tickets.take(scratch);
+    if (chunk >= tables.chunk_count) return;
+    const int group = tables.chunk_groups[chunk];
+    if (tables.states[group].source != kList) continue;
+    const GroupRow& row = tables.groups[group];
+    const Emitter emitter(tables, group);
+    const int64_t first = (chunk - row.first_chunk) * kChunkTiles;
+    const int64_t rest = row.tile_count - first;
+    find_starts(tables, row.first_tile + first, rest < kChunkTiles ? rest : kChunkTiles, scratch);
+    const Tally own = tally_chunk(tables, emitter, row, row.first_tile + first, scratch);
+    const Tally before = tally_before(tables.chunk_status, row.first_chunk, chunk, own, scratch);
+    emit_chunk(tables, emitter, row, row.first_tile + first, before, scratch);
+    if (threadIdx.x == 0 && rest <= kChunkTiles) report_group(tables, group, before + own);
+  }
+}
+
+}  // namespace sparsync

@@ -1,0 +1,122 @@
+// Which kernels make a call, and in which order.
+//
+// All kernels of a rule are always launched, on one stream, and return at once where a group has no use for them:
+// nothing waits for the device and nothing is copied from host memory, so that a call can be captured in a graph.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cuda_accumulate.cuh"
+#include "cuda_count.cuh"
+#include "cuda_emit.cuh"
+#include "cuda_plan.cuh"
+#include "cuda_released.cuh"
+
+namespace sparsync {
+
+inline int64_t workspace_bytes(const Request& request) { return lay_out(request, make_plan(request), nullptr).bytes; }
+
+// Launches of one call: grids that loop over `units` of work, and grids of one block for each group.
+class Launcher {
+ public:
+  Launcher(const Tables& tables, stream_t stream) : tables_(tables), stream_(stream) {}
+
+  // `density`: how many blocks of the kernel a multiprocessor holds.
+  template <class Kernel>
+  void for_units(Kernel kernel, int64_t units, int density = kResidentBlocks) const {
+    const int64_t blocks = std::min(units, resident_blocks_ * density / kResidentBlocks);
+    launch(kernel, std::max<int64_t>(1, blocks), kThreads, stream_, tables_);
+  }
+
+  template <class Kernel>
+  void for_tiles(Kernel kernel, int density = kResidentBlocks) const {
+    for_units(kernel, tables_.tile_count, density);
+  }
+
+  template <class Kernel>
+  void for_groups(Kernel kernel) const {
+    launch(kernel, tables_.group_count, kThreads, stream_, tables_);
+  }
+
+ private:
+  Tables tables_;
+  stream_t stream_;
+  int64_t resident_blocks_ = resident_block_count();
+};
+
+// Writes the rows of pieces and, right behind them, of groups.
+inline void upload_rows(const Plan& plan, void* workspace, stream_t stream) {
+  constexpr size_t kWordBytes = sizeof(unsigned long long);
+  static_assert(sizeof(PieceRow) % 16 == 0 && sizeof(GroupRow) % 16 == 0, "the rows lie side by side, in words");
+  const size_t piece_words = plan.pieces.size() * sizeof(PieceRow) / kWordBytes;
+  const size_t group_words = plan.groups.size() * sizeof(GroupRow) / kWordBytes;
+  std::vector<unsigned long long> words(piece_words + group_words);
+  std::memcpy(words.data(), plan.pieces.data(), piece_words * kWordBytes);
+  std::memcpy(words.data() + piece_words, plan.groups.data(), group_words * kWordBytes);
+  for (size_t begin = 0; begin < words.size(); begin += Parcel::kWords) {
+    Parcel parcel{};
+    const size_t count = std::min<size_t>(words.size() - begin, Parcel::kWords);
+    std::memcpy(parcel.words, words.data() + begin, count * kWordBytes);
+    launch(upload, 1, kThreads, stream, static_cast<unsigned long long*>(workspace) + begin, parcel,
+           static_cast<int>(count));
+  }
+}
+
+template <bool kTakesMoments>
+void add_gradients(const Launcher& launcher, GradientType type) {
+  switch (type) {
+    case GradientType::kFloat32:
+      return launcher.for_tiles(accumulate<Float32, kTakesMoments>, adding_density(kTakesMoments));
+    case GradientType::kBfloat16:
+      return launcher.for_tiles(accumulate<Bfloat16, kTakesMoments>, adding_density(kTakesMoments));
+    case GradientType::kFloat16:
+      return launcher.for_tiles(accumulate<Float16, kTakesMoments>, adding_density(kTakesMoments));
+  }
+}
+
+inline void select_by_rank(const Launcher& launcher, const Tables& tables, GradientType type) {
+  add_gradients<false>(launcher, type);
+  launcher.for_groups(choose_source);
+  launcher.for_tiles(count_stage<kFirstDigit>);
+  launcher.for_tiles(count_stage<kSecondDigit>);
+  launcher.for_tiles(count_stage<kLastDigit>);
+  launcher.for_units(emit_lists, tables.chunk_count);
+}
+
+inline void select_released(const Launcher& launcher, const Tables& tables, GradientType type) {
+  add_gradients<true>(launcher, type);
+  launcher.for_units(merge_tiles, tables.chunk_count);
+  launcher.for_groups(find_ladder);
+  launcher.for_tiles(count_ladder);
+  launcher.for_units(walk_ladder, rounded_up(tables.group_count, kThreads) / kThreads);
+}
+
+// Starts the op on `stream`.
+//   workspace: workspace_bytes(request) bytes on the device, aligned to 16 bytes, of any content.
+inline void select_on_cuda(const Request& request, void* workspace, stream_t stream) {
+  const Plan plan = make_plan(request);
+  const Layout layout = lay_out(request, plan, workspace);
+  const Launcher launcher(layout.tables, stream);
+  clear_bytes(static_cast<char*>(workspace) + layout.cleared_begin, 0,
+              static_cast<size_t>(layout.cleared_end - layout.cleared_begin), stream);
+  upload_rows(plan, workspace, stream);
+  launcher.for_units(prepare, rounded_up(std::max({plan.tile_count, plan.output_count / 4,
+                                                   static_cast<int64_t>(plan.groups.size())}), kThreads) / kThreads);
+  switch (request.rule) {
+    case Rule::kTopK:
+    case Rule::kGaussianK:
+      select_by_rank(launcher, layout.tables, request.gradient_type);
+      break;
+    case Rule::kGaussianKReleased:
+      select_released(launcher, layout.tables, request.gradient_type);
+      break;
+    case Rule::kThreshold:
+      add_gradients<false>(launcher, request.gradient_type);
+      break;
+  }
+  launcher.for_tiles(emit_vectors);
+}
+
+}  // namespace sparsync

@@ -1,0 +1,210 @@
+// What the kernels of one call read and write: tables of pieces and groups, the state of every group, the arena.
+//
+// Everything lies in one workspace on the device. The host writes the tables by kernel arguments (no copy from host
+// memory, so a call can be captured in a graph); every decision is taken on the device and kept in `GroupState`.
+#pragma once
+
+#include "portability.h"
+
+#include "core.h"
+
+namespace sparsync {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+// Blocks that a multiprocessor holds at once: the compiler gives each thread at most 64 registers.
+constexpr int kResidentBlocks = 4;
+// Tiles that one block looks at when it works on a candidate list or on moments; a power of two.
+constexpr int kChunkTiles = 64;
+constexpr unsigned kFullMask = 0xffffffffu;
+
+// A magnitude is read in three digits from the top: 11, 10 and 10 bits. Two ranks are followed at once.
+constexpr int kHistogramBins = 2048;
+__host__ __device__ constexpr int digit_bits(int stage) { return stage == 0 ? 11 : 10; }
+__host__ __device__ constexpr int bits_below(int stage) { return 20 - 10 * stage; }
+
+// What a group waits for: a digit of its order statistics, or to be emitted.
+enum Stage : int { kFirstDigit = 0, kSecondDigit = 1, kLastDigit = 2, kEmission = 3, kStages = 4 };
+// Where the entries are read from: the residual itself, or the candidate list.
+enum Source : int { kVector = 0, kList = 1, kSources = 2 };
+// What the pass that adds the gradient takes along.
+enum Gathering : int { kNothing = 0, kCandidates = 1, kDigitCounts = 2 };
+
+// The released refinement can reach t, t/2, 3t/2, t/4, 3t/4 and 9t/4.
+constexpr int kLadderSize = 6;
+
+struct PieceRow {
+  const void* gradient;
+  float* residual;
+  int64_t length;
+  int64_t group_offset;
+  int64_t first_tile;
+  int32_t group;
+  int32_t is_aligned;  // residual to 16 bytes, gradient to four entries
+};
+
+struct GroupRow {
+  int64_t dimension;
+  int64_t target_count;
+  int64_t capacity;
+  int64_t output_offset;
+  int64_t first_tile;
+  int64_t tile_count;
+  int64_t first_chunk;
+  int64_t list_begin;     // of its section of the arena
+  int64_t list_capacity;  // 0: no list is kept
+  double parameter;
+};
+
+__host__ __device__ inline int64_t chunk_count(const GroupRow& group) {
+  return (group.tile_count + kChunkTiles - 1) / kChunkTiles;
+}
+
+struct Candidate {
+  float value;
+  int32_t index;
+};
+
+// A tile's candidates: entries [begin, begin + count) of the group's section.
+struct Slice {
+  uint32_t begin;
+  uint32_t count;
+};
+
+struct Moments {
+  double count;
+  double mean;
+  double deviations;  // sum of (x - mean)^2
+};
+
+// An order statistic whose leading bits are known.
+struct OrderStatistic {
+  uint32_t prefix;
+  uint32_t is_absent;  // fewer non-zero magnitudes than the rank: the value is 0
+  int64_t above;       // magnitudes with a larger prefix
+  int64_t inside;      // magnitudes with this prefix
+};
+
+struct GroupState {
+  int32_t stage;
+  int32_t source;
+  int32_t gathering;
+  int32_t passes;
+  uint32_t bound;
+  uint32_t margin;
+  uint32_t listed;     // candidates found while adding; may exceed the list's capacity
+  uint32_t collected;  // the same for the list made with the last digit
+  uint32_t finished[3];  // units of work done in each counting stage
+  int32_t first_non_finite;
+  uint32_t threshold;  // the cut
+  int32_t tie_count;   // clipped to int32, which no count of ties reaches
+  uint32_t ladder_counts[kLadderSize];
+  uint32_t ladder[kLadderSize];  // thresholds in magnitude bits
+  OrderStatistic upper;
+  OrderStatistic lower;
+};
+
+// How many groups each kernel has to serve, and the next unit of work of the two emissions.
+struct Agenda {
+  uint32_t groups[kSources][kStages];
+  uint32_t tickets[kSources];
+};
+
+struct Tables {
+  Rule rule;
+  int64_t piece_count;
+  int64_t group_count;
+  int64_t tile_count;
+  int64_t chunk_count;
+  int64_t output_count;
+  const PieceRow* pieces;
+  const GroupRow* groups;
+  Agenda* agenda;
+  GroupState* states;
+  uint32_t* histograms;               // [groups, kHistogramBins]
+  unsigned long long* tile_status;    // of the look-back
+  unsigned long long* chunk_status;
+  int32_t* tile_pieces;
+  int32_t* chunk_groups;
+  Slice* slices;                      // [tiles]
+  Moments* moments;                   // [tiles], then [chunks]
+  Candidate* arena;
+  float* values;
+  int32_t* indices;
+  int32_t* report;
+  int32_t* memory;
+};
+
+// The last row whose `first` is at most `position`; empty pieces are never found.
+template <class Row>
+__device__ inline int64_t find_row(const Row* rows, int64_t row_count, int64_t Row::* first, int64_t position) {
+  int64_t low = 0;
+  int64_t high = row_count;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (rows[middle].*first <= position) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// Part of a table, as a kernel argument.
+struct Parcel {
+  static constexpr int kWords = 440;
+  unsigned long long words[kWords];
+};
+
+__global__ void __launch_bounds__(kThreads) upload(unsigned long long* destination, Parcel parcel, int word_count) {
+  for (int word = static_cast<int>(threadIdx.x); word < word_count; word += kThreads) {
+    destination[word] = parcel.words[word];
+  }
+}
+
+__device__ inline void plan_group(const Tables& tables, int64_t group) {
+  const GroupRow& row = tables.groups[group];
+  GroupState& state = tables.states[group];
+  state.first_non_finite = INT32_MAX;
+  state.passes = 1;
+  state.stage = kEmission;
+  state.source = kVector;
+  state.gathering = kNothing;
+  state.tie_count = INT32_MAX;
+  if (tables.rule == Rule::kGaussianKReleased) return;
+  if (tables.rule == Rule::kThreshold || row.target_count == row.dimension) {
+    state.threshold = tables.rule == Rule::kThreshold ? magnitude(static_cast<float>(row.parameter))
+                      : tables.rule == Rule::kGaussianK ? 1u
+                                                        : 0u;
+    state.passes = 2;
+    atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
+    return;
+  }
+  state.bound = static_cast<uint32_t>(tables.memory[group * kMemoryColumns + kBound]);
+  state.margin = static_cast<uint32_t>(tables.memory[group * kMemoryColumns + kMargin]);
+  const bool is_bound = state.bound >= 1 && state.bound < kInfinityBits && row.list_capacity > 0;
+  state.gathering = is_bound ? kCandidates : kDigitCounts;
+  state.stage = kFirstDigit;
+}
+
+// Fills the outputs' places as unused, finds every tile's piece and every chunk's group, and plans the first pass.
+__global__ void __launch_bounds__(kThreads) prepare(Tables tables) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t place = begin; place < tables.output_count; place += stride) {
+    tables.values[place] = 0.0f;
+    tables.indices[place] = -1;
+  }
+  for (int64_t tile = begin; tile < tables.tile_count; tile += stride) {
+    tables.tile_pieces[tile] =
+        static_cast<int32_t>(find_row(tables.pieces, tables.piece_count, &PieceRow::first_tile, tile));
+  }
+  for (int64_t chunk = begin; chunk < tables.chunk_count; chunk += stride) {
+    tables.chunk_groups[chunk] =
+        static_cast<int32_t>(find_row(tables.groups, tables.group_count, &GroupRow::first_chunk, chunk));
+  }
+  for (int64_t group = begin; group < tables.group_count; group += stride) plan_group(tables, group);
+}
+
+}  // namespace sparsync

@@ -1,0 +1,224 @@
+"""What does the fused kernel cost? Times as multiples of those of e += g, per machine, and the paper's table of them.
+
+Read from the newest `kernels-*.json` of a processor and of a GPU; a machine that was not measured is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from paper import latex
+from paper.results import Result, kernel_results
+
+FLOOR, COPY = "add", "copy"
+"""The contenders that only move memory: 12 and 8 bytes an entry."""
+COPY_BYTES_PER_ENTRY = 8
+DENSITY = 0.001
+"""The density of the table and of the numbers in the text."""
+NOT_MEASURED = "not measured"
+RECORDED = "recorded"
+"""The name of the steps of a training run."""
+
+CONTENDERS = {
+    "gaussian_k, cold": r"Gaussian-$k$, first call",
+    "gaussian_k, warm": r"Gaussian-$k$, later calls",
+    "top_k, cold": r"exact Top-$k$, first call",
+    "top_k, warm": r"exact Top-$k$, later calls",
+    "gaussian_k_released": r"the released rule",
+    "threshold": r"a given threshold",
+    "cub::DeviceTopK": r"\texttt{cub::DeviceTopK}",
+    "torch.topk, unsorted": r"\texttt{torch.topk}",
+    "torch.topk, sorted": r"\texttt{torch.topk}, sorted",
+    "released, PyTorch": r"the released rule in PyTorch",
+}
+"""Rows of the table, below that of e += g."""
+MODELS = {"resnet50": "ResNet-50", "vgg16": "VGG-16", "lstm": "LSTM"}
+_SHOWN_DIMENSION_COUNT = 3
+_Column = tuple[str, str, int]
+"""Name, granularity and dimension of a case."""
+
+
+def machine(data_folder: Path, device: str) -> Result | None:
+    """The newest study on a device, `cpu` or `cuda`, if there is one.
+
+    Raises:
+        FileNotFoundError: there is no study of the kernel at all.
+    """
+    found = [result for result in kernel_results(data_folder) if result["device"] == device]
+    return max(found, key=lambda result: str(result.record("provenance")["date_utc"]), default=None)
+
+
+def processor(data_folder: Path) -> Result:
+    """The newest study on a processor.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    result = machine(data_folder, "cpu")
+    if result is None:
+        raise FileNotFoundError(f"{data_folder / 'kernels-*.json'} of a processor is missing; `make bench` writes it")
+    return result
+
+
+def rows(
+    study: Result, contender: str, *, name: str | None = None, granularity: str = "vector", density: float = DENSITY
+) -> list[Result]:
+    """The rows of a contender, ascending in d; of all laws, or of those of one name."""
+    found = [
+        row
+        for row in study.records("rows")
+        if (row["contender"], row["granularity"], row["density"]) == (contender, granularity, density)
+        and name in (None, row["name"])
+    ]
+    return sorted(found, key=lambda row: int(row["dimension"]))
+
+
+def largest_row(study: Result, contender: str) -> Result:
+    """The row of a contender on the longest Gaussian vector.
+
+    Raises:
+        ValueError: the study has none.
+    """
+    found = rows(study, contender, name="gaussian")
+    if not found:
+        raise ValueError(f"{study.path}: no row of {contender!r} on a Gaussian vector")
+    return found[-1]
+
+
+def bytes_per_second(study: Result) -> float:
+    """What the machine's memory moves: in e += g on the longest vector, or in a copy on a GPU."""
+    if study["device"] == "cpu":
+        row, entry_bytes = largest_row(study, FLOOR), study["bytes_per_entry"]
+    else:
+        row, entry_bytes = largest_row(study, COPY), COPY_BYTES_PER_ENTRY
+    return float(entry_bytes * row["dimension"] / row["best_seconds"])
+
+
+def kernel_table(data_folder: Path) -> str:
+    r"""A `tabular` with a block per machine: the time of e += g, and those of all others as multiples of it."""
+    studies = {"processor": processor(data_folder), "GPU": machine(data_folder, "cuda")}
+    columns = _columns([study for study in studies.values() if study is not None])
+    blocks = "\\midrule\n".join(_block(kind, study, columns) for kind, study in studies.items())
+    heads = " & ".join(_head(column) for column in columns)
+    layout = f"@{{}}l{'r' * len(columns)}@{{}}"
+    body = f"\\toprule\n & {heads} \\\\\n\\midrule\n{blocks}\\bottomrule\n"
+    return f"\\begin{{tabular}}{{{layout}}}\n{body}\\end{{tabular}}\n"
+
+
+def _columns(studies: list[Result]) -> list[_Column]:
+    """The longest Gaussian vectors of any machine, then every model tensor by tensor."""
+    lengths = sorted({int(row["dimension"]) for study in studies for row in rows(study, FLOOR, name="gaussian")})
+    vectors: list[_Column] = [("gaussian", "vector", length) for length in lengths[-_SHOWN_DIMENSION_COUNT:]]
+    models = {
+        (str(row["name"]), "tensors", int(row["dimension"]))
+        for study in studies
+        for row in rows(study, FLOOR, granularity="tensors")
+    }
+    return vectors + sorted(models, key=lambda column: column[2])
+
+
+def _head(column: _Column) -> str:
+    name, granularity, dimension = column
+    return MODELS.get(name, latex.escape(name)) if granularity == "tensors" else f"$d={latex.scientific(dimension)}$"
+
+
+def _block(kind: str, study: Result | None, columns: list[_Column]) -> str:
+    title = f"\\multicolumn{{{len(columns) + 1}}}{{@{{}}l}}{{\\emph{{{kind}}}: "
+    if study is None:
+        return f"{title}{NOT_MEASURED}}} \\\\\n"
+    lines = [f"{title}{latex.escape(study['hardware'])}}}"]
+    lines.append(_line("$e\\leftarrow e+g$, in ms", study, FLOOR, columns, _milliseconds))
+    for contender, words in CONTENDERS.items():
+        line = _line(words, study, contender, columns, lambda row: latex.decimal(row["ratio_to_add"], 2))
+        lines += [line] if line.strip(" &") != words else []
+    return "".join(f"{line} \\\\\n" for line in lines)
+
+
+def _line(words: str, study: Result, contender: str, columns: list[_Column], show: Callable[[Result], str]) -> str:
+    cells = []
+    for name, granularity, dimension in columns:
+        found = rows(study, contender, name=name, granularity=granularity)
+        cells.append(next((show(row) for row in found if row["dimension"] == dimension), ""))
+    return " & ".join([words, *cells])
+
+
+def _milliseconds(row: Result) -> str:
+    milliseconds = 1e3 * row["best_seconds"]
+    return latex.decimal(milliseconds, 3 if milliseconds < 1 else 1)
+
+
+def _ratio(data_folder: Path, *, contender: str) -> str:
+    """On the longest Gaussian vector."""
+    return latex.decimal(largest_row(processor(data_folder), contender)["ratio_to_add"], 2)
+
+
+def _advantage(data_folder: Path, *, slow: str, fast: str) -> str:
+    """Time of one contender over that of another on the longest Gaussian vector."""
+    study = processor(data_folder)
+    return latex.decimal(largest_row(study, slow)["best_seconds"] / largest_row(study, fast)["best_seconds"], 0)
+
+
+def _law_ratios(data_folder: Path, *, contender: str, choose: Callable[[list[float]], float]) -> str:
+    """Over all laws at the largest d at which every law was drawn."""
+    study = processor(data_folder)
+    return latex.decimal(choose([float(row["ratio_to_add"]) for row in _law_rows(study, contender)]), 2)
+
+
+def _law_rows(study: Result, contender: str) -> list[Result]:
+    drawn = [row for row in rows(study, contender) if row["name"] not in ("gaussian", RECORDED)]
+    if not drawn:
+        raise ValueError(f"{study.path}: no row of {contender!r} on a law besides the Gaussian")
+    largest = drawn[-1]["dimension"]
+    return [row for row in rows(study, contender) if row["dimension"] == largest]
+
+
+def _recorded_ratio(data_folder: Path) -> str:
+    study = processor(data_folder)
+    return latex.decimal(rows(study, "gaussian_k, warm", name=RECORDED)[0]["ratio_to_add"], 2)
+
+
+def _one_pass_share(data_folder: Path) -> str:
+    """Of the later calls of Gaussian-k on vectors of every law, d and training step: those that read them once."""
+    tallies = [row["streaming_passes"] for row in rows(processor(data_folder), "gaussian_k, warm")]
+    total = sum(sum(tally.values()) for tally in tallies)
+    return latex.percent(sum(tally.get("1", 0) for tally in tallies) / total) if total else NOT_MEASURED
+
+
+def _smallest_recall(data_folder: Path) -> str:
+    found = rows(processor(data_folder), "gaussian_k, cold")
+    return latex.decimal(min(float(row["recall"]) for row in found), 2)
+
+
+def _extra_memory(data_folder: Path) -> str:
+    shares = [float(row["residual_share"]) for row in processor(data_folder).records("memory")]
+    return latex.percent(max(shares)) if shares else NOT_MEASURED
+
+
+def _gpu(data_folder: Path) -> str:
+    study = machine(data_folder, "cuda")
+    return NOT_MEASURED if study is None else latex.escape(study["hardware"])
+
+
+KERNEL_MACROS: dict[str, Callable[[Path], str]] = {
+    "KernelProcessor": lambda folder: latex.escape(processor(folder)["hardware"]),
+    "KernelThreads": lambda folder: latex.integer(processor(folder)["thread_count"]),
+    "KernelProfile": lambda folder: latex.escape(processor(folder)["profile"]),
+    "KernelGpu": _gpu,
+    "KernelDensity": lambda _folder: latex.shortest(DENSITY),
+    "KernelLargestDimension": lambda folder: latex.integer(largest_row(processor(folder), FLOOR)["dimension"]),
+    "KernelRate": lambda folder: latex.decimal(bytes_per_second(processor(folder)) / 1e9, 0),
+    "KernelColdRatio": partial(_ratio, contender="gaussian_k, cold"),
+    "KernelWarmRatio": partial(_ratio, contender="gaussian_k, warm"),
+    "KernelWarmTopkRatio": partial(_ratio, contender="top_k, warm"),
+    "KernelTopkAdvantage": partial(_advantage, slow="torch.topk, unsorted", fast="top_k, warm"),
+    "KernelReleasedAdvantage": partial(_advantage, slow="released, PyTorch", fast="gaussian_k, warm"),
+    "KernelLawsSmallest": partial(_law_ratios, contender="gaussian_k, warm", choose=min),
+    "KernelLawsLargest": partial(_law_ratios, contender="gaussian_k, warm", choose=max),
+    "KernelRecordedRatio": _recorded_ratio,
+    "KernelOnePassShare": _one_pass_share,
+    "KernelSmallestRecall": _smallest_recall,
+    "KernelExtraMemory": _extra_memory,
+}
+"""Macros of the paper's section about the kernel, by name."""
