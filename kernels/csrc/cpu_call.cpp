@@ -235,47 +235,58 @@ uint32_t Call::sampled_bound(int64_t group, bool is_added) const {
   const double wanted = kSampledTail * (double)members.dimension / (double)needed;
   const double most = std::max<double>((double)members.dimension / 32.0, 16384.0);
   const int64_t stride = std::max<int64_t>(1, (int64_t)((double)members.dimension / std::min(wanted, most)));
-  std::vector<uint32_t> sample;
   int64_t sampled = 0;
-  for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
-    sampled += sample_piece(request_.pieces[(size_t)index], stride, is_added, sample);
-  }
+  const std::vector<uint32_t> sample = sampled_magnitudes(members, stride, is_added, sampled);
   const int64_t rank = sampled_rank(needed, state.list_capacity, sampled, members.dimension);
-  const OrderStatistics found = order_statistics(sampled, {rank, rank}, [&](const auto& visit) {
+  const OrderStatistics found = order_statistics((int64_t)sample.size(), {rank, rank}, [&](const auto& visit) {
     for (const uint32_t bits : sample) visit(bits);
   });
   return std::max(1u, found.lower_value);
 }
 
-// Appends the magnitudes of one line in each `stride`, at a place within it that a hash chooses; returns how many
-// entries that are (the last line is filled up with zeros).
-int64_t Call::sample_piece(const Piece& piece, int64_t stride, bool is_added, std::vector<uint32_t>& sample) const {
-  const int64_t line_count = (piece.length + kSampledLine - 1) / kSampledLine;
-  const int64_t window_count = (line_count + stride - 1) / stride;
-  const size_t size = gradient_size(request_.gradient_type), first = sample.size();
-  const char* gradient = static_cast<const char*>(piece.gradient);
-  const auto begin_of = [&](int64_t window) {
-    const int64_t line = window * stride + (int64_t)(mixed((uint64_t)window) % (uint64_t)stride);
-    return std::min(line, line_count - 1) * kSampledLine;
-  };
-  sample.resize(first + (size_t)(window_count * kSampledLine));
+// The magnitudes of one line of entries in each `stride` lines of the group, at a place that a hash chooses; lines that
+// end with their piece are filled up with zeros, which `sampled` does not count.
+std::vector<uint32_t> Call::sampled_magnitudes(const Group& members, int64_t stride, bool is_added,
+                                               int64_t& sampled) const {
+  const Piece* const pieces = request_.pieces.data() + members.first_piece;
+  std::vector<int64_t> first_lines{0};
+  for (int64_t index = 0; index < members.piece_count; ++index) {
+    first_lines.push_back(first_lines.back() + (pieces[index].length + kSampledLine - 1) / kSampledLine);
+  }
+  const int64_t line_count = first_lines.back(), window_count = (line_count + stride - 1) / stride;
+  const size_t size = gradient_size(request_.gradient_type);
+  std::vector<uint32_t> sample((size_t)(window_count * kSampledLine));
+  std::atomic<int64_t> total{0};
   torch::stable::parallel_for(0, window_count, 2048, [&](int64_t from, int64_t to) {
     Entry unused[kSampledLine];
+    int64_t count = 0;
+    const auto place_of = [&](int64_t window) {
+      const int64_t line = window * stride + (int64_t)(mixed((uint64_t)window) % (uint64_t)stride);
+      const int64_t found = std::min(line, line_count - 1);
+      const int64_t index = std::upper_bound(first_lines.begin(), first_lines.end(), found) - first_lines.begin() - 1;
+      const int64_t begin = (found - first_lines[(size_t)index]) * kSampledLine;
+      return Span{0, index, begin, std::min(kSampledLine, pieces[index].length - begin)};
+    };
     for (int64_t window = from; window < to; ++window) {
-      const int64_t ahead = begin_of(window + kPrefetchedWindows), begin = begin_of(window);
-      __builtin_prefetch(piece.residual + ahead);
-      if (!is_added) __builtin_prefetch(gradient + ahead * size);
-      const int64_t length = std::min(kSampledLine, piece.length - begin);
+      const Span ahead = place_of(window + kPrefetchedWindows), place = place_of(window);
+      const auto gradient_at = [&](const Span& span) {
+        return static_cast<const char*>(pieces[span.piece].gradient) + span.begin * (int64_t)size;
+      };
+      __builtin_prefetch(pieces[ahead.piece].residual + ahead.begin);
+      if (!is_added) __builtin_prefetch(gradient_at(ahead));
       float values[kSampledLine] = {};
-      std::copy_n(piece.residual + begin, length, values);
+      std::copy_n(pieces[place.piece].residual + place.begin, place.length, values);
       if (!is_added) {
-        loops().add_and_list(request_.gradient_type, gradient + begin * size, values, length, kInfinityBits, 0, unused);
+        loops().add_and_list(request_.gradient_type, gradient_at(place), values, place.length, kInfinityBits, 0, unused);
       }
-      uint32_t* target = sample.data() + first + window * kSampledLine;
-      for (int64_t offset = 0; offset < kSampledLine; ++offset) target[offset] = ranked_magnitude(values[offset]);
+      uint32_t* target = sample.data() + window * kSampledLine;
+      for (int64_t offset = 0; offset < place.length; ++offset) target[offset] = ranked_magnitude(values[offset]);
+      count += place.length;
     }
+    total += count;
   });
-  return piece.length == 0 ? 0 : window_count * kSampledLine - (line_count * kSampledLine - piece.length) * (stride == 1);
+  sampled = total;
+  return sample;
 }
 
 }  // namespace sparsync

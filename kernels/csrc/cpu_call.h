@@ -74,7 +74,7 @@ class Call {
 
  private:
   void keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count);
-  int64_t sample_piece(const Piece& piece, int64_t stride, bool is_added, std::vector<uint32_t>& sample) const;
+  std::vector<uint32_t> sampled_magnitudes(const Group& members, int64_t stride, bool is_added, int64_t& sampled) const;
   Part& part_of(Worker& worker, int64_t group);
   void count_copy(int64_t group);
   void count_prefixes(int64_t group, Descent& upper, Descent& lower);
