@@ -103,7 +103,7 @@ void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*
   const Loops& tile = loops();
   const size_t size = gradient_size(request_.gradient_type);
   for_each_worker([&](Worker& worker) {
-    Entry listed[kTileSize];
+    Entry listed[kTileSize + kListSlack];
     const auto everything = [](int64_t) { return true; };
     for_each_tile(worker, everything, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
       const Piece& piece = request_.pieces[(size_t)index];
@@ -135,7 +135,7 @@ void Call::list_again(const std::function<bool(int64_t)>& wanted) {
       worker.entries.clear();
       worker.parts.clear();
     }
-    Entry listed[kTileSize];
+    Entry listed[kTileSize + kListSlack];
     for_each_tile(worker, wanted, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
       const Piece& piece = request_.pieces[(size_t)index];
       GroupState& state = states_[(size_t)group];
@@ -258,7 +258,7 @@ std::vector<uint32_t> Call::sampled_magnitudes(const Group& members, int64_t str
   std::vector<uint32_t> sample((size_t)(window_count * kSampledLine));
   std::atomic<int64_t> total{0};
   torch::stable::parallel_for(0, window_count, 2048, [&](int64_t from, int64_t to) {
-    Entry unused[kSampledLine];
+    Entry unused[kSampledLine + kListSlack];
     int64_t count = 0;
     const auto place_of = [&](int64_t window) {
       const int64_t line = window * stride + (int64_t)(mixed((uint64_t)window) % (uint64_t)stride);

@@ -105,7 +105,7 @@ inline uint64_t lane_bits(Ints mask) {
 #endif
 }
 
-// One entry of a block that holds candidates: what is stored, and whether it is listed.
+// Where the candidates of a tile go.
 struct Sink {
   Entry* out;
   uint32_t first_index;
@@ -118,13 +118,41 @@ struct Sink {
     if (bits >= bound && bits < kInfinityBits) out[count++] = {first_index + (uint32_t)offset, value};
   }
 
-  // The value to store: the sum, or the old residual where the sum is not finite.
-  float settle(int64_t offset, float sum, float residual) {
-    if (magnitude(sum) < kInfinityBits) return sum;
-    if (first_non_finite < 0) first_non_finite = offset;
-    return residual;
+  // Lists the entries of a finite block whose bits are set. Most blocks have few: the first four places are written
+  // without asking how many there are, which costs less than a branch that is foreseen half of the time.
+  void take(uint64_t bits, int64_t offset, const float* block) {
+    const int64_t found = __builtin_popcountll(bits);
+    Entry* place = out + count;
+    count += found;
+#pragma GCC unroll 4
+    for (int step = 0; step < kListSlack; ++step, bits &= bits - 1) {
+      const int lane = __builtin_ctzll(bits | uint64_t{1} << 63);
+      *place++ = {first_index + (uint32_t)(offset + lane), block[lane]};
+    }
+    for (; bits != 0; bits &= bits - 1) {
+      const int lane = __builtin_ctzll(bits);
+      *place++ = {first_index + (uint32_t)(offset + lane), block[lane]};
+    }
   }
 };
+
+// The block again, entry by entry: a sum that is not finite is not stored.
+template <class Gradient>
+[[gnu::noinline]] void add_entries(const typename Gradient::Storage* gradient, float* residual, int64_t offset,
+                                   Sink& sink) {
+  float sums[kBlock];
+  for (int part = 0; part < kVectors; ++part) {
+    store(sums + part * kLanes, load<Floats>(residual + part * kLanes) + Gradient::widen(gradient + part * kLanes));
+  }
+  for (int lane = 0; lane < kBlock; ++lane) {
+    if (magnitude(sums[lane]) < kInfinityBits) {
+      residual[lane] = sums[lane];
+    } else if (sink.first_non_finite < 0) {
+      sink.first_non_finite = offset + lane;
+    }
+    sink.offer(offset + lane, residual[lane]);
+  }
+}
 
 template <class Gradient>
 inline void add_block(const typename Gradient::Storage* gradient, float* residual, int64_t offset, Sink& sink) {
@@ -144,18 +172,16 @@ inline void add_block(const typename Gradient::Storage* gradient, float* residua
     return;
   }
   uint64_t bits = 0;
-  float values[kBlock];
+  Ints infinite{};
 #pragma GCC unroll 16
   for (int part = 0; part < kVectors; ++part) {
     bits |= lane_bits(hits[part]) << (part * kLanes);
-    store(values + part * kLanes, sums[part]);
+    infinite |= magnitudes(sums[part]) >= (int32_t)kInfinityBits;
   }
-  for (; bits != 0; bits &= bits - 1) {
-    const int lane = __builtin_ctzll(bits);
-    values[lane] = sink.settle(offset + lane, values[lane], residual[lane]);
-    sink.offer(offset + lane, values[lane]);
-  }
-  memcpy(residual, values, sizeof(values));
+  if (any(infinite)) [[unlikely]] return add_entries<Gradient>(gradient, residual, offset, sink);
+#pragma GCC unroll 16
+  for (int part = 0; part < kVectors; ++part) store(residual + part * kLanes, sums[part]);
+  sink.take(bits, offset, residual);
 }
 
 template <class Gradient>
@@ -196,21 +222,20 @@ int64_t list(const float* vector, int64_t length, uint32_t bound, uint32_t first
   Sink sink{out, first_index, bound};
   int64_t offset = 0;
   for (; offset + kBlock <= length; offset += kBlock) {
+    const float* const block = vector + offset;
     Ints hits[kVectors];
     Ints joined{};
 #pragma GCC unroll 16
     for (int part = 0; part < kVectors; ++part) {
-      hits[part] = magnitudes(load<Floats>(vector + offset + part * kLanes)) >= (int32_t)bound;
+      const Ints bits = magnitudes(load<Floats>(block + part * kLanes));
+      hits[part] = (bits >= (int32_t)bound) & (bits < (int32_t)kInfinityBits);
       joined |= hits[part];
     }
     if (!any(joined)) continue;
     uint64_t bits = 0;
 #pragma GCC unroll 16
     for (int part = 0; part < kVectors; ++part) bits |= lane_bits(hits[part]) << (part * kLanes);
-    for (; bits != 0; bits &= bits - 1) {
-      const int lane = __builtin_ctzll(bits);
-      sink.offer(offset + lane, vector[offset + lane]);
-    }
+    sink.take(bits, offset, block);
   }
   for (; offset < length; ++offset) sink.offer(offset, vector[offset]);
   return sink.count;

@@ -13,6 +13,9 @@ struct Entry {
   float value;
 };
 
+// Places behind the last candidate that a tile's list may scribble on.
+constexpr int kListSlack = 4;
+
 struct Listed {
   int64_t count;             // entries written
   int64_t first_non_finite;  // offset within the tile, or -1
@@ -23,7 +26,8 @@ constexpr int kLadderSize = 6;
 struct Loops {
   const char* instruction_set;
   // residual += gradient for `length` <= kTileSize entries, except where the sum is not finite. Entries whose ranked
-  // magnitude is at least `bound` >= 1 go to `out` in order, numbered from `first_index`.
+  // magnitude is at least `bound` >= 1 go to `out` in order, numbered from `first_index`;
+  // `out` has room for `length` + kListSlack.
   Listed (*add_and_list)(GradientType type, const void* gradient, float* residual, int64_t length, uint32_t bound,
                          uint32_t first_index, Entry* out);
   // The same list of a vector that is already corrected; bound 0 lists every finite entry.

@@ -1,0 +1,142 @@
+"""On a GPU nothing waits for the device, a captured call can be replayed, and no bit or byte changes from run to run.
+
+What a GPU computes is tested with every other backend in `test_native.py`; these are properties that only a GPU has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from sparsync.kernels import feedback_reference
+from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
+from sparsync.kernels.payload import SparsePayload
+from sparsync.kernels.reference import two_sided_quantile
+from tests.native_backends import cuda_backend
+
+RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
+LENGTH, COUNT, LEAST = 300_007, 300, 2.5
+
+
+@pytest.fixture(autouse=True)
+def device() -> str:
+    return cuda_backend().device
+
+
+@pytest.fixture
+def stops_are_errors() -> Iterator[None]:
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    yield
+    torch.cuda.set_sync_debug_mode("default")
+
+
+def drawn(seed: int, length: int = LENGTH) -> Tensor:
+    return torch.randn(length, generator=torch.Generator().manual_seed(seed))
+
+
+def selected(gradient: Tensor, residual: Tensor, rule: Rule, state: SelectionState | None) -> SparsePayload:
+    least = LEAST if rule == "threshold" else None
+    return feedback_select(gradient, residual, COUNT, rule=rule, state=state, threshold=least)
+
+
+def expected(gradient: Tensor, residual: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
+    """Indices that the definition selects on the CPU; changes `residual` as it does."""
+    parameter = LEAST if rule == "threshold" else two_sided_quantile(COUNT, LENGTH)
+    place = feedback_reference.RULES.index(rule)
+    memory = torch.zeros(1, 2, dtype=torch.int32)
+    values, indices, report = feedback_reference.feedback_select_(
+        [gradient], [residual], [COUNT], place, [parameter], [LENGTH], memory
+    )
+    count = int(report[0, 0])
+    return values[:count], indices[:count]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_call_never_waits_for_the_device(rule: Rule, stops_are_errors: None) -> None:
+    torch.cuda.set_sync_debug_mode("default")
+    gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
+    torch.cuda.set_sync_debug_mode("error")
+    payloads = [selected(gradient, residual, rule, state) for _ in range(3)]
+    buffers = [payload.padded() for payload in payloads]
+    torch.cuda.set_sync_debug_mode("default")
+    assert [int(count) for *_, count in buffers] == [payload.count for payload in payloads]
+
+
+def test_reading_a_payload_does_wait(stops_are_errors: None) -> None:
+    torch.cuda.set_sync_debug_mode("default")
+    gradient, residual = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    payload = selected(gradient, residual, "gaussian_k", None)
+    with pytest.raises(RuntimeError, match="synchroniz"):
+        _ = payload.count
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_captured_call_is_replayed_on_new_gradients(rule: Rule) -> None:
+    gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        selected(gradient, residual, rule, state)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    residual.zero_()
+    with torch.cuda.graph(graph):
+        values, indices, count = selected(gradient, residual, rule, state).padded()
+    residual.zero_()
+    own = torch.zeros(LENGTH)
+    for seed in range(2, 8):
+        gradient.copy_(drawn(seed))
+        graph.replay()
+        torch.cuda.synchronize()
+        found = int(count)
+        expected_values, expected_indices = expected(drawn(seed), own, rule)
+        assert torch.equal(indices[:found].cpu(), expected_indices)
+        assert torch.equal(values[:found].cpu(), expected_values)
+        assert torch.equal(residual.cpu(), own)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_call_runs_on_the_current_stream(rule: Rule) -> None:
+    stream, own = torch.cuda.Stream(), torch.zeros(LENGTH)
+    residual = torch.zeros(LENGTH, device="cuda")
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)  # whatever ran on another stream would be done before the copy below
+        gradient = torch.empty(LENGTH, device="cuda").copy_(drawn(3).pin_memory(), non_blocking=True)
+        payload = selected(gradient, residual, rule, None)
+        indices = payload.indices.cpu()
+    assert torch.equal(indices, expected(drawn(3), own, rule)[1])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_ten_runs_give_the_same_bits(rule: Rule) -> None:
+    gradients = [drawn(seed, length).cuda() for seed, length in enumerate((5, 4096, 70_001, 200_000))]
+    found = set()
+    for _ in range(10):
+        residuals = [torch.zeros_like(gradient) for gradient in gradients]
+        limits = LEAST if rule == "threshold" else None
+        payload = feedback_select_many(gradients, residuals, COUNT, rule=rule, thresholds=limits)
+        found.add((payload.values.cpu().numpy().tobytes(), payload.indices.cpu().numpy().tobytes()))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("rule", ["top_k", "gaussian_k"])
+def test_memory_neither_grows_nor_exceeds_five_percent(rule: Rule) -> None:
+    length = 2**24
+    gradient, residual, state = drawn(1, length).cuda(), torch.zeros(length, device="cuda"), SelectionState()
+    feedback_select(gradient, residual, length // 100, rule=rule, state=state)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    payload = feedback_select(gradient, residual, length // 100, rule=rule, state=state)
+    buffers = sum(tensor.numel() * tensor.element_size() for tensor in payload.padded()[:2])
+    assert torch.cuda.max_memory_allocated() - before - buffers <= 0.05 * 4 * length
+    del payload
+    for _ in range(20):
+        feedback_select(gradient, residual, length // 100, rule=rule, state=state)
+    assert torch.cuda.memory_allocated() <= before
