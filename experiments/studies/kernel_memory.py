@@ -1,7 +1,7 @@
 """How much memory does a call of the fused kernel need besides its arguments? Peak extra bytes over the residual's 4d.
 
 On a GPU the allocator says so. On the CPU the kernel of the operating system does: a fresh process draws its vectors in
-place, resets the peak of its resident set, calls, and reads the peak. What the call returns is part of the extra.
+place, resets the peak of its resident set, calls, and reads the peak. The buffers that the call returns are not extra.
 
 `python -m sparsync.experiments.studies.kernel_memory --dimension D --threads N` prints one JSON list.
 """
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from sparsync.experiments.studies.kernel_checks import WARM_UP_COUNT
 from sparsync.experiments.studies.kernel_contenders import our_contender
 from sparsync.experiments.studies.kernel_laws import Case, drawn_case
 from sparsync.kernels.native import Rule
+from sparsync.kernels.payload import SparsePayload
 
-_DENSITY = 0.001
+_DENSITIES = (0.001, 0.01)
 _RULES: tuple[Rule, ...] = ("gaussian_k", "top_k")
 _DEADLINE_SECONDS = 300
 _SMALL_DIMENSION = 20_000
@@ -60,15 +62,15 @@ def memory_rows(dimension: int, device: torch.device, *, thread_count: int) -> l
 def _measured(
     dimension: int, device: torch.device, extra_bytes: Callable[[Callable[[], object]], int]
 ) -> list[dict[str, Any]]:
-    case, small = (drawn_case("gaussian", size, _DENSITY, device=device) for size in (dimension, _SMALL_DIMENSION))
     rows = []
-    for rule in _RULES:
-        for warm in (False, True):
+    for density in _DENSITIES:
+        case, small = (drawn_case("gaussian", size, density, device=device) for size in (dimension, _SMALL_DIMENSION))
+        for rule, warm in product(_RULES, (False, True)):
             # Threads, libraries and whatever else is loaded once.
             _last_call(small, rule, warm=warm)()
             count = extra_bytes(_last_call(case, rule, warm=warm))
             name = f"{rule}, {'warm' if warm else 'cold'}"
-            shared = {"contender": name, "dimension": dimension}
+            shared = {"contender": name, "dimension": dimension, "density": density}
             rows.append({**shared, "extra_bytes": count, "residual_share": count / (4 * dimension)})
     return rows
 
@@ -85,13 +87,12 @@ def _last_call(case: Case, rule: Rule, *, warm: bool) -> Callable[[], object]:
 
 
 def _extra_bytes(call: Callable[[], object]) -> int:
-    """Peak of the process's resident set during a call, less the resident set before it."""
+    """Peak of the process's resident set during a call, less the resident set before it and what the call returns."""
     before = _status_bytes("VmRSS")
     _CLEAR_REFERENCES.write_text(_RESET_PEAK)
     kept = call()
     peak = _status_bytes("VmHWM")
-    del kept
-    return max(0, peak - before)
+    return max(0, peak - before - _returned_bytes(kept))
 
 
 def _extra_bytes_on_gpu(call: Callable[[], object]) -> int:
@@ -101,8 +102,14 @@ def _extra_bytes_on_gpu(call: Callable[[], object]) -> int:
     kept = call()
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated()
-    del kept
-    return peak - before
+    return peak - before - _returned_bytes(kept)
+
+
+def _returned_bytes(result: object) -> int:
+    """Bytes of the values and indices of payloads, places that hold none included."""
+    payloads = [item for item in result if isinstance(item, SparsePayload)] if isinstance(result, list) else []
+    buffers = [buffer for payload in payloads for buffer in payload.padded()[:2]]
+    return sum(buffer.numel() * buffer.element_size() for buffer in buffers)
 
 
 def _status_bytes(name: str) -> int:
