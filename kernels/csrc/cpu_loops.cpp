@@ -259,8 +259,34 @@ void count(const float* vector, int64_t length, const uint32_t* bounds, int64_t*
   }
 }
 
+// Sums kTileSize / 2 numbers, overwriting them.
+inline double pairwise_sum(double* numbers) {
+  for (int64_t half = kTileSize / 4; half >= 1; half /= 2) {
+    for (int64_t pair = 0; pair < half; ++pair) numbers[pair] = numbers[2 * pair] + numbers[2 * pair + 1];
+  }
+  return numbers[0];
+}
+
+Moments moments(const float* vector, int64_t length) {
+  float finite[kTileSize];
+  double pairs[kTileSize / 2];
+  for (int64_t index = 0; index < length; ++index) {
+    finite[index] = magnitude(vector[index]) < kInfinityBits ? vector[index] : 0.0f;
+  }
+  memset(finite + length, 0, (size_t)(kTileSize - length) * sizeof(float));
+  for (int64_t pair = 0; pair < kTileSize / 2; ++pair) {
+    pairs[pair] = (double)finite[2 * pair] + (double)finite[2 * pair + 1];
+  }
+  const double mean = pairwise_sum(pairs) / (double)length;
+  for (int64_t pair = 0; pair < kTileSize / 2; ++pair) {
+    const double even = (double)finite[2 * pair] - mean, odd = (double)finite[2 * pair + 1] - mean;
+    pairs[pair] = (2 * pair < length ? even * even : 0.0) + (2 * pair + 1 < length ? odd * odd : 0.0);
+  }
+  return {(double)length, mean, pairwise_sum(pairs)};
+}
+
 }  // namespace
 
-extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count};
+extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count, moments};
 
 }  // namespace sparsync::SPARSYNC_SET

@@ -23,6 +23,12 @@ struct Listed {
 
 constexpr int kLadderSize = 6;
 
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double deviations = 0;  // sum of (x - mean)^2
+};
+
 struct Loops {
   const char* instruction_set;
   // residual += gradient for `length` <= kTileSize entries, except where the sum is not finite. Entries whose ranked
@@ -34,6 +40,9 @@ struct Loops {
   int64_t (*list)(const float* vector, int64_t length, uint32_t bound, uint32_t first_index, Entry* out);
   // counts[j] += how many ranked magnitudes are at least bounds[j] >= 1.
   void (*count)(const float* vector, int64_t length, const uint32_t* bounds, int64_t* counts);
+  // Of 1 <= length <= kTileSize entries, what is not finite counting as zero: sums of doubles in a tree of adjacent
+  // pairs over kTileSize places, those beyond the length being zero.
+  Moments (*moments)(const float* vector, int64_t length);
 };
 
 const Loops& loops();  // of the best instruction set this processor has

@@ -113,7 +113,7 @@ void select_released(Call& call) {
   std::vector<std::vector<Moments>> tiles(request.pieces.size());
   for (size_t piece = 0; piece < tiles.size(); ++piece) tiles[piece].resize((size_t)tile_count(request.pieces[piece].length));
   call.add_gradients([&](int64_t piece, int64_t begin, const float* vector, int64_t length) {
-    tiles[(size_t)piece][(size_t)(begin / kTileSize)] = tile_moments(vector, length);
+    tiles[(size_t)piece][(size_t)(begin / kTileSize)] = loops().moments(vector, length);
   });
   // A count of the ladder's steps t, t/2, 3t/2, t/4, 3t/4, 9t/4, and which of them a walk takes.
   std::vector<std::array<uint32_t, kLadderSize>> bounds(request.groups.size());
