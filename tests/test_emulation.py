@@ -256,7 +256,9 @@ def test_as_many_blocks_as_threads_are_resident_at_once(toy: Toy) -> None:
 def test_a_thread_that_waits_for_another_of_its_block_lets_it_run(toy: Toy) -> None:
     for seed in SEEDS:
         toy.set(seed=seed)
-        toy.call("call_wait_for_last_thread", np.zeros(1, np.uint64), 1)
+        word = np.zeros(1, np.uint64)
+        toy.call("call_wait_for_last_thread", word, 1)
+        assert word.tolist() == [1]
 
 
 @pytest.mark.parametrize("grid", [1, 30])
