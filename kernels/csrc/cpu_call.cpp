@@ -13,7 +13,7 @@ namespace {
 
 // Less than this many entries for a thread cost more to hand out than to do.
 constexpr int64_t kLeastEntriesPerWorker = 32768;
-constexpr int64_t kShortVector = 65536;
+constexpr int64_t kBinned = 65536;  // entries worth a table of 2^16 bins
 // Sampled magnitudes that should reach the deciding rank; their count varies by its square root.
 constexpr double kSampledTail = 384.0;
 constexpr int64_t kSampledLine = 16;        // entries read together: a cache line of the residual
@@ -165,10 +165,10 @@ OrderStatistics Call::listed_statistics(int64_t group) {
 // magnitudes of a short vector are copied instead, for its bins would outnumber them.
 void Call::count_everything(const std::function<bool(int64_t)>& wanted) {
   for_each_group([&](int64_t group) {
-    if (wanted(group) && request_.groups[(size_t)group].dimension <= kShortVector) count_copy(group);
+    if (wanted(group) && request_.groups[(size_t)group].dimension <= kBinned) count_copy(group);
   });
   for (int64_t group = 0; group < group_count(); ++group) {
-    if (!wanted(group) || request_.groups[(size_t)group].dimension <= kShortVector) continue;
+    if (!wanted(group) || request_.groups[(size_t)group].dimension <= kBinned) continue;
     GroupState& state = states_[(size_t)group];
     state.pass_count += 2;
     Descent upper{state.ranks.upper}, lower{state.ranks.lower};
@@ -240,6 +240,21 @@ uint32_t Call::sampled_bound(int64_t group, bool is_added) const {
   const int64_t rank = sampled_rank(needed, state.list_capacity, sampled, members.dimension);
   const OrderStatistics found = order_statistics((int64_t)sample.size(), {rank, rank}, [&](const auto& visit) {
     for (const uint32_t bits : sample) visit(bits);
+  });
+  return std::max(1u, found.lower_value);
+}
+
+// Columns are no power of two apart, as the rows of weights are: what is large in one of their columns is spread.
+uint32_t Call::folded_bound(int64_t group) const {
+  const Group& members = request_.groups[(size_t)group];
+  const int64_t needed = states_[(size_t)group].ranks.lower;
+  const int64_t width = (needed / 8 * 2 + 3) * 16;  // odd multiples of 16, at least 4 times what is needed
+  std::vector<uint32_t> maxima((size_t)width);
+  for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
+    loops().fold(request_.pieces[(size_t)index].residual, request_.pieces[(size_t)index].length, width, maxima.data());
+  }
+  const OrderStatistics found = order_statistics(width, {needed, needed}, [&](const auto& visit) {
+    for (const uint32_t bits : maxima) visit(bits);
   });
   return std::max(1u, found.lower_value);
 }

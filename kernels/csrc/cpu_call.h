@@ -13,6 +13,8 @@
 namespace sparsync {
 
 constexpr int64_t kUnlimited = INT64_MAX;
+// Up to here a vector stays in a core's own cache, where reading it again costs less than a sample.
+constexpr int64_t kShortVector = 262144;
 
 struct GroupState {
   Ranks ranks{1, 1};
@@ -20,6 +22,7 @@ struct GroupState {
   Memory used{0, 0};        // what the call before left
   uint32_t bound = 0;       // of the current candidate list, 0 if there is none
   bool is_remembered = false;
+  bool is_folded = false;  // so short that a second list takes its bound from all of the vector
   std::atomic<int64_t> listed{0};
   std::atomic<int64_t> first_non_finite{INT64_MAX};
   bool is_decided = false;
@@ -68,6 +71,10 @@ class Call {
   // A bound that the wanted number of candidates probably exceeds, from a sample of the vector; the gradient is added
   // to the sampled entries unless it has been already.
   uint32_t sampled_bound(int64_t group, bool is_added) const;
+
+  // A bound that the wanted number of candidates certainly reaches, and few more of a vector without structure: from the
+  // largest corrected magnitude in each of a few times as many columns.
+  uint32_t folded_bound(int64_t group) const;
 
   // Writes what the cuts select, takes it out of the residuals, and fills in the report.
   void emit();

@@ -4,6 +4,7 @@
 // something not finite, which compares as large) is looked at entry by entry.
 #include "cpu_loops.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core.h"
@@ -259,6 +260,22 @@ void count(const float* vector, int64_t length, const uint32_t* bounds, int64_t*
   }
 }
 
+void fold(const float* vector, int64_t length, int64_t width, uint32_t* maxima) {
+  for (; length > 0; vector += width, length -= width) {
+    int64_t column = 0;
+    for (; column + kLanes <= std::min(length, width); column += kLanes) {
+      const Ints bits = magnitudes(load<Floats>(vector + column));
+      const Ints ranked = bits & (bits < (int32_t)kInfinityBits);
+      const Ints before = load<Ints>(maxima + column);
+      const Ints larger = ranked > before ? ranked : before;
+      memcpy(maxima + column, &larger, sizeof(larger));
+    }
+    for (; column < std::min(length, width); ++column) {
+      maxima[column] = std::max(maxima[column], ranked_magnitude(vector[column]));
+    }
+  }
+}
+
 // Sums kTileSize / 2 numbers, overwriting them.
 inline double pairwise_sum(double* numbers) {
   for (int64_t half = kTileSize / 4; half >= 1; half /= 2) {
@@ -287,6 +304,6 @@ Moments moments(const float* vector, int64_t length) {
 
 }  // namespace
 
-extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count, moments};
+extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count, fold, moments};
 
 }  // namespace sparsync::SPARSYNC_SET

@@ -40,6 +40,8 @@ struct Loops {
   int64_t (*list)(const float* vector, int64_t length, uint32_t bound, uint32_t first_index, Entry* out);
   // counts[j] += how many ranked magnitudes are at least bounds[j] >= 1.
   void (*count)(const float* vector, int64_t length, const uint32_t* bounds, int64_t* counts);
+  // maxima[i] = the largest of it and the ranked magnitudes of entries i, i + width, i + 2 width, ...; width % 16 == 0.
+  void (*fold)(const float* vector, int64_t length, int64_t width, uint32_t* maxima);
   // Of 1 <= length <= kTileSize entries, what is not finite counting as zero: sums of doubles in a tree of adjacent
   // pairs over kTileSize places, those beyond the length being zero.
   Moments (*moments)(const float* vector, int64_t length);

@@ -7,6 +7,7 @@
 #include "cpu_select.h"
 
 #include <array>
+#include <atomic>
 #include <cmath>
 
 #include "cpu_call.h"
@@ -28,7 +29,12 @@ void prepare_ranked(Call& call, int64_t group) {
   }
   if (!list_is_worthwhile(state.ranks.lower, members.dimension)) return;
   state.is_remembered = state.used.bound >= 1 && state.used.bound < kInfinityBits;
-  state.bound = state.is_remembered ? state.used.bound : call.sampled_bound(group, false);
+  state.is_folded = members.dimension <= kShortVector;
+  if (state.is_remembered) {
+    state.bound = state.used.bound;
+  } else if (!state.is_folded) {
+    state.bound = call.sampled_bound(group, false);
+  }
 }
 
 // Whether the list of a group holds its deciding order statistics, and if so the cut that they give.
@@ -71,6 +77,27 @@ void list_selected(Call& call, const std::function<bool(int64_t)>& wanted) {
   if (any) call.list_again(wanted);
 }
 
+// A second list of the wanted groups, of their corrected entries. A short vector's always decides, whatever its length.
+void list_corrected(Call& call, const std::function<bool(int64_t)>& wanted) {
+  std::atomic<bool> any{false};
+  call.for_each_group([&](int64_t group) {
+    if (!wanted(group)) return;
+    any = true;
+    GroupState& state = call.state(group);
+    if (state.is_folded) state.list_capacity = kUnlimited;
+    state.bound = state.is_folded ? call.folded_bound(group) : call.sampled_bound(group, true);
+    state.pass_count += state.is_folded ? 2 : 1;
+  });
+  if (!any) return;
+  call.list_again(wanted);
+  call.for_each_group([&](int64_t group) {
+    if (!wanted(group)) return;
+    GroupState& state = call.state(group);
+    if (!state.is_remembered) state.first_list_count = state.listed;
+    decide_from_list(call, group);
+  });
+}
+
 void select_by_rank(Call& call) {
   call.for_each_group([&](int64_t group) { prepare_ranked(call, group); });
   call.add_gradients();
@@ -79,20 +106,11 @@ void select_by_rank(Call& call) {
     state.first_list_count = state.bound == 0 ? -1 : state.listed.load();
     decide_from_list(call, group);
   });
-  const auto missed = [&](int64_t group) { return !call.state(group).is_decided && call.state(group).is_remembered; };
-  bool any_missed = false;
-  for (int64_t group = 0; group < call.group_count(); ++group) {
-    if (!missed(group)) continue;
-    any_missed = true;
-    call.state(group).bound = call.sampled_bound(group, true);
-    ++call.state(group).pass_count;
-  }
-  if (any_missed) {
-    call.list_again(missed);
-    call.for_each_group([&](int64_t group) {
-      if (missed(group)) decide_from_list(call, group);
-    });
-  }
+  const auto is_listed_again = [&](int64_t group) {
+    const GroupState& state = call.state(group);
+    return !state.is_decided && (state.is_remembered || state.is_folded);
+  };
+  list_corrected(call, is_listed_again);
   const auto undecided = [&](int64_t group) { return !call.state(group).is_decided; };
   call.count_everything(undecided);
   for (int64_t group = 0; group < call.group_count(); ++group) {
