@@ -4,6 +4,7 @@
 // list while the gradient is added. If the list holds the deciding order statistics it decides, after that one pass.
 // If a remembered bound failed, a sampled one gets a second pass; if that fails too, or a first sample did (heavy ties,
 // mostly), two histograms of the vector give the order statistics exactly and a last pass lists what they select.
+// A short vector is not sampled: without a memory, or if that failed, a bound that holds is read off all of it.
 #include "cpu_select.h"
 
 #include <array>
