@@ -268,6 +268,10 @@ def all_cases() -> dict[str, Case]:
     gradients = [normal(length, 30 + index) for index, length in enumerate(pieces)]
     residuals = [normal(length, 130 + index) for index, length in enumerate(pieces)]
     solid = [(g, e) for g, e in zip(gradients, residuals, strict=True) if g.numel()]
+    # The first tensor of two is decided by its list, the second by its vector, which lists too little.
+    scales = [1.0, 0.25] * 4
+    mixed = [scale * normal(9000, 200 + index) for index, scale in enumerate(scales)]
+    mixed_residuals = [scale * normal(9000, 300 + index) for index, scale in enumerate(scales)]
     special: dict[str, Case] = {}
     # Several chunks of 64 tiles, and more tiles than a look-back sees at once.
     long = (normal(600_001, 22), normal(600_001, 23))
@@ -289,6 +293,7 @@ def all_cases() -> dict[str, Case]:
             f"{rule}: every tensor": make_case(
                 [g for g, _ in solid], [e for _, e in solid], rule, counts=[1 + g.numel() // 100 for g, _ in solid]
             ),
+            f"{rule}: mixed sources": make_case(mixed, mixed_residuals, rule, counts=[90] * 8, memory=(0x40533333, 9)),
             f"{rule}: many tensors": make_case([gradient[:8]] * 150, [residual[:8]] * 150, rule, counts=[60]),
         }
         for bound in (1, 2**20, 0x3F800000, 0x40600000, 0x7F7FFFFF, 0x7F800000, -1, -(2**31), 12345):

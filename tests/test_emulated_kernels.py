@@ -6,12 +6,13 @@ Deliberate faults in copies of the sources show that these tests can fail.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,18 +43,58 @@ RANKED = RULES[:2]
 PASSES = 3
 KERNEL_COUNT = 18
 
-# Name → file, text that is there exactly once, its replacement.
-MISSING_BARRIERS = {
-    "candidates": ("cuda_lists.cuh", "  __syncthreads();\n  const Places places", "  const Places places"),
-    "look-back": ("cuda_emit.cuh", "  __syncthreads();\n  return scratch.before;", "  return scratch.before;"),
+# File, text that is there exactly once, its replacement.
+Fault = tuple[str, str, str]
+
+
+def missing_barriers() -> dict[str, Fault]:
+    """A fault for each barrier and each fence: the name of its function, and which of them it is there, from 1."""
+    faults: dict[str, Fault] = {}
+    for path in sorted(SOURCES.glob("cuda_*.cu*")):
+        lines = path.read_text().splitlines(keepends=True)
+        function = ""
+        for number, line in enumerate(lines):
+            found = re.match(r" *(?:__device__|__global__).*?(\w+)\((?!kThreads)", line)
+            function = found[1] if found else function
+            call = re.match(r" *__(syncthreads|threadfence)\(\);", line)
+            if call:
+                same_calls = [name for name in faults if name.startswith(f"{function} {call[1]}")]
+                rest = [*lines[:number], "\n", *lines[number + 1 :]]
+                faults[f"{function} {call[1]} {len(same_calls) + 1}"] = (path.name, "".join(lines), "".join(rest))
+    return faults
+
+
+MISSING_BARRIERS = missing_barriers()
+QUICKLY_SEEN = ("append_marked syncthreads 1", "tally_before syncthreads 1")
+# What nothing shows, and why.
+UNSEEN = {
+    # Needed on a GPU.
+    "close_share threadfence 1": "the emulation's atomic additions order memory by themselves",
+    "close_share threadfence 2": "the emulation's atomic additions order memory by themselves",
+    # Not needed as the callers are.
+    "block_exclusive_sum syncthreads 2": "both callers meet at a barrier before they sum again",
+    "merge_tiles syncthreads 2": "after a merge only the first thread reads or writes moments[0], none the others",
+    "tally_chunk syncthreads 2": "between these reads and emit_chunk's first write is tally_before's barrier",
 }
+# Calls that together show every missing barrier that is seen at all, the shortest first.
+PROBES = (
+    "top_k: normal, d = 100",
+    "gaussian_k: mixed sources",
+    "gaussian_k_released: normal, d = 70001",
+    "top_k: long pieces",
+)
+# The block that decides is slow, so that others look in the midst of it; and what it must not change then.
+DELAY = "  for (int turn = 0; turn < 5000; ++turn) pause();\n"
+STAGE = "  state.stage = stage;\n"
+SLOW_DECISION = ("cuda_decide.cuh", STAGE, DELAY + STAGE + DELAY)
+TORN_DECISION = ("cuda_decide.cuh", STAGE, "  state.source = source;\n" + DELAY + STAGE)
 MISSING_CHECKS = {
     "arena": ("cuda_lists.cuh", "if (place < capacity) section[place]", "section[place]"),
     "outputs": ("cuda_emit.cuh", "    if (place >= capacity) return;\n", ""),
 }
 
 
-def faulty_sources(folder: Path, faults: Iterable[tuple[str, str, str]]) -> Path:
+def faulty_sources(folder: Path, faults: Iterable[Fault]) -> Path:
     """A copy of the sources with some replacements."""
     shutil.copytree(SOURCES, folder)
     for name, text, replacement in faults:
@@ -74,8 +115,8 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
             "plain": pool.submit(compile_emulated, folder / "plain.so"),
             "sanitised": pool.submit(compile_emulated, folder / "sanitised.so", flags=SANITISE),
         }
-        for name, fault in MISSING_BARRIERS.items():
-            sources = faulty_sources(folder / f"{name} sources", [fault])
+        for name in QUICKLY_SEEN:
+            sources = faulty_sources(folder / f"{name} sources", [MISSING_BARRIERS[name]])
             jobs[name] = pool.submit(compile_emulated, folder / f"{name}.so", flags=["-O1"], sources=sources)
         sources = faulty_sources(folder / "unchecked sources", MISSING_CHECKS.values())
         jobs["unchecked"] = pool.submit(compile_emulated, folder / "unchecked.so", flags=SANITISE, sources=sources)
@@ -120,13 +161,17 @@ def test_a_sequence_of_warm_calls_equals_cold_ones(emulated: Emulated, rule: str
         assert same(ours, reference)
 
 
-def pass_count(emulated: Emulated, case: Case, memory: Tensor) -> int:
+def pass_counts(emulated: Emulated, case: Case, memory: Tensor) -> list[int]:
     residuals = [residual.clone() for residual in case.residuals]
     report = emulated.select(
         case.gradients, residuals, case.counts, case.rule, case.parameters, case.capacities, memory
     )[2]
-    (count,) = set(report[:, PASSES].tolist())
-    return int(count)
+    return [int(count) for count in report[:, PASSES]]
+
+
+def pass_count(emulated: Emulated, case: Case, memory: Tensor) -> int:
+    (count,) = set(pass_counts(emulated, case, memory))
+    return count
 
 
 @pytest.mark.parametrize("rule", RANKED)
@@ -160,6 +205,11 @@ def test_passes_are_counted(emulated: Emulated, name: str, passes: int) -> None:
     assert pass_count(emulated, CASES[name], CASES[name].memory.clone()) == passes
 
 
+def test_each_group_goes_its_own_way(emulated: Emulated) -> None:
+    case = CASES["top_k: mixed sources"]
+    assert pass_counts(emulated, case, case.memory.clone()) == [1, 4] * 4
+
+
 @pytest.mark.parametrize("rule", RANKED)
 @pytest.mark.parametrize("dimension", [10**6, 2**24, 10**9, 2**31 - 1])
 def test_one_large_group_takes_at_most_a_twentieth_of_its_residual(
@@ -175,22 +225,81 @@ def test_the_registered_op_is_the_same_code() -> None:
     assert same(outcome(emulated_backend().operator, CASES[name]), expected(name))
 
 
+@pytest.mark.parametrize("name", QUICKLY_SEEN)
+def test_a_missing_barrier_is_seen(builds: dict[str, Future[Path]], name: str) -> None:
+    faulty, sound = builds[name].result(), builds["plain"].result()
+    assert first_difference(faulty, sound, ["top_k: few listed"], threads=2, blocks=3) != ""
+
+
+def test_every_barrier_and_fence_is_found() -> None:
+    sources = "".join(path.read_text() for path in SOURCES.glob("cuda_*.cu*"))
+    assert len(MISSING_BARRIERS) == len(re.findall(r"__(?:syncthreads|threadfence)", sources))
+    assert {*QUICKLY_SEEN, *UNSEEN} <= set(MISSING_BARRIERS)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISSING_BARRIERS)
-def test_a_missing_barrier_is_seen(builds: dict[str, Future[Path]], emulated: Emulated, name: str) -> None:
-    faulty = Emulated(builds[name].result())
-    # A list that is wrong in its length is refused and the vector decides: the passes tell.
-    right = results_and_passes(emulated, seed=1)
-    assert any(results_and_passes(faulty, seed) != right for seed in range(5))
+def test_the_barriers_that_nothing_shows_are_those_listed(
+    builds: dict[str, Future[Path]], tmp_path: Path, name: str
+) -> None:
+    sources = faulty_sources(tmp_path / "sources", [MISSING_BARRIERS[name]])
+    faulty = compile_emulated(tmp_path / "faulty.so", flags=["-O1"], sources=sources)
+    difference = difference_apart(faulty, builds["plain"].result(), PROBES, threads=2, blocks=6)
+    assert (difference == "") == (name in UNSEEN), difference
 
 
-def results_and_passes(emulated: Emulated, seed: int) -> tuple[list[list[int]], int] | str:
-    case = CASES["top_k: few listed"]
-    emulated.set(seed=seed, threads=2, blocks=3)
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "is_seen"), [(SLOW_DECISION, False), (TORN_DECISION, True)])
+def test_half_a_decision_misleads_no_other_block(
+    builds: dict[str, Future[Path]], tmp_path: Path, fault: Fault, is_seen: bool
+) -> None:
+    sources = faulty_sources(tmp_path / "sources", [fault])
+    delayed = compile_emulated(tmp_path / "delayed.so", flags=["-O1"], sources=sources)
+    difference = difference_apart(delayed, builds["plain"].result(), ["top_k: mixed sources"], threads=3, blocks=5)
+    assert (difference != "") == is_seen, difference
+
+
+def results_and_passes(emulated: Emulated, name: str) -> tuple[list[list[int]], list[int]] | str:
+    """A list that is wrong in its length is refused and the vector decides: the passes tell."""
+    case = CASES[name]
     try:
         results = [tensor.tolist() for tensor in outcome(emulated.select, case)]
-        return results, pass_count(emulated, case, case.memory.clone())
+        return results, pass_counts(emulated, case, case.memory.clone())
     except RuntimeError as error:
         return str(error)
+
+
+def first_difference(faulty: Path, sound: Path, names: Sequence[str], *, threads: int, blocks: int) -> str:
+    """The first seed and call that tell two libraries apart, or nothing."""
+    ours, theirs = Emulated(faulty), Emulated(sound)
+    right = {name: results_and_passes(theirs, name) for name in names}
+    for seed, name in itertools.product(range(6), names):
+        ours.set(seed=seed, threads=threads, blocks=blocks)
+        if results_and_passes(ours, name) != right[name]:
+            return f"seed {seed}: {name}"
+    return ""
+
+
+def difference_apart(faulty: Path, sound: Path, names: Sequence[str], *, threads: int, blocks: int) -> str:
+    """`first_difference` by a process of its own, whose crash or loop without end is a difference too."""
+    code = f"""
+from pathlib import Path
+from tests.test_emulated_kernels import first_difference
+print(first_difference(Path({str(faulty)!r}), Path({str(sound)!r}), {names!r}, threads={threads}, blocks={blocks}))
+"""
+    done = run_apart(code, {}, seconds=60)
+    return done.stdout.strip() if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr}"
+
+
+def run_apart(code: str, environment: dict[str, str], *, seconds: int) -> subprocess.CompletedProcess[str]:
+    """Exit status 124: it ran longer than `seconds`."""
+    paths = [str(ROOT), *(path for path in sys.path if path)]
+    return subprocess.run(
+        ["timeout", str(seconds), sys.executable, "-c", code],
+        env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+    )
 
 
 def check_sanitised(library: Path, code: str) -> subprocess.CompletedProcess[str]:
@@ -199,13 +308,9 @@ def check_sanitised(library: Path, code: str) -> subprocess.CompletedProcess[str
     prologue = (
         f"from tests.feedback_cases import *\nfrom pathlib import Path\nemulated = Emulated(Path({str(library)!r}))\n"
     )
-    paths = [str(ROOT), *(path for path in sys.path if path)]
-    environment = os.environ | {
-        "LD_PRELOAD": runtime.stdout.strip(),
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    return subprocess.run([sys.executable, "-c", prologue + code], env=environment, capture_output=True, text=True)
+    return run_apart(
+        prologue + code, {"LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}, seconds=600
+    )
 
 
 def test_all_cases_pass_the_sanitisers(builds: dict[str, Future[Path]]) -> None:

@@ -11,7 +11,6 @@
 namespace sparsync {
 
 __device__ inline void schedule(const Tables& tables, GroupState& state, int source, int stage) {
-  state.source = source;
   state.stage = stage;
   state.passes += source == kVector ? 1 : 0;
   atomicAdd(&tables.agenda->groups[source][stage], 1u);
@@ -92,7 +91,8 @@ __device__ inline void conclude(const Tables& tables, int64_t group, Ranks ranks
   state.threshold = cut.threshold << bits;
   state.tie_count = static_cast<int32_t>(cut.tie_count < INT32_MAX ? cut.tie_count : INT32_MAX);
   remember(tables, group, ranks, bits_below(kStage));
-  schedule(tables, state, has_selected_list(state, row, kStage) ? kList : kVector, kEmission);
+  state.emission = has_selected_list(state, row, kStage) ? kList : kVector;
+  schedule(tables, state, state.emission, kEmission);
 }
 
 // Reads a digit of both order statistics and clears the histogram; all threads.
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(kThreads) choose_source(Tables tables) {
     const int64_t needed = deciding_ranks(tables.rule, tables.groups[group].target_count).lower;
     const bool is_complete = state.listed <= tables.groups[group].list_capacity;
     const bool is_enough = state.listed >= needed || state.bound == 1;
-    schedule(tables, state, is_complete && is_enough ? kList : kVector, kFirstDigit);
+    state.source = is_complete && is_enough ? kList : kVector;
+    schedule(tables, state, state.source, kFirstDigit);
   }
 }
 

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_vectors(Tables
     const int64_t position = tickets.take(scratch);
     if (position >= tables.tile_count) return;
     const Tile tile = find_tile(tables, position);
-    if (tables.states[tile.group].source == kVector) emit_tile(tables, position, tile, scratch);
+    if (tables.states[tile.group].emission == kVector) emit_tile(tables, position, tile, scratch);
   }
 }
 
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_lists(Tables t
     const int64_t chunk = tickets.take(scratch);
     if (chunk >= tables.chunk_count) return;
     const int group = tables.chunk_groups[chunk];
-    if (tables.states[group].source != kList) continue;
+    if (tables.states[group].emission != kList) continue;
     const GroupRow& row = tables.groups[group];
     const Emitter emitter(tables, group);
     const int64_t first = (chunk - row.first_chunk) * kChunkTiles;

@@ -87,7 +87,8 @@ struct OrderStatistic {
 
 struct GroupState {
   int32_t stage;
-  int32_t source;
+  int32_t source;    // of the digits; the kernels that count read it while one of their blocks decides: none writes it
+  int32_t emission;  // source of the entries emitted
   int32_t gathering;
   int32_t passes;
   uint32_t bound;
@@ -170,6 +171,7 @@ __device__ inline void plan_group(const Tables& tables, int64_t group) {
   state.passes = 1;
   state.stage = kEmission;
   state.source = kVector;
+  state.emission = kVector;
   state.gathering = kNothing;
   state.tie_count = INT32_MAX;
   if (tables.rule == Rule::kGaussianKReleased) return;
