@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sympy
 
 from sparsync.verify import coq
 from sparsync.verify.coq import (
+    Compiled,
     CoqError,
     compile_file,
     compile_sources,
@@ -31,16 +36,43 @@ with_coq = pytest.mark.skipif(not coq_is_there(), reason="needs coqc")
 JOBS = 2
 
 
+@dataclass(frozen=True)
+class Finished:
+    """What the command did: status, compiled files, what it found, wrote and printed."""
+
+    status: int
+    folder: Path
+    compiled: Compiled
+    written: dict[str, Any]
+    printed: str
+
+
 @pytest.fixture(scope="module")
-def compiled_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("formal")
-    compile_theorems(folder=folder, job_count=JOBS)
-    return folder
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The command on all sources, once: to compile them and to ask for axioms takes most of a minute."""
+    folder, found = tmp_path_factory.mktemp("formal"), []
+
+    def recorded(*, folder: Path | None, job_count: int) -> Compiled:
+        found.append(compile_theorems(folder=folder, job_count=job_count))
+        return found[-1]
+
+    output, printed = folder / "formal.json", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(coq, "compile_theorems", recorded)
+        status = main(["--output", str(output), "--folder", str(folder / "made"), "--jobs", str(JOBS)])
+    assert found, printed.getvalue()
+    written = json.loads(output.read_text(encoding="utf-8"))
+    return Finished(status, folder / "made", found[0], written, printed.getvalue())
+
+
+@pytest.fixture
+def compiled_folder(finished: Finished) -> Path:
+    return finished.folder
 
 
 @with_coq
-def test_every_theorem_is_closed_under_the_global_context(compiled_folder: Path) -> None:
-    compiled = compile_theorems(folder=compiled_folder, job_count=JOBS)
+def test_every_theorem_is_closed_under_the_global_context(finished: Finished) -> None:
+    compiled = finished.compiled
     assert compiled.seconds > 0
     assert set(compiled.axioms) == set(THEOREMS)
     assert not compiled.failures
@@ -117,14 +149,18 @@ def test_without_coq_the_command_says_how_to_install_it(
 
 
 @with_coq
-def test_the_command_writes_a_row_per_theorem(
-    compiled_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "formal.json"
-    assert main(["--output", str(output), "--folder", str(compiled_folder)]) == 0
-    data = json.loads(output.read_text(encoding="utf-8"))
+def test_the_command_writes_a_row_per_theorem(finished: Finished) -> None:
+    assert finished.status == 0
+    data = finished.written
     assert [row["name"] for row in data["theorems"]] == list(THEOREMS)
     assert all(row["axioms"] == [] for row in data["theorems"])
     assert {row["label"] for row in data["theorems"]} == {*PROVED, None}
     assert data["failures"] == []
-    assert capsys.readouterr().out.count("closed under the global context") == len(THEOREMS)
+    assert finished.printed.count("closed under the global context") == len(THEOREMS)
+
+
+@with_coq
+def test_compiled_files_of_the_same_sources_serve_again(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coq, "compile_sources", lambda *_sources, **_options: pytest.fail("compiled again"))
+    monkeypatch.setattr(coq, "_axioms", lambda _folder, names: dict.fromkeys(names, ()))
+    assert compile_theorems(folder=finished.folder, job_count=JOBS) == finished.compiled

@@ -31,20 +31,28 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_results(tmp_path_factory.mktemp("paper") / "data")
 
 
+@pytest.fixture(scope="module")
+def written_folder(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command line leaves in a folder that was not there."""
+    folder = tmp_path_factory.mktemp("paper") / "new"
+    figures.main(["--data-folder", str(data_folder), "--output-folder", str(folder)])
+    return folder
+
+
 def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
     line = next(line for line in axes.get_lines() if line.get_label() == label)
     return np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist()
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_every_figure_is_written_as_pdf_and_png_and_nothing_else_is(
-    name: str, data_folder: Path, tmp_path: Path
-) -> None:
-    figures.write_figure(name, data_folder, tmp_path / "new")
-    written = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
-    assert written.keys() == {f"{name}.pdf", f"{name}.png"}
-    assert written[f"{name}.pdf"].startswith(b"%PDF")
-    assert written[f"{name}.png"].startswith(b"\x89PNG")
+def test_the_command_line_writes_every_figure_as_pdf_and_png(name: str, written_folder: Path) -> None:
+    assert (written_folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert (written_folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_nothing_but_figures_is_written(written_folder: Path) -> None:
+    names = {f"{name}.{ending}" for name in figures.FIGURES for ending in ("pdf", "png")}
+    assert {path.name for path in written_folder.iterdir()} == names
 
 
 @pytest.mark.parametrize("ending", ["pdf", "png"])
@@ -112,11 +120,6 @@ def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
 def test_the_command_line_ends_with_a_message_when_a_file_is_missing(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"error: .*contraction\.json is missing"):
         figures.main(["--data-folder", str(tmp_path), "--output-folder", str(tmp_path)])
-
-
-def test_the_command_line_writes_every_figure(data_folder: Path, tmp_path: Path) -> None:
-    figures.main(["--data-folder", str(data_folder), "--output-folder", str(tmp_path)])
-    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(figures.FIGURES)
 
 
 @pytest.mark.parametrize(("profile", "note"), [("smoke", "smoke profile: not for reading"), ("quick", "")])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sympy
 
-from sparsync.theory.statement import Step
+from sparsync.theory.statement import Statement, Step
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify import certificate_store
 from sparsync.verify.certificate_store import Record
@@ -27,12 +27,25 @@ LABELS = ("top_k", "square_convex")
 CLASSES = {name: certificate_store.FAMILIES[name] for name in ("top_k", "square_convex", "square_convex_end_point")}
 CERTIFICATES_COUNT = 3 * (2 + 3)
 """Every k of d = 2 and d = 3, for each class."""
+WHOLE = {label: STATEMENTS[label] for label in LABELS}
+
+
+def install(statements: dict[str, Statement], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the ledger is about these."""
+    for label, statement in statements.items():
+        monkeypatch.setitem(STATEMENTS, label, statement)
+    monkeypatch.setattr("sparsync.verify.ledger.STATEMENTS", statements)
+
+
+def with_conclusion_only(statement: Statement) -> Statement:
+    """That the whole derivation holds is the claim of `test_evidence.py`."""
+    return replace(statement, derivation=tuple(step for step in statement.derivation if step.concludes is not None))
 
 
 @pytest.fixture(autouse=True)
 def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROFILES, "smoke", Profile(dimensions=(2, 3), examples_count=20))
-    monkeypatch.setattr("sparsync.verify.ledger.STATEMENTS", {label: STATEMENTS[label] for label in LABELS})
+    install({label: with_conclusion_only(STATEMENTS[label]) for label in LABELS}, monkeypatch)
     monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"top_k_count": MUTANTS["top_k_count"]})
     monkeypatch.setattr(certificate_store, "FAMILIES", CLASSES)
     # That Coq compiles the theorems is the claim of `test_coq.py`.
@@ -200,6 +213,8 @@ def test_searches_run_again_where_the_sources_have_changed(tmp_path: Path, monke
 
 
 def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other processes know the statements as they are.
+    install(WHOLE, monkeypatch)
     _, alone = run(tmp_path / "alone")
     status, together = run(tmp_path / "together", "--jobs", "2")
     assert status == 0

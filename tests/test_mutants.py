@@ -10,6 +10,7 @@ from sparsync.verify.weights import CLASS_WEIGHTS
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_is_killed_by_each_grade_that_it_names(name: str) -> None:
+    """Among them every bound a sixteenth too good, before every grade of its statement."""
     assert killing_grades(MUTANTS[name]) == MUTANTS[name].killed_by != ()
 
 

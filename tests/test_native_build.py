@@ -10,12 +10,14 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sparsync.kernels import native_build
+from sparsync.kernels.native import backend
 from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build, cache_folder
 
 COMPILER = """#!{python} -S
@@ -64,6 +66,14 @@ def toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
     for name in ("CXX", "CUDA_HOME", "SPARSYNC_BACKEND"):
         monkeypatch.delenv(name, raising=False)
     return made
+
+
+@pytest.fixture
+def _asked_anew() -> Iterator[None]:
+    """`library` as a process finds it that has not asked yet."""
+    native_build.library.cache_clear()
+    yield
+    native_build.library.cache_clear()
 
 
 @pytest.fixture
@@ -161,24 +171,26 @@ def test_a_compiler_that_fails_is_quoted(toolchain: Toolchain, failure: str) -> 
         build()
 
 
+@pytest.mark.usefixtures("_asked_anew")
 def test_a_failure_is_not_retried_in_the_same_process(toolchain: Toolchain) -> None:
     toolchain.install("g++", failure="-shared")
-    code = "from sparsync.kernels.native import backend; print(backend()); print(backend())"
-    lines = library_of(code).splitlines()
-    assert lines == ["reference: g++ ended with status 1: first line", "last line of the error"] * 2
+    said = "reference: g++ ended with status 1: first line\nlast line of the error"
+    assert [backend(), backend()] == [said] * 2
     assert len(toolchain.runs()) == here() + 1
 
 
+@pytest.mark.usefixtures("_asked_anew")
 def test_a_library_that_cannot_be_loaded_is_named(toolchain: Toolchain) -> None:
     """What the stand-in writes is empty."""
-    said = library_of("from sparsync.kernels.native import backend; print(backend())")
+    said = backend()
     assert said.startswith(f"reference: Could not load this library: {toolchain.cache}/libsparsync-")
     assert said.endswith("file too short")
 
 
+@pytest.mark.usefixtures("_asked_anew")
 def test_a_cache_that_cannot_be_written_is_named(toolchain: Toolchain) -> None:
     toolchain.cache.write_text("a file")
-    assert str(toolchain.cache) in library_of("from sparsync.kernels.native import backend; print(backend())")
+    assert str(toolchain.cache) in backend()
 
 
 def test_without_a_compiler_the_definition_serves(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from sparsync.experiments import reproduce
-from sparsync.experiments.training import TrainingResult
 
 
 def test_torchrun_and_simulation_agree_and_are_recorded_together() -> None:
@@ -17,12 +19,19 @@ def test_torchrun_and_simulation_agree_and_are_recorded_together() -> None:
 
 
 def test_a_difference_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TrainingResult, "parameters_sha256", "0" * 64)
+    """Ranks that would write this are not started: what torchrun does is the claim of the test above."""
+
+    def other_result(command: Sequence[str], **_options: object) -> subprocess.CompletedProcess[str]:
+        Path(command[-1]).write_text(json.dumps({"parameters_sha256": "0" * 64}))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(reproduce, "run_to_end", other_result)
     with pytest.raises(RuntimeError, match="torchrun and simulation differ"):
         reproduce.compare_with_torchrun("fnn3_gaussian_k")
 
 
-def test_a_failing_launch_is_an_error_with_its_output() -> None:
+def test_a_failing_launch_is_an_error_with_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduce, "_TORCHRUN_PROCESS_COUNT", 1)
     with pytest.raises(RuntimeError, match="unknown run 'fnn4'"):
         reproduce.compare_with_torchrun("fnn4")
 

@@ -38,12 +38,6 @@ def state(label: str, bound: sympy.Expr, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
 
 
-@pytest.mark.parametrize("label", REGRET_CHECKS)
-def test_a_bound_smaller_by_a_sixteenth_loses_every_grade(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    state(label, STATEMENTS[label].bound * sympy.Rational(15, 16), monkeypatch)
-    assert lost(label) == set(REGRET_CHECKS[label])
-
-
 def test_a_weaker_bound_loses_only_the_grade_that_says_it_is_attained(monkeypatch: pytest.MonkeyPatch) -> None:
     weaker = sympy.Rational(17, 16)
     for label in REGRET_CHECKS:

@@ -31,11 +31,6 @@ WRONG = {
 
 
 @pytest.mark.parametrize("label", CHECKS)
-def test_every_check_is_passed(label: str) -> None:
-    assert [grade for grade, check in CHECKS[label].items() if not check(SMALL).earned] == []
-
-
-@pytest.mark.parametrize("label", CHECKS)
 def test_every_check_notices_a_wrong_law(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = sympy.Le(ratio, WRONG[label], evaluate=False)
     monkeypatch.setitem(STATEMENTS, label, replace(STATEMENTS[label], relation=wrong))

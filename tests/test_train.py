@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
+import torch
 import torch.distributed as dist
 
-from sparsync.experiments.collectives import GroupAverager
-from sparsync.experiments.runs import RUNS
+from sparsync.experiments import train
+from sparsync.experiments.collectives import Averager, GroupAverager
+from sparsync.experiments.command import Command
+from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.train import require_equal_settings
 from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
 PLAIN_RUNS = [name for name in RUNS if not name.endswith("_paper")]
+RELEASED = "fnn3_random_k_paper"
+STEPS = 20
 
 
 def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]:
@@ -28,10 +37,36 @@ def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]
     return result
 
 
+@contextmanager
+def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+    assert worker_count == dist.get_world_size()
+    yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
+
+
+def train_every_plain_run() -> dict[str, dict[str, Any]]:
+    """What a rank writes of each run: nothing, but for rank 0. All of them in one group that is there already."""
+    os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        for name in PLAIN_RUNS:
+            settings = replace(RUNS[name], steps=STEPS, rank_order=True)
+            train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=settings))
+        return {path.stem: json.loads(path.read_text()) for path in Path(folder).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def plain_results() -> list[dict[str, dict[str, Any]]]:
+    return run_workers(train_every_plain_run, 4)
+
+
+def test_only_rank_zero_writes(plain_results: list[dict[str, dict[str, Any]]]) -> None:
+    assert [set(written) for written in plain_results] == [set(PLAIN_RUNS), set(), set(), set()]
+
+
 @pytest.mark.parametrize("name", PLAIN_RUNS)
-def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, tmp_path: Path) -> None:
-    result = trained(4, tmp_path / "result.json", "--run-name", name, "--steps", "50", "--rank-order")
-    simulated = simulate(replace(RUNS[name], steps=50, workers=4, rank_order=True))
+def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, plain_results: list[dict[str, dict[str, Any]]]) -> None:
+    result = plain_results[0][name]
+    simulated = simulate(replace(RUNS[name], steps=STEPS, workers=4, rank_order=True))
     assert result["parameters_sha256"] == simulated.parameters_sha256
     assert result["loss"] == [facts.loss for facts in simulated.steps]
     assert result["delta"] == [fmean(facts.deltas) for facts in simulated.steps]
@@ -40,20 +75,27 @@ def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, tmp_path: Path) 
     assert result["test_accuracy"] == simulated.test_accuracy
 
 
-def test_released_settings_equal_the_simulation_bit_for_bit(tmp_path: Path) -> None:
-    """Two ranks, step size outside, momentum, weight decay and both warm-ups."""
-    name = "fnn3_gaussian_k_paper"
-    result = trained(2, tmp_path / "result.json", "--run-name", name, "--steps", "20")
-    simulated = simulate(replace(RUNS[name], steps=20, workers=2))
-    assert result["parameters_sha256"] == simulated.parameters_sha256
+def launched(folder: Path) -> dict[str, Any]:
+    return trained(
+        2, folder / "result.json", "--run-name", RELEASED, "--steps", str(STEPS), "--density", "0.01", "--seed", "3"
+    )
 
 
-def test_the_same_command_twice_gives_identical_parameters(tmp_path: Path) -> None:
-    arguments = ("--run-name", "fnn3_random_k", "--steps", "10", "--density", "0.01", "--seed", "3")
-    first = trained(2, tmp_path / "first.json", *arguments)
-    second = trained(2, tmp_path / "second.json", *arguments)
-    assert first["parameters_sha256"] == second["parameters_sha256"]
-    assert (first["run"]["density"], first["run"]["seed"], first["run"]["workers"]) == (0.01, 3, 2)
+@pytest.fixture(scope="module")
+def released_result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return launched(tmp_path_factory.mktemp("released"))
+
+
+def test_released_settings_equal_the_simulation_bit_for_bit(released_result: dict[str, Any]) -> None:
+    """Under torchrun: two ranks, step size outside, momentum, weight decay and both warm-ups."""
+    simulated = simulate(replace(RUNS[RELEASED], steps=STEPS, density=0.01, seed=3, workers=2))
+    assert released_result["parameters_sha256"] == simulated.parameters_sha256
+
+
+def test_the_same_command_twice_gives_identical_parameters(released_result: dict[str, Any], tmp_path: Path) -> None:
+    run = released_result["run"]
+    assert launched(tmp_path)["parameters_sha256"] == released_result["parameters_sha256"]
+    assert (run["density"], run["seed"], run["workers"]) == (0.01, 3, 2)
 
 
 def test_a_lone_process_needs_no_launcher(tmp_path: Path) -> None:
@@ -72,11 +114,26 @@ def test_a_diverging_run_ends_every_rank_and_leaves_no_file(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_world_size_other_than_the_workers_asked_for_is_refused(tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    finished = torchrun(2, TRAIN, "--run-name", "fnn3_top_k", "--workers", "3", "--output", str(output))
-    assert finished.returncode != 0
-    assert "--workers 3 differs from the 2 processes started" in finished.stderr
+def refusal_of(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[object, str]:
+    """Exit status and what stands on the error stream; the last test starts a process for it."""
+    monkeypatch.setattr("sys.argv", [TRAIN, *arguments])
+    with pytest.raises(SystemExit) as refusal:
+        train.main()
+    return refusal.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_world_size_other_than_the_workers_asked_for_is_refused(
+    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", str(rank))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    arguments = ("--run-name", "fnn3_top_k", "--workers", "3", "--output", str(tmp_path / "result.json"))
+    status, said = refusal_of(arguments, monkeypatch, capsys)
+    assert status == 2
+    assert said == f"error on rank {rank}: --workers 3 differs from the 2 processes started\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,11 +163,19 @@ def test_ranks_started_with_different_settings_all_refuse_to_train() -> None:
         (("--run", "fnn3_top_k", "--batch-size", "20000"), "batch size 20000"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    finished = run_module(TRAIN, *arguments, "--output", str(tmp_path / "result.json"))
-    assert finished.returncode == 2
-    assert message in finished.stderr
-    assert "Traceback" not in finished.stderr
+def test_bad_input_is_refused_in_one_line(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    status, said = refusal_of((*arguments, "--output", str(tmp_path / "result.json")), monkeypatch, capsys)
+    assert status == 2
+    assert message in said
+    assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -119,4 +184,5 @@ def test_a_missing_output_folder_is_refused_before_training(tmp_path: Path) -> N
     finished = run_module(TRAIN, "--run", "fnn3_top_k", "--output", str(output))
     assert finished.returncode == 2
     assert f"the output folder {output.parent} does not exist" in finished.stderr
+    assert "Traceback" not in finished.stderr
     assert not output.parent.exists()
