@@ -59,6 +59,8 @@ class FlatModel:
         _initialise(self._network, random_stream(seed, "parameters"))
         self._network.to(device)
         self.parameters, self.gradient = _flatten(self._network)
+        self.block_sizes = tuple(layer.numel() for layer in self._network.parameters())
+        """entries of each weight matrix and bias, in the order of the vector"""
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""

@@ -18,6 +18,8 @@ ALLOWED = {
         "sparsync.kernels",
         "sparsync.verify.monitors",
         "sparsync.verify.provenance",
+        "sparsync.verify.trace",
+        "sparsync.verify.trace",
     ),
     "paper": ("sparsync.theory", "sparsync.verify"),
 }

@@ -3,7 +3,17 @@
 Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
 """
 
-from sparsync.theory import contraction, delay, feedback, laws, selectors, shapes, steady_state, tight_rates
+from sparsync.theory import (
+    contraction,
+    delay,
+    feedback,
+    laws,
+    selectors,
+    shapes,
+    steady_state,
+    synchronisation,
+    tight_rates,
+)
 from sparsync.theory.statement import Statement
 
 FAMILIES: dict[str, dict[str, Statement]] = {
@@ -15,6 +25,7 @@ FAMILIES: dict[str, dict[str, Statement]] = {
     "Steady state": steady_state.STATEMENTS,
     "Tight rates": tight_rates.STATEMENTS,
     "Delay": delay.STATEMENTS,
+    "Synchronisation": synchronisation.STATEMENTS,
 }
 """Families by title, in the order of the paper."""
 

@@ -140,6 +140,67 @@ lipschitz = sympy.Symbol("lipschitz", positive=True)
 radius = sympy.Symbol("radius", positive=True)
 """Size F of the feasible set: half the squared distance of two points is at most F²."""
 
+compute_time = sympy.Symbol("compute_time", positive=True)
+"""Time T_c in which a worker computes one gradient."""
+message_size = sympy.Symbol("message_size", positive=True)
+"""Bytes M that one worker exchanges per iteration."""
+deferred_size = sympy.Symbol("deferred_size", nonnegative=True)
+"""Bytes S ≤ M of them that are exchanged while the next gradient is computed."""
+bandwidth = sympy.Symbol("bandwidth", positive=True)
+"""Bytes per unit of time B that a link shared by all workers carries."""
+exchange_time = sympy.Symbol("exchange_time", positive=True)
+"""Time t_s of a full exchange of gradients or parameters."""
+flag_time = sympy.Symbol("flag_time", nonnegative=True)
+"""Time t_f in which all workers agree whether to exchange."""
+synchronised_share = sympy.Symbol("synchronised_share", nonnegative=True)
+"""Share p of the steps after which workers exchange, at most 1."""
+least_speed_up = sympy.Symbol("least_speed_up", positive=True)
+"""Factor φ ≥ 1 by which training is to be faster than with an exchange after every step."""
+awaited_count = sympy.Symbol("awaited_count", integer=True, positive=True)
+"""Number b of workers that a barrier waits for, b ≤ n; the other n − b are backups."""
+mean_duration = sympy.Symbol("mean_duration", positive=True)
+"""Mean d̄ of an iteration's duration."""
+commit_time = sympy.Symbol("commit_time", positive=True)
+"""Time O for which a worker waits while its change is committed and the model read."""
+commit_count = sympy.Symbol("commit_count", integer=True, positive=True)
+"""Number C of commits that every worker is to make in one period."""
+period = sympy.Symbol("period", positive=True)
+"""Length Γ of a period."""
+laggard_count = sympy.Symbol("laggard_count", integer=True, nonnegative=True)
+"""Number b of the other workers that are too far behind for a barrier to be passed."""
+sample_count = sympy.Symbol("sample_count", integer=True, nonnegative=True)
+"""Number β of other workers that a sampled barrier looks at."""
+lag_threshold = sympy.Symbol("lag_threshold", integer=True, nonnegative=True)
+"""Lag r up to which a law of lags is arbitrary; beyond it decays geometrically."""
+lag_decay = sympy.Symbol("lag_decay", positive=True)
+"""Factor a < 1 from the weight of one lag beyond the threshold to that of the next."""
+lag_weight = sympy.Symbol("lag_weight", nonnegative=True)
+"""Weight F, at most 1, of the lags up to the threshold; the lag r + j beyond it has the weight a^j."""
+grid_rows = sympy.Symbol("grid_rows", integer=True, positive=True)
+"""Rows R of the grid on which workers are placed."""
+grid_columns = sympy.Symbol("grid_columns", integer=True, positive=True)
+"""Columns C of the grid on which workers are placed."""
+gradient_spread = sympy.Symbol("gradient_spread", nonnegative=True)
+"""Bound Z² on the mean over the workers of E‖g_i − ḡ‖², ḡ the mean of their gradients."""
+replica_mean = sympy.Symbol("replica_mean", real=True)
+"""One coordinate of the mean x̄_t of all workers' parameters."""
+arrival_share = sympy.Symbol("arrival_share", positive=True)
+"""p ≤ 1, where a gradient is l updates old with probability p(1 − p)^l."""
+mean_move = sympy.Symbol("mean_move", real=True)
+"""One coordinate of the expected last move D_{t−1} = E[x_t − x_{t−1}]."""
+local_count = sympy.Symbol("local_count", integer=True, positive=True)
+"""Number H of gradients that a worker adds up before it sends."""
+look_ahead = sympy.Symbol("look_ahead", integer=True, positive=True)
+"""Number R of iterations of each worker that a planned barrier may choose from."""
+shortest_duration = sympy.Symbol("shortest_duration", positive=True)
+"""Duration of an iteration of the fastest worker."""
+duration_product = sympy.Symbol("duration_product", positive=True)
+"""Product P of the durations of all workers but the slowest."""
+shortest_range = sympy.Symbol("shortest_range", nonnegative=True)
+"""min(max Z − min Z) over all sets Z of one time of each worker."""
+extra_count = sympy.Symbol("extra_count", integer=True, nonnegative=True)
+"""Number r of iterations by which a lower staleness may be exceeded."""
+
 ratio = sympy.Symbol("rho", nonnegative=True)
 """Relative error ‖u − C(u)‖² / ‖u‖² of a compressor C, for one vector u."""
 expected_ratio = sympy.Symbol("rho_E", nonnegative=True)
@@ -236,6 +297,37 @@ regret = sympy.Symbol("regret", real=True)
 next_virtual_iterate = sympy.Symbol("next_virtual_iterate", real=True)
 """One coordinate of x̃_{t+1}."""
 
+iteration_time = sympy.Symbol("iteration_time", positive=True)
+"""Time from the start of one iteration to that of the next, in the long run."""
+two_stage_speed_up = sympy.Symbol("two_stage_speed_up", nonnegative=True)
+"""Iteration time of one exchange after each gradient, over that of an exchange in two stages."""
+selective_speed_up = sympy.Symbol("selective_speed_up", nonnegative=True)
+"""Time of a number of steps with an exchange after each, over the time with selected exchanges."""
+largest_share = sympy.Symbol("largest_share", real=True)
+"""Share of the steps after which workers exchange, where a speed-up is at least φ."""
+expected_wait = sympy.Symbol("expected_wait", nonnegative=True)
+"""E d_(b): expected b-th smallest of the workers' durations."""
+waiting_share = sympy.Symbol("waiting_share", nonnegative=True)
+"""Share of the time for which a worker waits."""
+pass_probability = sympy.Symbol("pass_probability", nonnegative=True)
+"""Probability that a sample of the other workers holds no laggard."""
+mean_lag = sympy.Symbol("mean_lag", nonnegative=True)
+"""E γ of a lag γ."""
+mean_square_lag = sympy.Symbol("mean_square_lag", nonnegative=True)
+"""E γ² of a lag γ."""
+mixing_entry = sympy.Symbol("mixing_entry", nonnegative=True)
+"""Weight of any worker's parameters in any other's after one round in rows and one in columns."""
+disagreement = sympy.Symbol("disagreement", nonnegative=True)
+"""(1/n) Σ_i E‖x_i − x̄‖² over the workers' parameters."""
+next_replica_mean = sympy.Symbol("next_replica_mean", real=True)
+"""One coordinate of x̄_{t+1}."""
+next_mean_move = sympy.Symbol("next_mean_move", real=True)
+"""One coordinate of D_t = E[x_{t+1} − x_t]."""
+perturbation = sympy.Symbol("perturbation", nonnegative=True)
+"""E‖x̃_t − x_t‖²: how far the iterate is from the virtual iterate."""
+swept_range = sympy.Symbol("swept_range", nonnegative=True)
+"""max Z − min Z of the set Z that a sweep through all workers' times returns."""
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -327,5 +419,50 @@ LATEX_NAMES = {
     misread_count: r"\text{updates misread in a round}",
     regret: r"\sum_t f_t(\tilde{x}_t)-f_t(x^{*})",
     next_virtual_iterate: r"\tilde{x}_{t+1}",
+    compute_time: "T_c",
+    message_size: "M",
+    deferred_size: "S",
+    bandwidth: "B",
+    exchange_time: "t_s",
+    flag_time: "t_f",
+    synchronised_share: "p",
+    least_speed_up: r"\phi",
+    awaited_count: "b",
+    mean_duration: r"\bar{d}",
+    commit_time: "O",
+    commit_count: "C",
+    period: r"\Gamma",
+    laggard_count: "b",
+    sample_count: r"\beta",
+    lag_threshold: "r",
+    lag_decay: "a",
+    lag_weight: "F",
+    grid_rows: "R",
+    grid_columns: "C",
+    gradient_spread: "Z^{2}",
+    replica_mean: r"\bar{x}_t",
+    arrival_share: "p",
+    mean_move: r"D_{t-1}",
+    local_count: "H",
+    look_ahead: "R",
+    shortest_duration: r"d_{\min}",
+    duration_product: "P",
+    shortest_range: r"\min_Z(\max Z-\min Z)",
+    extra_count: "r",
+    iteration_time: r"\text{time of an iteration}",
+    two_stage_speed_up: r"\frac{T_c+nM/B}{\text{time of an iteration}}",
+    selective_speed_up: r"\text{speed-up}",
+    largest_share: "p",
+    expected_wait: r"\mathbb{E}\,d_{(b)}",
+    waiting_share: r"\text{share of waiting}",
+    pass_probability: r"\Pr\{\text{pass}\}",
+    mean_lag: r"\mathbb{E}\,\gamma",
+    mean_square_lag: r"\mathbb{E}\,\gamma^{2}",
+    mixing_entry: r"(W_{\mathrm{rows}}W_{\mathrm{columns}})_{ij}",
+    disagreement: r"\frac{1}{n}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",
+    next_replica_mean: r"\bar{x}_{t+1}",
+    next_mean_move: r"D_t",
+    perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
+    swept_range: r"\text{range found}",
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

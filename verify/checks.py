@@ -12,6 +12,7 @@ from sparsync.verify import (
     selector_checks,
     shape_checks,
     steady_state_checks,
+    synchronisation_checks,
 )
 from sparsync.verify.outcome import Check, Grade
 
@@ -24,6 +25,7 @@ CHECK_MODULES = (
     steady_state_checks,
     rate_checks,
     delay_checks,
+    synchronisation_checks,
 )
 """The file of each family, in the order of the families."""
 

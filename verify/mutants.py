@@ -10,6 +10,7 @@ from sparsync.verify import (
     law_mutants,
     scaled_mutants,
     selector_mutants,
+    synchronisation_mutants,
 )
 from sparsync.verify.mutation import Mutant
 
@@ -19,6 +20,7 @@ CHOSEN: dict[str, Mutant] = {
     **law_mutants.MUTANTS,
     **selector_mutants.MUTANTS,
     **delay_mutants.MUTANTS,
+    **synchronisation_mutants.MUTANTS,
 }
 """The errors that we thought of."""
 

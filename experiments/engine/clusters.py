@@ -1,0 +1,266 @@
+"""How long does everything take? Step durations by worker and step, links, and who comes and goes.
+
+Durations are functions of (worker, step) and the seed alone, never of a generator shared between workers, so that two
+policies meet the same luck.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, Protocol
+
+import numpy as np
+
+CHUNK = 256
+"""Durations drawn at a time."""
+
+
+class Durations(Protocol):
+    """Seconds of a worker's steps, usual batch."""
+
+    def __call__(self, worker: int, step: int) -> float:
+        """Seconds of step number `step` (from 0), positive."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Every step of a worker takes equally long.
+
+    Args:
+        seconds: by worker; read cyclically.
+    """
+
+    seconds: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        _require_positive("seconds", self.seconds)
+
+    def __call__(self, worker: int, step: int) -> float:
+        """See `Durations`."""
+        del step
+        return self.seconds[worker % len(self.seconds)]
+
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Independent draws of a positive law, times a factor by worker.
+
+    Args:
+        draw: (generator, count) to that many draws.
+        factors: by worker; read cyclically.
+        seed: names the draws.
+    """
+
+    draw: Draw
+    factors: tuple[float, ...] = (1.0,)
+    seed: int = 0
+    _chunks: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_positive("factors", self.factors)
+
+    def __call__(self, worker: int, step: int) -> float:
+        """See `Durations`."""
+        number, place = divmod(step, CHUNK)
+        chunk = self._chunks.get((worker, number))
+        if chunk is None:
+            generator = np.random.default_rng([self.seed, worker, number])
+            chunk = (self.factors[worker % len(self.factors)] * self.draw(generator, CHUNK)).tolist()
+            self._chunks[worker, number] = chunk
+            self._chunks.pop((worker, number - 2), None)
+        return chunk[place]
+
+
+def exponential(mean: float = 1.0) -> Draw:
+    """Exponential durations."""
+    _require_positive("mean", (mean,))
+    return lambda generator, count: generator.exponential(mean, count)
+
+
+def pareto(shape: float = 2.5, least: float = 0.6) -> Draw:
+    """Pareto durations: P(longer than t) = (least/t)^shape; of mean least·shape/(shape − 1)."""
+    _require_positive("least", (least,))
+    if not 1 < shape < math.inf:
+        raise ValueError(f"shape must exceed 1, so that there is a mean, got {shape}")
+    return lambda generator, count: least * (1 + generator.pareto(shape, count))
+
+
+@dataclass(frozen=True, eq=False)
+class Slowdowns:
+    """Another law, slowed down in episodes that groups of workers share.
+
+    Args:
+        usual: durations otherwise.
+        factor: how much longer a step takes during an episode.
+        period: steps of a period; in each, a group is slow throughout or not at all.
+        share: probability that a period is slow.
+        group_size: neighbours that are slow together.
+        seed: names the draws.
+    """
+
+    usual: Durations
+    factor: float = 5.0
+    period: int = 20
+    share: float = 0.2
+    group_size: int = 2
+    seed: int = 0
+    _slow: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_positive("factor", (self.factor,))
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share must lie in [0, 1], got {self.share}")
+        if self.period < 1 or self.group_size < 1:
+            raise ValueError(f"period and group_size must be at least 1, got {self.period} and {self.group_size}")
+
+    def __call__(self, worker: int, step: int) -> float:
+        """See `Durations`."""
+        episode = (worker // self.group_size, step // self.period)
+        if episode not in self._slow:
+            self._slow[episode] = bool(np.random.default_rng([self.seed, 7, *episode]).random() < self.share)
+        return self.usual(worker, step) * (self.factor if self._slow[episode] else 1.0)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Durations that were measured.
+
+    Args:
+        seconds: by worker, then by step; both read cyclically.
+    """
+
+    seconds: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.seconds:
+            raise ValueError("there are no recorded seconds")
+        for row in self.seconds:
+            _require_positive("seconds", row)
+
+    def __call__(self, worker: int, step: int) -> float:
+        """See `Durations`."""
+        row = self.seconds[worker % len(self.seconds)]
+        return row[step % len(row)]
+
+
+@dataclass(frozen=True)
+class Link:
+    """What lies between a worker and those who hold the shared model, in one direction.
+
+    Args:
+        latency_seconds: of each transfer, in addition.
+        bytes_per_second: of the line.
+        message_seconds: that a transfer occupies the line besides its bytes: headers, or the server's own work.
+        is_shared: one line for all workers, first come, first served; else one for each.
+    """
+
+    latency_seconds: float = 0.0
+    bytes_per_second: float = math.inf
+    message_seconds: float = 0.0
+    is_shared: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("latency_seconds", "message_seconds"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
+        if not self.bytes_per_second > 0:
+            raise ValueError(f"bytes_per_second must be positive, got {self.bytes_per_second}")
+
+    def occupied_seconds(self, sent_bytes: int) -> float:
+        """How long a transfer keeps the line busy."""
+        return self.message_seconds + sent_bytes / self.bytes_per_second
+
+
+@dataclass(frozen=True)
+class Change:
+    """A worker joins, leaves (between steps) or crashes (at once).
+
+    Raises:
+        ValueError: another kind, or a time that is negative or infinite.
+    """
+
+    time: float
+    worker: int
+    kind: Literal["join", "leave", "crash"]
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("join", "leave", "crash"):
+            raise ValueError(f"a worker can join, leave or crash, got {self.kind!r}")
+        if not 0 <= self.time < math.inf:
+            raise ValueError(f"the time of a change must be at least 0 and finite, got {self.time}")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Workers, their speeds, their links and their comings and goings.
+
+    Args:
+        worker_count: n.
+        durations: of steps.
+        upload: to the shared model; also between peers, where models are mixed.
+        download: from it.
+        changes: in order of time; of each worker coming and going by turns.
+        absent: workers that are not there at the beginning.
+
+    Raises:
+        ValueError: nobody is there; an unknown worker is named; changes come out of order, or let one join that is
+            there or go that is gone.
+    """
+
+    worker_count: int
+    durations: Durations = field(default_factory=Constant)
+    upload: Link = field(default_factory=Link)
+    download: Link = field(default_factory=Link)
+    changes: tuple[Change, ...] = ()
+    absent: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.worker_count < 1 or len(self.absent) >= self.worker_count:
+            raise ValueError(f"no worker is there: {self.worker_count} workers, {len(self.absent)} of them absent")
+        named = {*self.absent, *(change.worker for change in self.changes)}
+        strangers = sorted(worker for worker in named if not 0 <= worker < self.worker_count)
+        if strangers:
+            raise ValueError(f"there are workers 0 to {self.worker_count - 1}, got {strangers}")
+        for before, after in pairwise(self.changes):
+            if before.time > after.time:
+                raise ValueError(f"changes must come in order of time, got {before} before {after}")
+        gone = set(self.absent)
+        for change in self.changes:
+            if (change.worker in gone) != (change.kind == "join"):
+                raise ValueError(f"worker {change.worker} is {'gone' if change.worker in gone else 'there'}: {change}")
+            gone ^= {change.worker}
+
+
+def _require_positive(name: str, values: Sequence[float]) -> None:
+    if not values or not all(0 < value < math.inf for value in values):
+        raise ValueError(f"{name} must be positive and finite, got {tuple(values)}")
+
+
+class Line:
+    """The state of a link: when it is free again."""
+
+    def __init__(self, link: Link, worker_count: int) -> None:
+        self._link = link
+        self._free = [0.0] * (1 if link.is_shared else worker_count)
+
+    def arrival(self, worker: int, now: float, sent_bytes: int) -> float:
+        """When a transfer that is ordered now ends; it waits for those ordered before it."""
+        place = 0 if self._link.is_shared else worker
+        end = max(now, self._free[place]) + self._link.occupied_seconds(sent_bytes)
+        self._free[place] = end
+        return end + self._link.latency_seconds
+
+    def ring_end(self, members: Sequence[int], now: float, sent_bytes: int) -> float:
+        """When members have passed round what they publish, `sent_bytes` together.
+
+        In a ring each of m members sends and receives 2 (m − 1)/m of what one of them publishes.
+        """
+        share = round(2 * (len(members) - 1) * sent_bytes / len(members) ** 2)
+        return max(self.arrival(member, now, share) for member in members)

@@ -1,0 +1,73 @@
+"""What may a policy order? Effects: values that the engine carries out, since policies never touch a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+
+class Send(NamedTuple):
+    """The worker sends its local change, compressed, on some blocks of the model or on all of it (None)."""
+
+    worker: int
+    blocks: tuple[int, ...] | None = None
+    tag: str = ""
+
+
+class Add(NamedTuple):
+    """Shared model += Σ weight · message, in this order, as one new version; the messages leave the inbox."""
+
+    messages: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+class Drop(NamedTuple):
+    """The messages leave the inbox and are never applied; only for a policy whose guarantee is not lossless."""
+
+    messages: tuple[int, ...]
+
+
+class Mix(NamedTuple):
+    """Members, all of them waiting, replace their models by weighted means: row i belongs to members[i]."""
+
+    members: tuple[int, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+class Alarm(NamedTuple):
+    """`Policy.on_alarm(key)` is called at this time."""
+
+    time: float
+    key: Hashable
+
+
+Effect = Send | Add | Drop | Mix | Alarm
+
+
+class Plan(NamedTuple):
+    """How a worker takes its next step.
+
+    Args:
+        batch: examples, as a multiple of the usual number; the step takes as many times longer.
+        step_scale: factor of the step size.
+    """
+
+    batch: float = 1.0
+    step_scale: float = 1.0
+
+
+class Pull(NamedTuple):
+    """What a released worker goes on from.
+
+    Args:
+        shared: the shared model as of now, which travels to it; else its own model, at once.
+        local_correction: add those of its messages that are not applied yet.
+    """
+
+    shared: bool = True
+    local_correction: bool = False
+
+
+PULL = Pull()
+KEEP = Pull(shared=False)
+USUAL_PLAN = Plan()

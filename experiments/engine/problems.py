@@ -1,0 +1,187 @@
+"""What do the simulated workers minimise? Problems give each worker the gradient of its own batch at a given model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sparsync.experiments.batches import BatchSchedule
+from sparsync.experiments.data import Dataset
+from sparsync.experiments.models import FlatModel
+from sparsync.experiments.seeding import random_stream
+
+
+class Problem(Protocol):
+    """An objective that is a mean over workers, seen through batches.
+
+    Args:
+        initial: [d], the model that all start from; its dtype is that of the run.
+        block_sizes: entries of each block (layer) of the model, in order; they sum to d.
+    """
+
+    initial: Tensor
+    block_sizes: tuple[int, ...]
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        """Loss and gradient [d] on the worker's batch of its step (from 0), `batch` times the usual size."""
+        ...
+
+    def quality(self, model: Tensor) -> float:
+        """How good the model is: a test accuracy, or the distance of the objective from its minimum."""
+        ...
+
+
+class Quadratics:
+    """f_w(x) = ½ Σ_i h_i (x_i − c_wi)² with noise: curvatures shared, optima c_w and noise by worker.
+
+    Args:
+        curvatures: h, positive, [d].
+        worker_count: n.
+        spread: standard deviation of the optima around a common one.
+        noise: standard deviation of each entry of a gradient, at the usual batch.
+        block_count: into how many nearly equal blocks the model is cut.
+        seed: of optima and noise.
+
+    Raises:
+        ValueError: a curvature is not positive, a deviation is negative, or there are more blocks than entries.
+    """
+
+    def __init__(
+        self,
+        curvatures: Sequence[float],
+        *,
+        worker_count: int,
+        spread: float = 0.0,
+        noise: float = 0.0,
+        block_count: int = 1,
+        seed: int = 0,
+    ) -> None:
+        if not curvatures or min(curvatures) <= 0:
+            raise ValueError(f"curvatures must be positive, got {list(curvatures)}")
+        if spread < 0 or noise < 0:
+            raise ValueError(f"spread and noise must be at least 0, got {spread} and {noise}")
+        if not 1 <= block_count <= len(curvatures):
+            raise ValueError(f"{len(curvatures)} entries cannot be cut into {block_count} blocks")
+        self._curvatures = torch.tensor(list(curvatures), dtype=torch.float64)
+        dimension = len(curvatures)
+        drawn = torch.randn(worker_count, dimension, dtype=torch.float64, generator=random_stream(seed, "optima"))
+        self._optima = spread * drawn
+        self._noise, self._seed = noise, seed
+        self.initial = torch.ones(dimension, dtype=torch.float64)
+        edges = [round(block * dimension / block_count) for block in range(block_count + 1)]
+        self.block_sizes = tuple(end - begin for begin, end in pairwise(edges))
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        """See `Problem`; the noise's variance is divided by `batch`."""
+        difference = model - self._optima[worker]
+        gradient = self._curvatures * difference
+        loss = 0.5 * float(torch.dot(gradient, difference))
+        if self._noise:
+            stream = random_stream(self._seed, "noise", worker, step)
+            drawn = torch.randn(len(gradient), dtype=torch.float64, generator=stream)
+            gradient = gradient.add(drawn, alpha=self._noise / batch**0.5)
+        return loss, gradient
+
+    def quality(self, model: Tensor) -> float:
+        """f(x) − min f for the mean f of all workers' objectives."""
+        difference = model - self._optima.mean(dim=0)
+        return 0.5 * float(torch.dot(self._curvatures * difference, difference))
+
+
+class Banded:
+    """f(x) = ½ Σ_b ‖x_b − c_b‖² + ½ κ Σ_b ‖x_b − x_(b+1)‖²; worker w holds block w and the gradient on it alone.
+
+    It reads its neighbours' blocks and writes its own. Its gradient is n times ∇f there and zero elsewhere, so that the
+    mean of all workers' is ∇f.
+
+    Args:
+        worker_count: n, also the number of blocks.
+        block_size: entries of a block.
+        coupling: κ ≥ 0.
+        seed: of the optima c, standard normal.
+
+    Raises:
+        ValueError: there is no entry, or the coupling is negative.
+    """
+
+    def __init__(self, worker_count: int, *, block_size: int = 2, coupling: float = 0.5, seed: int = 0) -> None:
+        if worker_count < 1 or block_size < 1 or coupling < 0:
+            raise ValueError(f"no banded problem: {worker_count} blocks of {block_size}, coupling {coupling}")
+        self._coupling = coupling
+        stream = random_stream(seed, "optima")
+        self._optima = torch.randn(worker_count, block_size, dtype=torch.float64, generator=stream)
+        self.initial = torch.ones(worker_count * block_size, dtype=torch.float64)
+        self.block_sizes = (block_size,) * worker_count
+        self.writes = tuple((worker,) for worker in range(worker_count))
+        self.reads = tuple(
+            tuple(range(max(0, worker - 1), min(worker_count, worker + 2))) for worker in range(worker_count)
+        )
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        """See `Problem`; there is no noise. The mean of all losses is f."""
+        del step, batch
+        blocks = model.view_as(self._optima)
+        difference = blocks[worker] - self._optima[worker]
+        loss, own = 0.5 * float(difference @ difference), difference.clone()
+        for other in self.reads[worker]:
+            apart = blocks[worker] - blocks[other]
+            loss += 0.25 * self._coupling * float(apart @ apart)
+            own += self._coupling * apart
+        gradient = torch.zeros_like(blocks)
+        gradient[worker] = len(blocks) * own
+        return len(blocks) * loss, gradient.flatten()
+
+    def quality(self, model: Tensor) -> float:
+        """f(x) − min f."""
+        count = len(self._optima)
+        between = torch.zeros(max(0, count - 1), count, dtype=torch.float64)
+        for edge, row in enumerate(between):
+            row[edge], row[edge + 1] = 1.0, -1.0
+        hessian = torch.eye(count, dtype=torch.float64) + self._coupling * between.T @ between
+        difference = model.view_as(self._optima) - torch.linalg.solve(hessian, self._optima)
+        return 0.5 * float((difference * (hessian @ difference)).sum())
+
+
+class Training:
+    """A network on real examples; each worker draws its own batches from all of the training data.
+
+    Args:
+        data: examples.
+        worker_count: n.
+        model: a key of `MODELS`.
+        batch_size: examples in a usual batch.
+        seed: of parameters and batches.
+    """
+
+    def __init__(
+        self, data: Dataset, *, worker_count: int, model: str = "fnn3", batch_size: int = 32, seed: int = 0
+    ) -> None:
+        self._data, self._batch_size = data, batch_size
+        self._schedule = BatchSchedule(
+            len(data.train_labels), worker_count=worker_count, batch_size=batch_size, seed=seed
+        )
+        self._seed = seed
+        self._model = FlatModel(
+            model, feature_count=data.train_images.shape[1], class_count=data.class_count, seed=seed
+        )
+        self.initial = self._model.parameters.clone()
+        self.block_sizes = self._model.block_sizes
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        """See `Problem`. A batch of another size than the usual is drawn with replacement."""
+        examples = self._schedule.batch(step, worker)
+        size = max(1, round(batch * self._batch_size))
+        if size != self._batch_size:
+            stream = random_stream(self._seed, "batch", worker, step)
+            examples = torch.randint(len(self._data.train_labels), (size,), generator=stream)
+        self._model.parameters.copy_(model)
+        return self._model.loss_and_gradient(self._data.train_images[examples], self._data.train_labels[examples])
+
+    def quality(self, model: Tensor) -> float:
+        """Test accuracy."""
+        self._model.parameters.copy_(model)
+        return self._model.accuracy(self._data.test_images, self._data.test_labels)

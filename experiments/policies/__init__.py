@@ -1,0 +1,1 @@
+"""The synchronisation models of the literature, one file each."""

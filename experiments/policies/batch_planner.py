@@ -1,0 +1,100 @@
+"""How are examples divided among workers so that all finish together? Three ways to minimise max_w seconds_w(batch_w).
+
+Source: the problem is that of Chen, Weng, Wang, Li, Li 2020; the greedy rule is classical (Gross 1956).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+Seconds = Callable[[int], float]
+"""Seconds that a worker takes for so many examples; it must not decrease."""
+
+
+def proportional_split(paces: Sequence[float], total: float) -> list[float]:
+    """Batches total·v_w/Σv with v = 1/pace: pace·batch is total/Σv for everybody, the least possible maximum.
+
+    Args:
+        paces: seconds for one unit of batch, by worker.
+        total: of all batches, in the same unit; not rounded.
+
+    Raises:
+        ValueError: a pace is not positive.
+    """
+    if min(paces) <= 0:
+        raise ValueError(f"paces must be positive, got {list(paces)}")
+    speeds = [1 / pace for pace in paces]
+    return [total * speed / sum(speeds) for speed in speeds]
+
+
+def heap_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | None = None) -> list[int]:
+    """A split of the least possible maximum, in O(total log n): each example goes where it is finished first.
+
+    Everybody gets at least one. Giving worker w its next example raises its time to seconds_w(batch_w + 1); a split
+    with a smaller maximum would have to give some worker more than this one does.
+
+    Args:
+        seconds: by worker.
+        total: examples to divide.
+        caps: the most that each worker can hold; None is no limit.
+
+    Raises:
+        ValueError: fewer examples than workers, or more than they can hold.
+    """
+    limits = _limits(len(seconds), total, caps)
+    split = [1] * len(seconds)
+    heap = [(seconds[worker](2), worker) for worker in range(len(seconds)) if limits[worker] > 1]
+    heapq.heapify(heap)
+    for _ in range(total - len(seconds)):
+        worker = heap[0][1]
+        split[worker] += 1
+        if split[worker] < limits[worker]:
+            heapq.heapreplace(heap, (seconds[worker](split[worker] + 1), worker))
+        else:
+            heapq.heappop(heap)
+    return split
+
+
+def climb_split(
+    seconds: Sequence[Seconds], start: Sequence[int], *, step: int = 8, caps: Sequence[int] | None = None
+) -> list[int]:
+    """Move examples from the slowest worker to another while that one then finishes earlier; halve the move; repeat.
+
+    The maximum never grows, and is the least possible in the end: where not even one example can be moved like this,
+    a smaller maximum would need fewer examples on the slowest worker and more on one that they would make as slow.
+
+    Args:
+        seconds: by worker.
+        start: a split to begin with, at least 1 each.
+        step: examples of the first moves.
+        caps: the most that each worker can hold; None is no limit.
+
+    Raises:
+        ValueError: the step is below 1, or the start is no split.
+    """
+    if step < 1:
+        raise ValueError(f"step must be at least 1, got {step}")
+    limits = _limits(len(seconds), sum(start), caps)
+    split = list(start)
+    if min(split) < 1 or any(batch > limit for batch, limit in zip(split, limits, strict=True)):
+        raise ValueError(f"everybody needs at least 1 and at most {limits} examples, got {split}")
+    workers = range(len(split))
+    while step:
+        slowest = max(workers, key=lambda worker: seconds[worker](split[worker]))
+        candidates = [other for other in workers if other != slowest and split[other] + step <= limits[other]]
+        later = {other: seconds[other](split[other] + step) for other in candidates}
+        quickest = min(candidates, key=later.__getitem__, default=slowest)
+        if split[slowest] > step and quickest != slowest and later[quickest] < seconds[slowest](split[slowest]):
+            split[slowest] -= step
+            split[quickest] += step
+        else:
+            step //= 2
+    return split
+
+
+def _limits(worker_count: int, total: int, caps: Sequence[int] | None) -> list[int]:
+    limits = [total] * worker_count if caps is None else list(caps)
+    if total < worker_count or sum(limits) < total or min(limits) < 1:
+        raise ValueError(f"{worker_count} workers that hold at most {limits} cannot share {total} examples")
+    return limits

@@ -1,0 +1,58 @@
+"""Collaboration of whoever is there: an update is due when all together have seen so many examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Effect, Pull
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.view import Message, View
+from sparsync.verify.monitors import Guarantee
+
+
+@dataclass(eq=False)
+class Dedloc(Policy):
+    """Reports wait until their batches sum to the target, then all are added; weights are batch/(sum of the batches).
+
+    A worker waits until its own report has arrived, never for others; it goes on from the model it had until there is a
+    newer one. So an update is always a mean over the target number of examples, however many workers there are. A slow
+    worker's report may be on an older model than others of the same update.
+
+    Args:
+        target_batch: examples of an update, as a multiple of the usual batch of one worker.
+
+    Source: Diskin et al. 2021, recalled: there gradients are summed locally and averaged among all at the target.
+    """
+
+    target_batch: float = 8
+
+    def __post_init__(self) -> None:
+        if not self.target_batch > 0:
+            raise ValueError(f"target_batch must be positive, got {self.target_batch}")
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """Nothing has arrived."""
+        self._arrived = [0] * view.worker_count
+        return super().attach(view)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        """An update, if this report was the last one needed."""
+        self._arrived[message.worker] += 1
+        messages = self.view.inbox_by_worker()
+        total = sum(message.batch for message in messages)
+        if total < self.target_batch:
+            return ()
+        return (Add(tuple(message.uid for message in messages), tuple(message.batch / total for message in messages)),)
+
+    def gate(self, worker: int) -> bool:
+        """Its own reports have arrived."""
+        return self._arrived[worker] == self.view.sent[worker]
+
+    def refresh(self, worker: int) -> Pull:
+        """The shared model if it has changed."""
+        return PULL if self.view.version > self.view.read_version[worker] else KEEP
+
+    def guarantee(self) -> Guarantee:
+        """Nothing is lost."""
+        return Guarantee()

@@ -1,0 +1,141 @@
+"""OSP: wait for the important blocks, and send the others while the next step is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sparsync.experiments.engine.effects import Add, Effect, Pull, Send
+from sparsync.experiments.engine.policy import Policy, Wake
+from sparsync.experiments.engine.view import Message, View
+from sparsync.verify.monitors import Guarantee
+
+REGULAR = "RS"
+"""Tag of messages that are waited for."""
+DEFERRED = "ICS"
+"""Tag of those that are not, with the number of their round behind it."""
+
+
+@dataclass(eq=False)
+class Osp(Policy):
+    """A round waits for the important blocks of everybody alive; then all send the others, and go on without waiting.
+
+    The least important blocks are deferred that fit into the share together; one at least is not. All workers defer the
+    same ones, by the importance that they measured in the round before. A stage of a round is added in worker order
+    when all of it is there, with weight 1/(its messages). Meanwhile a worker corrects the shared model by its own
+    deferred change, and it does not go on twice before that is applied.
+
+    The abstract has two stages and a correction by local gradients; the score, the correction's form and the adaptive
+    share are recalled.
+
+    Args:
+        deferred_share: of the model's bytes, in [0, 1]; 0 is a single stage, BSP.
+        importance: of a block: "score" is Σ |x_i g_i|, "norm" its gradient's norm, summed over the workers.
+        adapts: the share is (1 − loss/first loss) times the given one, by the workers' mean loss.
+
+    Source: Chen, Shi, Liu, Li, Liu, Xu 2023.
+    """
+
+    deferred_share: float = 0.5
+    importance: Literal["score", "norm"] = "score"
+    adapts: bool = False
+
+    gate_opens_on: ClassVar[Wake] = "own_message"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.deferred_share <= 1:
+            raise ValueError(f"deferred_share must lie in [0, 1], got {self.deferred_share}")
+        if self.importance not in ("score", "norm"):
+            raise ValueError(f"importance must be 'score' or 'norm', got {self.importance!r}")
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """Nothing is known of the importance of blocks: the last ones are deferred."""
+        effects = super().attach(view)
+        self.round = 0
+        self.deferred = () if self.adapts else self._least_important(self.deferred_share)
+        self._first_loss = 0.0
+        self._missing: dict[str, int] = {}
+        self._deferring: set[int] = set()
+        return effects
+
+    def on_step(self, worker: int) -> Iterable[Effect]:
+        """The important blocks."""
+        self._deferring.discard(worker)
+        important = [block for block in range(len(self.view.block_bytes)) if block not in self.deferred]
+        return (Send(worker, tuple(important) if self.deferred else None, REGULAR),)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        """The last message of a stage lets the stage be added."""
+        if message.tag == REGULAR:
+            return self._first_stage()
+        self._missing[message.tag] -= 1
+        if self._missing[message.tag]:
+            return ()
+        del self._missing[message.tag]
+        return (_mean([other for other in self.view.inbox_by_worker() if other.tag == message.tag]),)
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        """A round may have waited for one that is gone."""
+        del worker
+        return self._first_stage()
+
+    def gate(self, worker: int) -> bool:
+        """Everything is applied but the deferred blocks of the last step."""
+        return self.view.sent[worker] - self.view.settled[worker] <= (worker in self._deferring)
+
+    def refresh(self, worker: int) -> Pull:
+        """The shared model and its own deferred change."""
+        del worker
+        return Pull(local_correction=True)
+
+    def _first_stage(self) -> Iterable[Effect]:
+        """If the round is complete: it is added, the deferred blocks leave, and the next ones are chosen."""
+        view = self.view
+        reports = [message for message in view.inbox_by_worker() if message.tag == REGULAR]
+        # Whoever crashed and came back since its report is not at the gate of that step.
+        present = {message.worker for message in reports if message.clock == view.clock[message.worker]} & view.waiting
+        if not view.alive or not view.alive <= present:
+            return ()
+        effects: list[Effect] = [_mean(reports)]
+        if self.deferred:
+            tag = f"{DEFERRED} {self.round}"
+            effects += [Send(worker, self.deferred, tag) for worker in sorted(view.alive)]
+            self._missing[tag] = view.alive_count
+            self._deferring |= view.alive
+        self.round += 1
+        self.deferred = self._least_important(self._share())
+        return effects
+
+    def _share(self) -> float:
+        if not self.adapts:
+            return self.deferred_share
+        losses = [self.view.statistics[worker].loss for worker in self.view.alive]
+        loss = sum(losses) / len(losses)
+        self._first_loss = self._first_loss or loss
+        return self.deferred_share * max(0.0, 1 - loss / self._first_loss) if self._first_loss > 0 else 0.0
+
+    def _least_important(self, share: float) -> tuple[int, ...]:
+        sizes = self.view.block_bytes
+        importance = [0.0] * len(sizes)
+        for worker in sorted(self.view.alive):
+            statistics = self.view.statistics[worker]
+            measured = statistics.block_scores if self.importance == "score" else statistics.block_norms
+            for block, value in enumerate(measured):
+                importance[block] += value
+        deferred: list[int] = []
+        left = share * sum(sizes)
+        for block in sorted(range(len(sizes)), key=lambda block: (importance[block], -block))[:-1]:
+            left -= sizes[block]
+            if left < 0:
+                break
+            deferred.append(block)
+        return tuple(sorted(deferred))
+
+    def guarantee(self) -> Guarantee:
+        """Nobody is ahead, and deferred blocks are applied at most one step later."""
+        return Guarantee(gap=1, deferral=1)
+
+
+def _mean(messages: Sequence[Message]) -> Add:
+    return Add(tuple(message.uid for message in messages), (1 / len(messages),) * len(messages))

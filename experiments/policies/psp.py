@@ -1,0 +1,90 @@
+"""Probabilistic synchronous parallel: a worker waits for a random few of the others instead of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from sparsync.experiments.engine.effects import Alarm, Effect, Send
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.view import View
+from sparsync.verify.monitors import Guarantee
+
+
+@dataclass(eq=False)
+class Pssp(Policy):
+    """SSP among a sample: a worker starts if nobody in its sample is more than s applied reports behind. Weights 1/n.
+
+    The sample is drawn when the worker arrives at the barrier, of the others alive, and held. Drawn anew at every look
+    it soon misses all laggards, and the barrier is none. With m laggards among the other n − 1, a sample of β misses
+    them with probability C(n−1−m, β)/C(n−1, β); no bound on a lead holds for β < n − 1.
+
+    Args:
+        sample: β ≥ 0, others that are looked at, or all if there are fewer; 0 is ASP, n − 1 is SSP.
+        staleness: s ≥ 0.
+        redraw_seconds: a worker that still waits draws a new sample after every so many seconds.
+
+    Source: Wang, Catterall, Mortier 2017; when the sample is drawn is ours.
+    """
+
+    sample: int = 2
+    staleness: float = 3
+    redraw_seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        if self.sample < 0:
+            raise ValueError(f"sample must be at least 0, got {self.sample}")
+        if not self.staleness >= 0:
+            raise ValueError(f"staleness must be at least 0, got {self.staleness}")
+        if not self.redraw_seconds > 0:
+            raise ValueError(f"redraw_seconds must be positive, got {self.redraw_seconds}")
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """Nobody has a sample."""
+        self._samples: list[tuple[int, ...]] = [()] * view.worker_count
+        return super().attach(view)
+
+    def draw(self, worker: int) -> tuple[int, ...]:
+        """A sample of the others, each subset equally likely."""
+        others = sorted(self.view.alive - {worker})
+        return tuple(self.view.random.sample(others, min(self.sample, len(others))))
+
+    def on_step(self, worker: int) -> Iterable[Effect]:
+        """It reports, and draws whom it will wait for."""
+        yield Send(worker)
+        yield from self._drawn(worker)
+
+    def on_alarm(self, key: Hashable) -> Iterable[Effect]:
+        """Another sample for one that still waits after the same step."""
+        assert isinstance(key, tuple)
+        worker, clock = key
+        return self._drawn(worker) if worker in self.view.waiting and self.view.clock[worker] == clock else ()
+
+    def gate(self, worker: int) -> bool:
+        """Its own report is applied, and nobody in the sample who is still there is more than s behind."""
+        view = self.view
+        least = view.progress[worker] - self.staleness
+        return view.is_settled(worker) and all(
+            view.progress[other] >= least for other in self._samples[worker] if other in view.alive
+        )
+
+    def guarantee(self) -> Guarantee:
+        """No bound on anybody's lead."""
+        return Guarantee(deferral=0)
+
+    def _drawn(self, worker: int) -> Iterable[Effect]:
+        self._samples[worker] = self.draw(worker)
+        if math.isinf(self.redraw_seconds):
+            return ()
+        return (Alarm(self.view.now + self.redraw_seconds, (worker, self.view.clock[worker])),)
+
+
+@dataclass(eq=False)
+class Pbsp(Pssp):
+    """A barrier among a sample: `Pssp` with staleness 0, and its other arguments and weights.
+
+    Source: Wang, Catterall, Mortier 2017.
+    """
+
+    staleness: float = field(default=0, init=False)

@@ -1,0 +1,129 @@
+"""SelSync: synchronise only the steps in which somebody's gradient changes much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Pull, Send
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.view import Message, View
+from sparsync.experiments.policies.significance import Significance
+from sparsync.verify.monitors import Guarantee
+
+
+@dataclass(eq=False)
+class SelSync(Policy):
+    """After each step everybody shows a flag: is the change at least the threshold? If any is up, all synchronise.
+
+    To synchronise is to add the changes since the last time, with weight 1/(reports): as all of them began at the same
+    model, that averages the parameters after the local step. Else nothing is sent, and everybody goes on from its own
+    model. A worker whose flag is up knows the outcome, and sends at once. What somebody sent who is gone waits for the
+    next synchronisation. The released programs average before the local step, so that replicas differ by it afterwards;
+    that would need a message without the last step, which the engine does not have.
+
+    Args:
+        threshold: δ; 0 always synchronises.
+        window: first steps of a worker that always synchronise, and steps that are smoothed over.
+        decay: α of the smoothing.
+        flag_seconds: that showing a flag takes; it holds no bytes.
+
+    Source: Tyagi, Swany 2023; smoothing as in their programs.
+    """
+
+    threshold: float = 0.1
+    window: int = 5
+    decay: float = 0.01
+    flag_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.threshold >= 0:
+            raise ValueError(f"threshold must be at least 0, got {self.threshold}")
+        if self.window < 1:
+            raise ValueError(f"window must be at least 1, got {self.window}")
+        if not 0 <= self.decay < 1:
+            raise ValueError(f"decay must lie in [0, 1), got {self.decay}")
+        if not 0 <= self.flag_seconds < math.inf:
+            raise ValueError(f"flag_seconds must be at least 0 and finite, got {self.flag_seconds}")
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """No flag has been shown."""
+        self._significance = [Significance(self.window, self.decay) for _ in range(view.worker_count)]
+        self._is_up = [True] * view.worker_count
+        self._flags: dict[int, bool] = {}
+        self._synchronises = False
+        self._goes_on: set[int] = set()
+        self._pull = PULL
+        return super().attach(view)
+
+    def on_step(self, worker: int) -> Iterable[Effect]:
+        """Its flag is known; showing it takes a while."""
+        view, significance = self.view, self._significance[worker]
+        self._goes_on.discard(worker)
+        change = significance.after(sum(view.statistics[worker].block_norms))
+        self._is_up[worker] = significance.step_count <= self.window or change >= self.threshold
+        if self.flag_seconds:
+            return (Alarm(view.now + self.flag_seconds, (worker, view.clock[worker])),)
+        return self._shown(worker)
+
+    def on_alarm(self, key: Hashable) -> Iterable[Effect]:
+        """A flag is shown, unless its worker is gone."""
+        worker, clock = cast("tuple[int, int]", key)
+        if worker not in self.view.waiting or self.view.clock[worker] != clock or worker in self._goes_on:
+            return ()
+        return self._shown(worker)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        """The last report ends the synchronisation."""
+        del message
+        return self._synchronised()
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        """Others may have waited for one that is gone; one that comes has no history."""
+        if worker in self.view.alive:
+            self._flags.pop(worker, None)
+            self._significance[worker] = Significance(self.window, self.decay)
+        return (*self._decided(), *self._synchronised())
+
+    def gate(self, worker: int) -> bool:
+        """The step is decided, and synchronised if need be."""
+        return worker in self._goes_on
+
+    def refresh(self, worker: int) -> Pull:
+        """The mean, or its own model."""
+        del worker
+        return self._pull
+
+    def _shown(self, worker: int) -> Iterable[Effect]:
+        self._flags[worker] = self._is_up[worker]
+        sends = self._is_up[worker] or self._synchronises
+        return (*((Send(worker),) if sends else ()), *self._decided())
+
+    def _decided(self) -> Iterable[Effect]:
+        """Once all flags are shown: everybody sends who has not, or everybody goes on."""
+        alive = self.view.alive
+        if self._synchronises or not alive or not alive <= self._flags.keys():
+            return ()
+        if any(self._flags.values()):
+            self._synchronises = True
+            return tuple(Send(worker) for worker in sorted(alive) if not self._flags[worker])
+        self._end_step(KEEP)
+        return ()
+
+    def _synchronised(self) -> Iterable[Effect]:
+        if not self.view.has_every_report():
+            return ()
+        self._end_step(PULL)
+        messages = tuple(message.uid for message in self.view.inbox_by_worker())
+        return (Add(messages, (1 / len(messages),) * len(messages)),)
+
+    def _end_step(self, pull: Pull) -> None:
+        self._goes_on |= self.view.waiting
+        self._flags.clear()
+        self._synchronises, self._pull = False, pull
+
+    def guarantee(self) -> Guarantee:
+        """Nobody is ahead, and what is applied was read in the version before."""
+        return Guarantee(gap=1, staleness=0, deferral=0)

@@ -1,0 +1,37 @@
+"""Stale synchronous parallel: a worker may be at most s steps ahead of the slowest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sparsync.experiments.engine.policy import Policy, Wake
+from sparsync.verify.monitors import Guarantee
+
+
+@dataclass(eq=False)
+class Ssp(Policy):
+    """Reports are applied when they arrive, weight 1/n; who is more than s applied reports ahead of the slowest waits.
+
+    Args:
+        staleness: s ≥ 0; 0 is a barrier, infinity never waits for others.
+
+    Source: Ho et al. 2013.
+    """
+
+    staleness: float = 3
+
+    gate_opens_on: ClassVar[Wake] = "least_progress"
+
+    def __post_init__(self) -> None:
+        if not self.staleness >= 0:
+            raise ValueError(f"staleness must be at least 0, got {self.staleness}")
+
+    def gate(self, worker: int) -> bool:
+        """Its own report is applied, and the slowest is at most s behind."""
+        view = self.view
+        return view.is_settled(worker) and view.progress[worker] - view.least_progress <= self.staleness
+
+    def guarantee(self) -> Guarantee:
+        """Just after a step a worker is at most s + 1 ahead."""
+        return Guarantee(gap=self.staleness + 1, deferral=0)

@@ -1,0 +1,136 @@
+"""Sync-Switch: bulk-synchronous at first, asynchronous from a given share of the steps on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from sparsync.experiments.engine.effects import Add, Effect, Plan
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.view import Message, View
+from sparsync.verify.monitors import Guarantee
+
+Straggler = Literal["wait", "asynchronous", "exclude"]
+
+
+@dataclass(eq=False)
+class SyncSwitch(Policy):
+    """The first bsp_fraction · total_steps rounds are those of BSP, then every report is applied when it arrives.
+
+    Weights are 1/(reports) in rounds and 1/n afterwards. So with a step scale of 1 an example moves the model equally
+    far before and after, which is the recalled rule: n times the asynchronous rate on the mean of n reports.
+
+    A straggler is a worker that took more than `straggler_factor` times the median from its release to its last report.
+    Intervals between finished steps would not tell: behind a barrier they become equal. What follows is recalled, not
+    read: the released programs contain no straggler policy.
+
+    Args:
+        bsp_fraction: share of synchronous rounds; 1 never switches, and 0 begins asynchronously.
+        total_steps: of each worker in the whole run.
+        asynchronous_step_scale: factor of the step size of asynchronous steps.
+        straggler: in the synchronous part, rounds "wait" for it; or all are "asynchronous" while there is one; or
+            "exclude" holds it at the gate until the asynchronous part.
+        straggler_factor: see above.
+
+    Source: Li, Mangoubi, Xu, Guo 2021.
+    """
+
+    bsp_fraction: float = 0.25
+    total_steps: int = 200
+    asynchronous_step_scale: float = 1.0
+    straggler: Straggler = "wait"
+    straggler_factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bsp_fraction <= 1:
+            raise ValueError(f"bsp_fraction must lie in [0, 1], got {self.bsp_fraction}")
+        if self.total_steps < 1:
+            raise ValueError(f"total_steps must be at least 1, got {self.total_steps}")
+        if not 0 < self.asynchronous_step_scale < math.inf:
+            raise ValueError(f"asynchronous_step_scale must be positive, got {self.asynchronous_step_scale}")
+        if self.straggler not in ("wait", "asynchronous", "exclude"):
+            raise ValueError(f"straggler must be 'wait', 'asynchronous' or 'exclude', got {self.straggler!r}")
+        if not self.straggler_factor >= 1:
+            raise ValueError(f"straggler_factor must be at least 1, got {self.straggler_factor}")
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """Nothing is known of anybody's speed yet."""
+        self.round_count = 0
+        self.stragglers: set[int] = set()
+        self.excluded: set[int] = set()
+        self._released_at = [0.0] * view.worker_count
+        self._seconds = [0.0] * view.worker_count
+        return super().attach(view)
+
+    @property
+    def has_rounds_left(self) -> bool:
+        """Has the synchronous part not ended?"""
+        return self.bsp_fraction == 1 or self.round_count < round(self.bsp_fraction * self.total_steps)
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Do reports wait for a round now?"""
+        return self.has_rounds_left and not (self.straggler == "asynchronous" and self.stragglers)
+
+    def plan(self, worker: int) -> Plan:
+        """Asynchronous steps have their own size."""
+        del worker
+        return Plan(step_scale=1.0 if self.is_synchronous else self.asynchronous_step_scale)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        """A report tells how fast its worker is."""
+        if self._is_current(message):
+            self._seconds[message.worker] = self.view.now - self._released_at[message.worker]
+        return self._added()
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        """A round may have waited for one that is gone; one that comes is nobody's straggler yet."""
+        self._released_at[worker], self._seconds[worker] = self.view.now, 0.0
+        self.excluded.discard(worker)
+        return self._added()
+
+    def gate(self, worker: int) -> bool:
+        """Its own report is applied, and it is not excluded."""
+        if self.excluded and self.is_synchronous and worker not in self._members():
+            return False
+        return self.view.is_settled(worker)
+
+    def _members(self) -> set[int]:
+        """Of whom rounds consist: all workers alive but the excluded, unless none would remain."""
+        return self.view.alive - self.excluded or self.view.alive
+
+    def _is_current(self, message: Message) -> bool:
+        """Does its sender wait for it? Not so if it crashed meanwhile, even if it came back."""
+        return message.worker in self.view.waiting and message.clock == self.view.clock[message.worker]
+
+    def _find_stragglers(self) -> None:
+        known = {worker: self._seconds[worker] for worker in self.view.alive if self._seconds[worker] > 0}
+        limit = self.straggler_factor * median(known.values()) if known else math.inf
+        self.stragglers = {worker for worker, seconds in known.items() if seconds > limit}
+        if self.straggler == "exclude" and self.has_rounds_left:
+            self.excluded |= self.stragglers
+
+    def _is_round_complete(self) -> bool:
+        if not self.excluded:
+            return self.view.has_every_report()
+        reporters = {message.worker for message in self.view.inbox.values() if self._is_current(message)}
+        return bool(self.view.alive) and self._members() <= reporters
+
+    def _added(self) -> Iterable[Effect]:
+        """One addition of the inbox in worker order, in the synchronous part only if the round is complete."""
+        self._find_stragglers()
+        messages = self.view.inbox_by_worker()
+        if not messages or (self.is_synchronous and not self._is_round_complete()):
+            return ()
+        weight = 1 / (len(messages) if self.is_synchronous else self.view.worker_count)
+        self.round_count += self.is_synchronous
+        for message in messages:
+            self._released_at[message.worker] = self.view.now
+        return (Add(tuple(message.uid for message in messages), (weight,) * len(messages)),)
+
+    def guarantee(self) -> Guarantee:
+        """A worker waits until its own report is applied; nothing is claimed of the lead."""
+        return Guarantee(deferral=0)

@@ -1,0 +1,249 @@
+"""Synchronisation models side by side: same workers, same luck, same gradients, different rules about waiting.
+
+`python -m sparsync.experiments.race --policy ssp --staleness 3 --workers 8 --cluster one_slow --selector gaussian_k
+--density 0.01 --output FILE`; `--list` shows policies with their parameters, clusters and selectors. Several policies
+make a comparison: `--policy bsp ssp:staleness=3 ssp:staleness=8 dssp --figure race.png`. A parameter given as an
+option of its own goes to every policy that has it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Column, Table
+
+from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.data import load_dataset
+from sparsync.experiments.engine.presets import CLUSTERS
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.racing import QUADRATIC, Outcome, Parameter, Race, policy_parameters, run_contestant
+from sparsync.kernels.selection import SELECTORS
+from sparsync.verify.monitors import Violation
+from sparsync.verify.provenance import provenance, write_json
+from sparsync.verify.trace import as_rows
+
+Contestant = tuple[str, dict[str, Parameter]]
+
+
+@dataclass(frozen=True)
+class RaceCommand:
+    """A parsed command line, but for the policies' own parameters."""
+
+    race: Annotated[Race, tyro.conf.arg(name="")]
+    """the conditions"""
+    policy: tuple[str, ...] = ()
+    """keys of POLICIES, each perhaps with parameters: ssp:staleness=3"""
+    output: Path | None = None
+    """where the results go, as JSON"""
+    figure: Path | None = None
+    """where the comparison is drawn: quality against time and against bytes"""
+    trace: Path | None = None
+    """where every event goes, as JSON"""
+    gantt: Path | None = None
+    """where is drawn who computes, waits and sends"""
+    gantt_seconds: float = 30.0
+    """how much of the run that drawing shows"""
+    list: bool = False
+    """show what there is, and stop"""
+
+
+def read_contestants(names: Sequence[str], options: Sequence[str]) -> list[Contestant]:
+    """The policies with their parameters.
+
+    Args:
+        names: "ssp" or "ssp:staleness=3,…".
+        options: what the command line holds besides, as "--staleness", "3", ….
+
+    Raises:
+        ValueError: no policy is named, one is unknown or comes twice, or an option belongs to none of them.
+    """
+    if not names:
+        raise ValueError(f"name at least one --policy of: {', '.join(POLICIES)}")
+    common = _options(options)
+    contestants: list[Contestant] = []
+    for text in names:
+        name, _, written = text.partition(":")
+        if name not in POLICIES:
+            raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
+        known = policy_parameters(name)
+        own = dict(_assignment(part) for part in written.split(",") if part)
+        given = {key: value for key, value in common.items() if key in known} | own
+        contestant = (name, {key: _value(name, key, value) for key, value in given.items()})
+        if contestant in contestants:
+            raise ValueError(f"{text!r} races already")
+        contestants.append(contestant)
+    for key in common:
+        if not any(key in policy_parameters(name) for name, _ in contestants):
+            raise ValueError(f"none of the policies has a parameter {key!r}")
+    return contestants
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
+        if not word.startswith("--"):
+            raise ValueError(f"unexpected argument {word!r}")
+        key, equals, value = word.removeprefix("--").partition("=")
+        if not equals:
+            if not remaining:
+                raise ValueError(f"option {word!r} needs a value")
+            value = remaining.pop(0)
+        found[key.replace("-", "_")] = value
+    return found
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"expected parameter=value, got {text!r}")
+    return key.strip(), value.strip()
+
+
+def _value(name: str, key: str, text: str) -> Parameter:
+    """The text as the type of the parameter's default."""
+    known = policy_parameters(name)
+    if key not in known:
+        raise ValueError(f"policy {name!r} has no parameter {key!r}; it has: {', '.join(known) or 'none'}")
+    default = known[key]
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{name}: {key} must be true or false, got {text!r}")
+        return text.lower() == "true"
+    if isinstance(default, int | float) or default is None:
+        try:
+            number = float(text)
+        except ValueError as error:
+            raise ValueError(f"{name}: {key} must be a number, got {text!r}") from error
+        return int(number) if number.is_integer() else number
+    if isinstance(default, str):
+        return text
+    raise ValueError(f"{name}: {key} can only be set in Python")
+
+
+def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcome]:
+    """Run all contestants one after another and write what the command asks for.
+
+    Raises:
+        ValueError: an output cannot be written, or see `run_contestant`.
+        Violation: a policy broke its guarantee.
+    """
+    _require_outputs(command)
+    conditions, outcomes = command.race, []
+    data = None if conditions.data == QUADRATIC else load_dataset(conditions.data)
+    with step_progress(len(contestants) * (conditions.points + 1), visible=True, title="race") as advance:
+        for name, parameters in contestants:
+            outcomes.append(run_contestant(conditions, name, parameters, data=data, advance=advance))
+    if command.output is not None:
+        write_json(command.output, results(conditions, outcomes))
+    if command.trace is not None:
+        write_json(command.trace, {outcome.label: as_rows(outcome.trace) for outcome in outcomes})
+    if command.figure is not None or command.gantt is not None:
+        from sparsync.experiments.race_figures import draw_comparison, draw_gantt
+
+        if command.figure is not None:
+            draw_comparison(command.figure, conditions, outcomes)
+        if command.gantt is not None:
+            draw_gantt(command.gantt, outcomes, conditions.workers, command.gantt_seconds)
+    return outcomes
+
+
+def _require_outputs(command: RaceCommand) -> None:
+    """Find out before the race that its results can be written and drawn."""
+    outputs = {"output": command.output, "figure": command.figure, "trace": command.trace, "gantt": command.gantt}
+    paths = {name: path for name, path in outputs.items() if path is not None}
+    for name, path in paths.items():
+        require_writable(path.parent)
+        if path.is_dir():
+            raise ValueError(f"--{name} must name a file, got {path}")
+    if len({path.resolve() for path in paths.values()}) < len(paths):
+        raise ValueError(f"outputs must be different files, got {', '.join(map(str, paths.values()))}")
+    if not command.gantt_seconds > 0:
+        raise ValueError(f"gantt_seconds must be positive, got {command.gantt_seconds}")
+    drawings = [path for path in (command.figure, command.gantt) if path is not None]
+    if drawings:
+        try:
+            # matplotlib comes with the extra "paper" only.
+            from sparsync.experiments.race_figures import require_drawable
+        except ModuleNotFoundError as error:
+            raise ValueError(f"drawings need the extra 'paper': {error}") from error
+        for path in drawings:
+            require_drawable(path)
+
+
+def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The JSON of a race; what is infinite, which JSON cannot say, is the text "inf"."""
+    return {
+        "race": _sayable(asdict(conditions)),
+        "outcomes": [_sayable(outcome.as_row()) for outcome in outcomes],
+        "provenance": provenance(process_count=1),
+    }
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def summary(conditions: Race, outcomes: Sequence[Outcome]) -> Table:
+    """One line per contestant."""
+    measure = "f − min f" if conditions.data == QUADRATIC else "accuracy"
+    table = Table(Column("policy", overflow="fold"), measure, "steps", "versions", "MB sent", "waiting", "largest lead")
+    for outcome in outcomes:
+        last, report = outcome.points[-1], outcome.report
+        quality = f"{last.quality:.3g}" if conditions.data == QUADRATIC else f"{last.quality:.3f}"
+        row = (str(last.step_count), str(last.version), f"{last.sent_bytes / 1e6:.2f}")
+        table.add_row(outcome.label, quality, *row, f"{report.waiting_share:.1%}", f"{report.largest_gap:g}")
+    return table
+
+
+def listing() -> Table:
+    """What can be named on the command line."""
+    table = Table("kind", "name", "what it is")
+    for name, policy in POLICIES.items():
+        parameters = ", ".join(f"{key}={value}" for key, value in policy_parameters(name).items())
+        table.add_row("policy", f"{name} ({parameters})" if parameters else name, _first_line(policy))
+    for name, cluster in CLUSTERS.items():
+        table.add_row("cluster", name, _first_line(cluster))
+    for name, selector in SELECTORS.items():
+        table.add_row("selector", name, _first_line(selector))
+    return table
+
+
+def _first_line(documented: object) -> str:
+    return (documented.__doc__ or "").strip().splitlines()[0]
+
+
+def main() -> None:
+    """Run the command line."""
+    with exit_on_bad_input():
+        command, options = tyro.cli(
+            RaceCommand,
+            description="Race synchronisation models in simulation.",
+            return_unknown_args=True,
+            default=RaceCommand(race=Race()),
+        )
+        if command.list:
+            Console().print(listing())
+            sys.exit(0)
+        try:
+            outcomes = race(command, read_contestants(command.policy, options))
+        except Violation as violation:
+            sys.stderr.write(f"broken promise: {violation}\n")
+            sys.exit(1)
+        Console().print(summary(command.race, outcomes))
+
+
+if __name__ == "__main__":
+    main()

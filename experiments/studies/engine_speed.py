@@ -1,0 +1,126 @@
+"""How fast is the simulation? Events per second of policies without vectors, and the seconds of one ZipLine plan.
+
+`python -m sparsync.experiments.studies.engine_speed --output FILE`
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.engine.clusters import Cluster, Drawn, Link, exponential
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.simulation import Simulation
+from sparsync.experiments.policies.zipline import zipline
+from sparsync.experiments.racing import make_policy
+from sparsync.verify.monitors import Judge
+from sparsync.verify.provenance import provenance, write_json
+
+LATENCY_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class SpeedCommand:
+    """A parsed command line.
+
+    Raises:
+        ValueError: a number below 1.
+    """
+
+    output: Path
+    """where the JSON result goes; its folder must exist"""
+    policies: tuple[str, ...] = ("bsp", "asp", "ssp")
+    """keys of POLICIES, with their usual parameters"""
+    workers: Annotated[int, tyro.conf.arg(help="n")] = 1000
+    steps: Annotated[int, tyro.conf.arg(help="of each worker")] = 1000
+    lookahead: Annotated[int, tyro.conf.arg(help="R, times of each worker that ZipLine plans with")] = 150
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "steps", "lookahead"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+def run_engine_speed(command: SpeedCommand, *, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Run every policy with and without its monitors, and ZipLine once; the study's JSON.
+
+    Raises:
+        ValueError: an unknown policy.
+    """
+    rows = []
+    for name in command.policies:
+        for is_judged in (False, True):
+            rows.append(policy_speed(name, command.workers, command.steps, is_judged=is_judged))
+            advance()
+    seconds = zipline_seconds(command.workers, command.lookahead)
+    advance()
+    return {
+        "workers": command.workers,
+        "steps": command.steps,
+        "rows": rows,
+        "zipline": {"lookahead": command.lookahead, "seconds": seconds},
+        "provenance": provenance(process_count=1),
+    }
+
+
+def policy_speed(name: str, worker_count: int, steps: int, *, is_judged: bool) -> dict[str, Any]:
+    """Exponential steps of mean one second, no vectors, nothing recorded."""
+    link = Link(latency_seconds=LATENCY_SECONDS)
+    simulation = Simulation(
+        make_policy(name, {}),
+        Cluster(worker_count, Drawn(exponential()), upload=link, download=link),
+        Horizon(steps=steps),
+        make_judge=(lambda header, guarantee: Judge(header, guarantee, keeps=0)) if is_judged else None,
+        records=False,
+    )
+    begin = time.perf_counter()
+    simulation.run()
+    seconds = time.perf_counter() - begin
+    count = simulation.event_count
+    return {
+        "policy": name,
+        "is_judged": is_judged,
+        "event_count": count,
+        "seconds": seconds,
+        "events_per_second": count / seconds,
+    }
+
+
+def zipline_seconds(worker_count: int, lookahead: int) -> float:
+    """Wall seconds of one plan over times with exponential gaps."""
+    numbers = random.Random("zipline")
+    times = [list(accumulate(numbers.expovariate(1.0) for _ in range(lookahead))) for _ in range(worker_count)]
+    begin = time.perf_counter()
+    zipline(times)
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    """Run the command line."""
+    with exit_on_bad_input():
+        command = tyro.cli(SpeedCommand, description="Time the simulation.")
+        require_writable(command.output.parent)
+        for name in command.policies:
+            make_policy(name, {})
+        with step_progress(2 * len(command.policies) + 1, visible=True, title="runs") as advance:
+            study = run_engine_speed(command, advance=advance)
+        write_json(command.output, study)
+    table = Table("policy", "judged", "events", "seconds", "events/s")
+    for row in study["rows"]:
+        numbers = (f"{row['event_count']:,}", f"{row['seconds']:.1f}", f"{row['events_per_second']:,.0f}")
+        table.add_row(row["policy"], "yes" if row["is_judged"] else "no", *numbers)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

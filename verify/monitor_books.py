@@ -1,0 +1,112 @@
+"""How do monitors add sketches? Exactly, so that whatever rounding they meet is the run's own, which a bound covers.
+
+A book holds what a computed vector should be the sum of. The run computes that sum entry by entry: m products of a
+weight and an entry, added one after the other, lie within (m + 2)u of the sum of their magnitudes, u the unit of
+rounding (2 for a product whose weight is rounded too, 1 for each addition). A sketch of d entries in double precision
+lies within (d + 1)2⁻⁵³ of its size. With ε = 2u + d 2⁻⁵², the unit roundoff of the header, both together stay within
+(m + 1)ε times all sizes, that of the recorded sum included. Second-order terms and underflow are not counted. On a grid
+ε is 0, and equality is exact. Ours, by the standard model of rounding (Higham 2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sparsync.verify.trace import Event, Header, Mass
+
+
+class BrokenPromiseError(Exception):
+    """What a monitor raises; the judge adds the trace."""
+
+
+Handlers = dict[type[Event], Callable[[Any], None]]
+
+
+class Monitor(Protocol):
+    """Judges one kind of promise, with books of its own."""
+
+    def handlers(self) -> Handlers:
+        """What to call for which events; each may raise `BrokenPromiseError`."""
+        ...
+
+
+class Book:
+    """An exact sum of weighted sketches.
+
+    Args:
+        header: of the run; it says how many sums a sketch has, and how the run rounds.
+    """
+
+    __slots__ = ("_header", "size", "sums", "term_count")
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self.clear()
+
+    def clear(self) -> None:
+        """The sum of nothing."""
+        self.sums = [Fraction(0)] * len(self._header.initial.sums)
+        self.size = 0.0
+        self.term_count = 0
+
+    def add(self, mass: Mass, weight: float | Fraction = 1) -> None:
+        """Add weight · mass.
+
+        Raises:
+            BrokenPromiseError: the sketch has another number of sums than the header's, or they exceed its size.
+        """
+        sums, size = mass
+        if len(sums) != len(self.sums):
+            raise BrokenPromiseError(f"a sketch has {len(sums)} sums where those of the run have {len(self.sums)}")
+        # Not for a NaN either.
+        largest = size * (1 + self._header.unit_roundoff)
+        if not largest < float("inf") or not all(abs(value) <= largest for value in sums):
+            raise BrokenPromiseError(f"a sketch of size {size} cannot have the sums {sums}")
+        if not size:
+            return
+        if weight == 1:
+            self.sums = [here + Fraction(value) for here, value in zip(self.sums, sums, strict=True)]
+        else:
+            exact = Fraction(weight)
+            self.sums = [here + exact * Fraction(value) for here, value in zip(self.sums, sums, strict=True)]
+        self.size += abs(float(weight)) * size
+        self.term_count += 1
+
+    def add_book(self, other: Book) -> None:
+        """Add all that another book holds."""
+        self.sums = [here + there for here, there in zip(self.sums, other.sums, strict=True)]
+        self.size += other.size
+        self.term_count += other.term_count
+
+    def tolerance(self, recorded: Mass) -> float:
+        """How far from the exact sum a computed one may lie; see the module."""
+        return (self.term_count + 1) * self._header.unit_roundoff * (self.size + recorded.size)
+
+    def settle(self, recorded: Mass, what: str) -> None:
+        """Compare with what the run says, and go on from that.
+
+        Args:
+            recorded: the run's own sketch of the sum.
+            what: its name, for the message.
+
+        Raises:
+            BrokenPromiseError: they differ by more than rounding explains.
+        """
+        expected, tolerance = self.sums, self.tolerance(recorded)
+        self.clear()
+        self.add(recorded)
+        if self.sums == expected:
+            return
+        excess = max(abs(here - there) for here, there in zip(self.sums, expected, strict=True))
+        if excess > tolerance:
+            should = tuple(map(float, expected))
+            raise BrokenPromiseError(
+                f"{what} is {recorded.sums}, but the ledger has {should}: off by {float(excess):.6g}, "
+                f"rounding explains {tolerance:.3g}"
+            )
+
+    def as_mass(self) -> Mass:
+        """The sum as a sketch, rounded."""
+        return Mass(tuple(map(float, self.sums)), self.size)

@@ -1,0 +1,24 @@
+"""What evidence is there for the statements on synchronisation, besides their derivations? One file per theme.
+
+Barriers' times in `verify/barrier_checks.py`, planned and elastic barriers in `verify/elastic_barrier_checks.py`,
+sampled ones in `verify/sampling_barrier_checks.py`, mixing in `verify/mixing_checks.py`, random delays and late commits
+in `verify/perturbation_checks.py`. Ours.
+"""
+
+from sparsync.verify import (
+    barrier_checks,
+    elastic_barrier_checks,
+    mixing_checks,
+    perturbation_checks,
+    sampling_barrier_checks,
+)
+from sparsync.verify.outcome import Check, Grade
+
+CHECKS: dict[str, dict[Grade, Check]] = {
+    **barrier_checks.CHECKS,
+    **sampling_barrier_checks.CHECKS,
+    **elastic_barrier_checks.CHECKS,
+    **mixing_checks.CHECKS,
+    **perturbation_checks.CHECKS,
+}
+"""Every check of this family, by label and grade."""
