@@ -163,17 +163,20 @@ def test_barriers_coincide_in_floating_point_up_to_rounding() -> None:
     assert difference > 0
 
 
-@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy.gate_opens_on != "anything"])
+DECLARED: list[Named] = [(name, {}) for name, policy in POLICIES.items() if policy.gate_opens_on != "anything"]
+
+
+@pytest.mark.parametrize("named", [*DECLARED, ("pssp", {"staleness": 0, "redraw_seconds": 0.7})], ids=str)
 @pytest.mark.parametrize("seed", range(4))
-def test_looking_at_fewer_gates_misses_none(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = (Change(4.1, 2, "crash"), Change(7.3, 0, "leave"), Change(9.9, 2, "join"))
     cluster = replace(random_cluster(5, seed), changes=changes)
     options: dict[str, Any] = {"horizon": Horizon(seconds=40.0), "descent": Descent()}
-    options |= {"make_judge": None} if name in BROKEN else {}
-    declared = simulation((name, {}), cluster, **options)
+    options |= {"make_judge": None} if named[0] in BROKEN else {}
+    declared = simulation(named, cluster, **options)
     declared.run()
-    monkeypatch.setattr(POLICIES[name], "gate_opens_on", "anything")
-    literal = simulation((name, {}), cluster, **options)
+    monkeypatch.setattr(POLICIES[named[0]], "gate_opens_on", "anything")
+    literal = simulation(named, cluster, **options)
     literal.run()
     assert trace_hash(declared.trace) == trace_hash(literal.trace)
 

@@ -14,7 +14,7 @@ from sparsync.experiments.engine.effects import PULL, USUAL_PLAN, Add, Effect, P
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors import Guarantee
 
-Wake = Literal["anything", "least_progress", "own_message"]
+Wake = Literal["anything", "watched_progress", "least_progress", "own_message"]
 
 
 @dataclass(eq=False)
@@ -26,8 +26,9 @@ class Policy:
     """
 
     gate_opens_on: ClassVar[Wake] = "anything"
-    """When a closed gate is looked at again, besides when its worker arrives: after any event; when the least progress
-    or the membership changes; or when one of the worker's own messages is settled. All give the same run if true."""
+    """When a closed gate is looked at again, besides when its worker arrives or the membership changes: after any
+    event; when the progress of a `watched` worker changes, or after an alarm; when the least progress changes; or only
+    when one of the worker's own messages is settled, or its model is mixed. All give the same run if true."""
 
     is_decentralised: ClassVar[bool] = False
     """There is no shared model, workers mix their own: what counts is the mean of them."""
@@ -63,6 +64,11 @@ class Policy:
     def gate(self, worker: int) -> bool:
         """May a waiting worker go on? A pure function of the view and the policy's counters."""
         return self.view.is_settled(worker)
+
+    def watched(self, worker: int) -> Iterable[int]:
+        """Whose progress could open a closed gate, where gates open on that."""
+        del worker
+        return ()
 
     def refresh(self, worker: int) -> Pull:
         """From which model a released worker goes on."""

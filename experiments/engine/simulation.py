@@ -18,6 +18,7 @@ from typing import Any
 from sparsync.experiments.engine.clusters import Change, Cluster, Line
 from sparsync.experiments.engine.effect_checks import check_add, check_alarm, check_mix, check_plan, check_send
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Drop, Effect, Mix, Send
+from sparsync.experiments.engine.gates import Gates
 from sparsync.experiments.engine.horizon import Deadlock, Horizon, Kind
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.roster import Roster
@@ -93,8 +94,7 @@ class Simulation:
         self._download = Line(cluster.download, cluster.worker_count)
         self._workers = [WorkerState() for _ in range(cluster.worker_count)]
         self._roster = Roster(self.view)
-        self._to_look_at: set[int] = set()
-        self._must_look_at_all = False
+        self._gates = Gates(policy, self.view)
 
     def run(self) -> None:
         """Simulate until the horizon.
@@ -129,7 +129,7 @@ class Simulation:
             view.now = time
             self.event_count += 1
             handlers[kind](subject)
-            self._open_gates()
+            self._gates.open(self._release)
         if not queue and view.waiting:
             raise Deadlock(f"workers {sorted(view.waiting)} wait, and nothing is due", self.trace)
         if until < math.inf and view.version < last_version:
@@ -210,7 +210,7 @@ class Simulation:
                 self._workers[worker].is_leaving = change.kind == "leave"
         elif change.kind == "join" and view.clock[worker] < self.horizon.steps:
             self._roster.join(worker)
-            self._look_at_all()
+            self._gates.look_at_all()
             self._welcome(worker, is_late=True)
             self._carry_out(self.policy.on_membership(worker))
 
@@ -232,6 +232,7 @@ class Simulation:
         self._carry_out(self.policy.on_arrive(message))
 
     def _ring(self, key: Hashable) -> None:
+        self._gates.rang()
         self._note(Rang(self.view.now, repr(key)))
         self._carry_out(self.policy.on_alarm(key))
 
@@ -269,7 +270,7 @@ class Simulation:
             state.batch, state.has_sent = 0.0, False
         state.batch += state.plan.batch
         view.waiting.add(worker)
-        self._to_look_at.add(worker)
+        self._gates.look_at((worker,))
         self._note(Stepped(view.now, worker, view.clock[worker], created))
         self._carry_out(self.policy.on_step(worker))
 
@@ -323,8 +324,7 @@ class Simulation:
     def _settle(self, messages: tuple[int, ...]) -> None:
         for uid in messages:
             worker, is_least_another = self._roster.settle(uid)
-            self._to_look_at.add(worker)
-            self._must_look_at_all |= is_least_another
+            self._gates.settled(worker, is_least_another)
 
     def _mix(self, effect: Mix) -> None:
         members, view = effect.members, self.view
@@ -333,7 +333,7 @@ class Simulation:
         if self.vectors is not None:
             mixture, step = self.vectors.mix(members, effect.weights), self.vectors.descent.consensus_step
         size = mixture.sent_bytes
-        self._to_look_at.update(members)
+        self._gates.look_at(members)
         self._note(Mixed(view.now, members, effect.weights, step, *mixture))
         if len(members) == 1:
             return
@@ -343,28 +343,6 @@ class Simulation:
             self._workers[member].exchange_end = end
 
     # Who goes on.
-
-    def _open_gates(self) -> None:
-        """Until nothing changes, let those go on whose gate is open, in worker order."""
-        view, policy = self.view, self.policy
-        looks_at_all = policy.gate_opens_on == "anything"
-        looks_at_least = policy.gate_opens_on == "least_progress"
-        looks_again = looks_at_all
-        while looks_again or self._to_look_at or self._must_look_at_all:
-            if looks_at_all or (looks_at_least and self._must_look_at_all):
-                candidates = sorted(view.waiting)
-            else:
-                candidates = sorted(self._to_look_at & view.waiting)
-            self._to_look_at.clear()
-            looks_again = self._must_look_at_all = False
-            for worker in candidates:
-                if worker in view.waiting and policy.gate(worker):
-                    alive_count = view.alive_count
-                    self._release(worker)
-                    looks_again = looks_at_all
-                    # A departure may open any gate: from the first worker again, however many gates are looked at.
-                    if view.alive_count != alive_count:
-                        break
 
     def _release(self, worker: int) -> None:
         view, state = self.view, self._workers[worker]
@@ -388,11 +366,7 @@ class Simulation:
         view, state = self.view, self._workers[worker]
         self._roster.depart(worker)
         state.end_life()
-        self._look_at_all()
+        self._gates.look_at_all()
         abandoned = self.vectors.depart(worker) if self.vectors else NOTHING
         self._note(Departed(view.now, worker, reason, abandoned))
         self._carry_out(self.policy.on_membership(worker))
-
-    def _look_at_all(self) -> None:
-        self._must_look_at_all = True
-        self._to_look_at |= self.view.waiting

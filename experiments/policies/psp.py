@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sparsync.experiments.engine.effects import Alarm, Effect, Send
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
 from sparsync.verify.monitors import Guarantee
 
@@ -40,15 +42,26 @@ class Pssp(Policy):
         if not self.redraw_seconds > 0:
             raise ValueError(f"redraw_seconds must be positive, got {self.redraw_seconds}")
 
+    gate_opens_on: ClassVar[Wake] = "watched_progress"
+
     def attach(self, view: View) -> Iterable[Effect]:
         """Nobody has a sample."""
         self._samples: list[tuple[int, ...]] = [()] * view.worker_count
+        self._alive = sorted(view.alive)
         return super().attach(view)
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        """Samples are of those alive."""
+        del worker
+        self._alive = sorted(self.view.alive)
+        return ()
 
     def draw(self, worker: int) -> tuple[int, ...]:
         """A sample of the others, each subset equally likely."""
-        others = sorted(self.view.alive - {worker})
-        return tuple(self.view.random.sample(others, min(self.sample, len(others))))
+        alive = self._alive
+        place, count = bisect_left(alive, worker), len(alive) - 1
+        drawn = self.view.random.sample(range(count), min(self.sample, count))
+        return tuple(alive[other + (other >= place)] for other in drawn)
 
     def on_step(self, worker: int) -> Iterable[Effect]:
         """It reports, and draws whom it will wait for."""
@@ -68,6 +81,10 @@ class Pssp(Policy):
         return view.is_settled(worker) and all(
             view.progress[other] >= least for other in self._samples[worker] if other in view.alive
         )
+
+    def watched(self, worker: int) -> Iterable[int]:
+        """Its sample."""
+        return self._samples[worker]
 
     def guarantee(self) -> Guarantee:
         """No bound on anybody's lead."""
