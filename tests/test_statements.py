@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -9,6 +10,14 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, tail_ratio
 
 PAIRS = list(combinations_with_replacement(range(1, 9), 2))
+
+TEX_COMMANDS = """
+Gamma Phi Pr arctan bar begin beta binom cdot cos delta dots ell end epsilon eta frac gamma ge geq hat in infty int
+kappa lVert lambda langle lceil le left leq lfloor lim limsup ln log lvert mathbb mathcal mathrm max mid min mu nabla
+neq nu omega operatorname partial phi pi pm rVert rangle rceil rfloor rho right rvert sigma sim sin sqrt star sum sup
+tau text theta tilde to varphi zeta
+"""
+"""What statements use of LaTeX."""
 
 
 def exact(label: str, *, count: int, dimension: int) -> Fraction:
@@ -85,3 +94,13 @@ def test_an_irrational_bound_is_no_fraction() -> None:
     assert STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=2) == Fraction(1, 4)
     with pytest.raises(ValueError, match="exponent: the bound is irrational"):
         STATEMENTS["exponent"].fraction(kappa=Fraction(1, 2), p=3)
+
+
+def test_every_statement_is_latex() -> None:
+    """A space that is missing behind a command makes another command of it, which nobody has defined."""
+    texts = {label: (*made.assumptions, made.latex()) for label, made in STATEMENTS.items()}
+    unknown = {
+        label: set(re.findall(r"\\([A-Za-z]+)", " ".join(text))) - set(TEX_COMMANDS.split())
+        for label, text in texts.items()
+    }
+    assert {label: words for label, words in unknown.items() if words} == {}

@@ -28,7 +28,7 @@ from sparsync.theory.symbols import (
 GRID = "the workers stand on a grid of $R$ rows and $C$ columns"
 ROUNDS = (
     r"$x_{t+1}=W_t x_t-\eta g_t$, $W_t$ averages in rows for even $t$, in columns for odd $t$; two rounds or more",
-    r"$\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}\leZ^{2}$ in every step",
+    r"$\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}\le Z^{2}$ in every step",
 )
 PUBLIC = (
     r"$x_i^{+}=x_i-\eta g_i+\gamma\sum_j w_{ij}(\hat{x}_j-\hat{x}_i)$ with any copies $\hat{x}_i$ that all have",
