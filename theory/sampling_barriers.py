@@ -154,7 +154,7 @@ def psp_lag_second_moment() -> Statement:
         derivation=(
             Step("the weights sum to F + a/(1 − a) for T → ∞", _limit_of_weights),
             Step("smaller T removes the largest lags: the mean of γ^q does not grow", _truncation_lowers),
-            Step("γ² ≤ r² + 2rE + E² for E = max(γ − r, 0), whether γ ≤ r or not", _squares_below_threshold),
+            Step("γ² ≤ r² + 2ry + y² for y = max(γ − r, 0), whether γ ≤ r or not", _squares_below_threshold),
             Step(
                 "2rΣ_j j a^j + Σ_j j² a^j over the weights is the rest",
                 lambda: lag_threshold**2 + (2 * lag_threshold * _tail_sum(1) + _tail_sum(2)) / _weights() - bound,
