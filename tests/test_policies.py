@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 import types
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -22,7 +23,9 @@ from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.policies.ssp import Ssp
 from sparsync.experiments.racing import make_policy
+from sparsync.verify.monitors import Violation
 from sparsync.verify.trace import Released, Stepped, trace_hash
 
 INFINITY = math.inf
@@ -277,10 +280,14 @@ def machine_of(name: str, descent: Descent) -> type[RuleBasedStateMachine]:
     return Adversary
 
 
-def attack(name: str, compression: str, example_count: int) -> None:
+def attack(name: str, compression: str, example_count: int, *, shrinks: bool = True) -> None:
     machine = machine_of(name, COMPRESSIONS[compression]).TestCase
     machine.settings = settings(
-        max_examples=example_count, stateful_step_count=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=example_count,
+        stateful_step_count=10,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        phases=set(Phase) if shrinks else {Phase.generate},
     )
     machine().runTest()
 
@@ -291,11 +298,30 @@ def test_no_adversary_makes_a_policy_break_its_promise_or_lose_mass(name: str, c
     attack(name, compression, 4)
 
 
+@dataclass(eq=False)
+class WaitsForNobody(Ssp):
+    """Promises what SSP does, and does not look at the others."""
+
+    def gate(self, worker: int) -> bool:
+        return self.view.is_settled(worker)
+
+
+def test_the_adversary_finds_a_promise_that_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "waits_for_nobody", WaitsForNobody)
+    with pytest.raises(Violation, match="ahead"):
+        attack("waits_for_nobody", "dense", 100, shrinks=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in BROKEN])
 def test_no_persistent_adversary_does_either(name: str, compression: str) -> None:
     attack(name, compression, 100)
+
+
+def test_the_readme_counts_the_policies() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"(\d+) synchronisation models", text) == [str(len(POLICIES))]
 
 
 def test_the_readme_s_policy_is_complete_and_keeps_between_bsp_and_asp(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,6 @@ class View:
 
     Args:
         worker_count: n, workers that may ever be there.
-        block_count: blocks of the model.
         block_bytes: dense size of each block.
         seed: of the policy's own random numbers.
     """
