@@ -21,8 +21,8 @@ from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Feedback, Vectors
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.verify.monitors import Report
-from sparsync.verify.trace import Event, trace_hash
+from sparsync.verify.monitors import Guarantee, Judge, Report
+from sparsync.verify.trace import Event, Header, trace_hash
 
 QUADRATIC = "quadratic"
 CURVATURES = tuple(1.2**-place for place in range(32))
@@ -189,6 +189,7 @@ def run_contestant(
     parameters: dict[str, Parameter] | None = None,
     *,
     data: Dataset | None = None,
+    is_held_to_bounds: bool = True,
     advance: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Simulate one policy under the conditions of a race, judged by its monitors.
@@ -198,6 +199,8 @@ def run_contestant(
         name: key of `POLICIES`.
         parameters: of the policy, besides their defaults.
         data: the examples of `race.data`, if they are loaded already.
+        is_held_to_bounds: a lead, staleness or deferral beyond what the policy promises is a violation; without, only
+            the ledgers are kept.
         advance: called at every measurement.
 
     Raises:
@@ -213,6 +216,7 @@ def run_contestant(
         race.make_cluster(),
         Horizon(seconds=race.seconds),
         vectors=vectors,
+        make_judge=Judge if is_held_to_bounds else judge_of_ledgers,
         seed=race.seed,
     )
     points: list[Point] = []
@@ -232,6 +236,11 @@ def run_contestant(
         report=simulation.report(),
         trace=simulation.trace,
     )
+
+
+def judge_of_ledgers(header: Header, guarantee: Guarantee) -> Judge:
+    """Monitors that let leads, staleness and deferral be what they are."""
+    return Judge(header, replace(guarantee, gap=math.inf, staleness=math.inf, deferral=math.inf))
 
 
 def _point(simulation: Simulation, vectors: Vectors) -> Point:

@@ -9,22 +9,20 @@ import json
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
-from sparsync.experiments.data import load_dataset
 from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies import phases, quadratics
-from sparsync.experiments.studies.contraction import run_contraction
 from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
+from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
-from sparsync.experiments.studies.refinement import law_count, run_refinement
-from sparsync.experiments.studies.steady_state import DENSITIES, STREAMS, run_steady_state
+from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
 from sparsync.verify.provenance import write_json
 
 _TORCHRUN_PROCESS_COUNT = 4
@@ -57,17 +55,19 @@ def reproduce(command: ReproduceCommand) -> None:
     require_writable(command.data_folder)
     profile = PROFILES[command.profile]
     write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
-    write_json(command.data_folder / "contraction.json", run_contraction(command.profile, load_dataset(profile.data)))
-    with step_progress(len(STREAMS) * len(DENSITIES), visible=True, title="streams") as advance:
-        write_json(command.data_folder / "steady_state.json", run_steady_state(command.profile, advance=advance))
-    with step_progress(phases.law_count(command.profile), visible=True, title="exact laws") as advance:
-        write_json(command.data_folder / "phases.json", phases.run_phases(command.profile, advance=advance))
-    with step_progress(quadratics.case_count(), visible=True, title="quadratics") as advance:
-        write_json(command.data_folder / "quadratics.json", quadratics.run_quadratics(command.profile, advance=advance))
-    with step_progress(law_count(), visible=True, title="laws") as advance:
-        write_json(command.data_folder / "refinement.json", run_refinement(command.profile, advance=advance))
+    with step_progress(len(SINGLE_STUDIES), visible=True, title="studies") as advance:
+        run = partial(_write_study, profile_name=command.profile, folder=command.data_folder)
+        run_cases(run, list(SINGLE_STUDIES), job_count=command.jobs, advance=advance)
+    for name, study in CASE_STUDIES.items():
+        with step_progress(study.case_count(command.profile), visible=True, title=name) as advance:
+            found = study.run(command.profile, job_count=command.jobs, advance=advance)
+        write_json(command.data_folder / f"{name}.json", found)
     with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:
         run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
+
+
+def _write_study(name: str, *, profile_name: ProfileName, folder: Path) -> None:
+    write_json(folder / f"{name}.json", SINGLE_STUDIES[name](profile_name))
 
 
 def compare_with_torchrun(run_name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from paper.kernel_figure import kernels
 from paper.phase_figure import phases
+from paper.race_figure import races
 from paper.rate_figure import tight_rate
 from paper.refinement_figure import failure_map
 from paper.results import write_whole
@@ -38,6 +39,7 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "steady_state": steady_state,
     "failure_map": failure_map,
     "kernels": kernels,
+    "races": races,
 }
 """Every figure by file name."""
 

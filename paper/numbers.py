@@ -2,9 +2,8 @@ r"""Write every number that the paper's text uses as a LaTeX macro, its tables o
 
     python -m paper.numbers --data-folder paper/data --output-folder paper/generated
 
-`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `statements.tex`, `ledger.tex`, `formal.tex` and
-`kernels.tex` hold the tables, `proofs.tex` the appendix. Values come from result files and from `STATEMENTS` only, so a
-number in the text cannot differ from the data behind it.
+`numbers.tex` defines `\sp<Name>` for each name in `MACROS`; `proofs.tex` is the appendix, and every other file a table.
+Values come from result files and from `STATEMENTS` only, so a number in the text cannot differ from the data behind it.
 """
 
 from __future__ import annotations
@@ -17,17 +16,21 @@ from pathlib import Path
 
 from paper import latex, study_facts
 from paper.formal_table import closed_theorems, formal_table
+from paper.headlines import headline_table
 from paper.kernel_facts import KERNEL_MACROS, kernel_table
 from paper.proofs import proofs_latex
+from paper.race_facts import RACE_MACROS, race_table
 from paper.results import (
     Result,
     all_training_results,
     contraction_result,
     formal_result,
+    headlines_result,
     kernel_results,
     ledger_result,
     phases_result,
     quadratics_result,
+    races_result,
     refinement_result,
     steady_state_result,
     write_text,
@@ -133,7 +136,15 @@ def _all_results(data_folder: Path) -> list[Result]:
 
 
 def _measured_results(data_folder: Path) -> list[Result]:
-    studies = (contraction_result, phases_result, quadratics_result, steady_state_result, refinement_result)
+    studies = (
+        contraction_result,
+        phases_result,
+        quadratics_result,
+        steady_state_result,
+        refinement_result,
+        races_result,
+        headlines_result,
+    )
     return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
 
@@ -159,6 +170,7 @@ def _enumeration(words: Sequence[str]) -> str:
 MACROS: dict[str, Macro] = {
     **TRAINING_MACROS,
     **KERNEL_MACROS,
+    **RACE_MACROS,
     "SampleDimension": lambda folder: latex.integer(contraction_result(folder)["bounds_dimension"]),
     "LadderDensity": lambda folder: latex.shortest(contraction_result(folder)["density"][0]),
     "UniformGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "uniform"), 1),
@@ -227,6 +239,8 @@ FILES: dict[str, Macro] = {
     "ledger.tex": ledger_table,
     "formal.tex": formal_table,
     "kernels.tex": kernel_table,
+    "races.tex": race_table,
+    "headlines.tex": headline_table,
     "proofs.tex": proofs_latex,
 }
 """Every file that is written, by name."""

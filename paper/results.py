@@ -64,14 +64,54 @@ def refinement_result(data_folder: Path) -> Result:
     return _read(data_folder / "refinement.json")
 
 
+def dssp_leads_result(data_folder: Path) -> Result:
+    """The study of how far DSSP lets workers get ahead."""
+    return _read(data_folder / "dssp_leads.json")
+
+
+def planned_barriers_result(data_folder: Path) -> Result:
+    """The study of ZipLine's optima, seconds and spreads."""
+    return _read(data_folder / "planned_barriers.json")
+
+
+def sampled_lags_result(data_folder: Path) -> Result:
+    """The study of lags at barriers that look at a few workers only."""
+    return _read(data_folder / "sampled_lags.json")
+
+
 def phases_result(data_folder: Path) -> Result:
     """The study of the exponents that laws reach."""
     return _read(data_folder / "phases.json")
 
 
+def staleness_result(data_folder: Path) -> Result:
+    """The study of updates that arrive late."""
+    return _read(data_folder / "staleness.json")
+
+
 def quadratics_result(data_folder: Path) -> Result:
     """The study of error feedback on quadratics."""
     return _read(data_folder / "quadratics.json")
+
+
+def races_result(data_folder: Path) -> Result:
+    """The races of all synchronisation models."""
+    return _read(data_folder / "races.json")
+
+
+def switching_result(data_folder: Path) -> Result:
+    """The study of synchronous and asynchronous training, one after the other."""
+    return _read(data_folder / "switching.json")
+
+
+def budgets_result(data_folder: Path) -> Result:
+    """The study of densities against synchronisation at equal lines."""
+    return _read(data_folder / "budgets.json")
+
+
+def headlines_result(data_folder: Path) -> Result:
+    """What published settings give here."""
+    return _read(data_folder / "headlines.json")
 
 
 def kernel_results(data_folder: Path) -> list[Result]:

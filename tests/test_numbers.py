@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper import latex, numbers
+from paper.headlines import HEADLINES
 from paper.results import training_results
 from paper.statement_table import bound_cell, ledger_table, statement_table
 from paper.study_facts import counterexample
@@ -18,6 +19,7 @@ from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, theorem_record, write_results, write_run
 
 MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
+TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in ("main.tex", "synchronisation.tex"))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Pat
 
 
 def test_the_text_uses_every_macro_and_no_other() -> None:
-    used = set(re.findall(r"\\sp([A-Z][A-Za-z]*)", MAIN_TEX.read_text(encoding="utf-8")))
+    used = set(re.findall(r"\\sp([A-Z][A-Za-z]*)", TEXT))
     assert used == set(numbers.MACROS)
 
 
@@ -113,7 +115,8 @@ def test_macro_names_hold_letters_only() -> None:
 
 def test_the_text_cites_only_what_is_in_the_references_and_all_of_it() -> None:
     references = MAIN_TEX.with_name("references.bib").read_text(encoding="utf-8")
-    cited = re.findall(r"\\cite[pt]\{([^}]*)\}", MAIN_TEX.read_text(encoding="utf-8"))
+    cited = re.findall(r"\\cite[pt]\{([^}]*)\}", TEXT)
+    cited += [headline.source for headline in HEADLINES]
     assert {key for keys in cited for key in keys.split(",")} == set(re.findall(r"@\w+\{(\w+),", references))
 
 
@@ -121,14 +124,7 @@ def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: 
     numbers.main(["--data-folder", str(data_folder), "--output-folder", str(tmp_path)])
     defined = re.findall(r"^\\newcommand\{\\sp(\w+)\}", (tmp_path / "numbers.tex").read_text(), flags=re.MULTILINE)
     assert defined == list(numbers.MACROS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "formal.tex",
-        "kernels.tex",
-        "ledger.tex",
-        "numbers.tex",
-        "proofs.tex",
-        "statements.tex",
-    ]
+    assert {path.name for path in tmp_path.iterdir()} == set(numbers.FILES)
 
 
 @pytest.mark.parametrize(("name", "target"), [("verify", "reproduce"), ("formal", "formal")])
@@ -221,7 +217,7 @@ def test_the_index_has_a_row_with_link_and_page_for_every_statement(data_folder:
 
 
 def test_the_text_names_only_statements_that_there_are() -> None:
-    named = re.findall(r"\\statement\{(\w+)\}", MAIN_TEX.read_text(encoding="utf-8"))
+    named = re.findall(r"\\statement\{(\w+)\}", TEXT)
     assert named
     assert set(named) <= set(STATEMENTS)
 

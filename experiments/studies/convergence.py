@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from functools import cache
-from multiprocessing import get_context
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from sparsync.experiments.data import Dataset, PixelScale, load_dataset
 from sparsync.experiments.record import training_record
 from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
 from sparsync.verify.provenance import write_json
 
@@ -94,18 +93,12 @@ def run_convergence(
     folder.mkdir(parents=True, exist_ok=True)
     for stale in folder.glob("*.json"):
         stale.unlink()
-    # Forked children would inherit the parent's arithmetic threads in an unknown state.
-    with ProcessPoolExecutor(job_count, mp_context=get_context("spawn")) as pool:
-        futures = [
-            pool.submit(_run_case, case, profile_name, folder) for case in convergence_cases(PROFILES[profile_name])
-        ]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                advance()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    run_cases(
+        partial(_run_case, profile_name=profile_name, folder=folder),
+        convergence_cases(PROFILES[profile_name]),
+        job_count=job_count,
+        advance=advance,
+    )
 
 
 def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:

@@ -1,0 +1,59 @@
+"""Every study that `make reproduce` runs, by the name of its result file. A new one is a file here and a line below.
+
+The convergence runs, which leave a file each, and the timings of `make bench` are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sparsync.experiments.data import load_dataset
+from sparsync.experiments.studies import headlines, races
+from sparsync.experiments.studies.contraction import run_contraction
+from sparsync.experiments.studies.phases import run_phases
+from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.quadratics import run_quadratics
+from sparsync.experiments.studies.refinement import run_refinement
+from sparsync.experiments.studies.steady_state import run_steady_state
+
+
+class RunCases(Protocol):
+    """A study whose cases run side by side."""
+
+    def __call__(self, profile_name: ProfileName, *, job_count: int, advance: Callable[[], None]) -> dict[str, Any]:
+        """The study's JSON."""
+
+
+@dataclass(frozen=True)
+class CaseStudy:
+    """A study of many cases.
+
+    Args:
+        run: gives its JSON.
+        case_count: how often it advances.
+    """
+
+    run: RunCases
+    case_count: Callable[[ProfileName], int]
+
+
+def _contraction(profile_name: ProfileName) -> dict[str, Any]:
+    return run_contraction(profile_name, load_dataset(PROFILES[profile_name].data))
+
+
+SINGLE_STUDIES: dict[str, Callable[[ProfileName], dict[str, Any]]] = {
+    "steady_state": run_steady_state,
+    "quadratics": run_quadratics,
+    "contraction": _contraction,
+    "phases": run_phases,
+    "refinement": run_refinement,
+}
+"""Each in one process, side by side: the long ones first."""
+
+CASE_STUDIES: dict[str, CaseStudy] = {
+    "races": CaseStudy(races.run_races, races.case_count),
+    "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
+}
+"""One after another, the cases of each side by side."""

@@ -1,0 +1,100 @@
+"""A verdict follows from the numbers: other numbers, another verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper.headlines import (
+    HEADLINES,
+    NOT_COMPARABLE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    has_curves_of,
+    headline_table,
+    measured,
+    step_ratio,
+    won_races,
+)
+from paper.results import headlines_result, races_result
+from tests.paper_data import rewrite, write_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_results(tmp_path / "data")
+
+
+def _verdict(source: str, folder: Path) -> str:
+    return next(headline for headline in HEADLINES if headline.source == source).verdict(folder)
+
+
+def _change(folder: Path, study: str, field: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    rows = {"headlines": headlines_result, "races": races_result}[study](folder)[field]
+    rewrite(folder / f"{study}.json", **{field: [change(row) for row in rows]})
+
+
+@pytest.mark.parametrize("headline", HEADLINES, ids=lambda headline: headline.source)
+def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, folder: Path) -> None:
+    assert headline.verdict(folder) in (REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE)
+    assert r"\ensuremath{" in headline.ours(folder)
+    assert f"\\citet{{{headline.source}}} & {headline.claim} &" in headline_table(folder)
+
+
+def test_steps_are_compared_within_a_setting(folder: Path) -> None:
+    setting = "two processors of fixed speeds"
+    assert measured(folder, setting, "asp")["mean_steps"] == 2000
+    assert step_ratio(folder, setting, "asp", "bsp") == 2
+    with pytest.raises(ValueError, match="no contestant 'dybw' in the setting 'two processors"):
+        measured(folder, setting, "dybw")
+
+
+@pytest.mark.parametrize(
+    ("source", "contestant", "factor"),
+    [
+        ("zhao2019", "dssp", 1.84),
+        ("zhao2020", "elastic 15", 0.5),
+        ("wang2017", "pbsp 10", 3.0),
+        ("chen2023", "osp most", 0.5),
+        ("chen2020", "lb_bsp", 0.5),
+    ],
+)
+def test_other_steps_turn_the_verdict(source: str, contestant: str, factor: float, folder: Path) -> None:
+    before = _verdict(source, folder)
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"mean_steps": row["mean_steps"] * factor} if row["contestant"] == contestant else row
+
+    _change(folder, "headlines", "rows", change)
+    assert {before, _verdict(source, folder)} == {REPRODUCED, NOT_REPRODUCED}
+
+
+def test_a_policy_that_computes_seldom_turns_the_verdict(folder: Path) -> None:
+    assert _verdict("hu2020", folder) == REPRODUCED
+    _change(folder, "headlines", "rows", lambda row: row | {"computing": 0.5} if row["contestant"] == "adsp" else row)
+    assert _verdict("hu2020", folder) == NOT_REPRODUCED
+
+
+def test_the_best_at_the_end_is_counted_over_all_races(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"accuracy": [1.0] * len(row["accuracy"])} if row["policy"] == "smooth_switch" else row
+
+    _change(folder, "races", "races", change)
+    assert won_races(folder, "smooth_switch", ("bsp", "asp")) == (8, 8)
+    assert _verdict("vora2024", folder) == REPRODUCED
+
+
+def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
+    assert has_curves_of(folder, "parameter_database", "bsp")
+    rows = races_result(folder)["races"]
+    row = next(row for row in rows if (row["policy"], row["cluster"]) == ("parameter_database", "churn"))
+    row["accuracy"][3] += 0.0001
+    rewrite(folder / "races.json", races=rows)
+    assert not has_curves_of(folder, "parameter_database", "bsp")
+
+
+def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
+    assert _verdict("wang2022", folder) == NOT_COMPARABLE
