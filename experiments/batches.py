@@ -11,6 +11,9 @@ from torch import Tensor
 
 from sparsync.experiments.seeding import random_stream
 
+ORDERS_KEPT = 16
+"""Permutations at hand, those asked for last: workers in so many different epochs at a time need no others."""
+
 
 class BatchSchedule:
     """A function of (step, rank) alone, so that any process can compute any worker's batch.
@@ -35,8 +38,8 @@ class BatchSchedule:
         self._worker_count = worker_count
         self._batch_size = batch_size
         self._seed = seed
-        self._epoch = -1
-        self._order = torch.empty(0, dtype=torch.int64)
+        self._orders: dict[int, Tensor] = {}
+        """by epoch, the one asked for last at the end"""
 
     @property
     def steps_per_epoch(self) -> int:
@@ -46,9 +49,14 @@ class BatchSchedule:
     def batch(self, step: int, rank: int) -> Tensor:
         """Indices [batch_size] int64 of the examples that worker `rank` sees at `step` (from 0)."""
         epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            stream = random_stream(self._seed, "order", epoch)
-            self._order = torch.randperm(self._example_count, generator=stream)
-            self._epoch = epoch
         start = (position * self._worker_count + rank) * self._batch_size
-        return self._order[start : start + self._batch_size]
+        return self._order(epoch)[start : start + self._batch_size]
+
+    def _order(self, epoch: int) -> Tensor:
+        order = self._orders.pop(epoch, None)
+        if order is None:
+            order = torch.randperm(self._example_count, generator=random_stream(self._seed, "order", epoch))
+        self._orders[epoch] = order
+        if len(self._orders) > ORDERS_KEPT:
+            del self._orders[next(iter(self._orders))]
+        return order

@@ -19,7 +19,7 @@ from sparsync.kernels.magnitude import is_finite
 
 
 def fnn2(feature_count: int, class_count: int) -> nn.Module:
-    """One hidden layer of 32 units, for studies of many short runs: 25,450 parameters on 784 features and 10 classes."""
+    """One hidden layer of 32 units, for many short runs: on 784 features and 10 classes it has 25,450 parameters."""
     return nn.Sequential(nn.Linear(feature_count, 32), nn.ReLU(), nn.Linear(32, class_count))
 
 

@@ -15,15 +15,20 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper.barrier_figure import barriers
+from paper.budgets_figure import budgets
 from paper.kernel_figure import kernels
+from paper.lag_figure import sampled_lags
 from paper.phase_figure import phases
 from paper.race_figure import races
 from paper.rate_figure import tight_rate
 from paper.refinement_figure import failure_map
 from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
+from paper.staleness_figure import stale_theory, staleness
 from paper.steady_figure import steady_state
 from paper.style import PNG_DOTS_PER_INCH, paper_style
+from paper.switching_figure import step_limits, switching
 from paper.training_figures import convergence, counts, momentum
 from paper.worst_figure import worst_cases
 
@@ -40,6 +45,13 @@ FIGURES: dict[str, Callable[[Path], Figure]] = {
     "failure_map": failure_map,
     "kernels": kernels,
     "races": races,
+    "barriers": barriers,
+    "sampled_lags": sampled_lags,
+    "switching": switching,
+    "step_limits": step_limits,
+    "budgets": budgets,
+    "staleness": staleness,
+    "stale_theory": stale_theory,
 }
 """Every figure by file name."""
 

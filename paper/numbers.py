@@ -15,27 +15,38 @@ from functools import partial
 from pathlib import Path
 
 from paper import latex, study_facts
+from paper.barrier_facts import BARRIER_MACROS
+from paper.budgets_facts import BUDGETS_MACROS, agreement_table
 from paper.formal_table import closed_theorems, formal_table
 from paper.headlines import headline_table
 from paper.kernel_facts import KERNEL_MACROS, kernel_table
+from paper.lag_facts import LAG_MACROS, lag_table
 from paper.proofs import proofs_latex
 from paper.race_facts import RACE_MACROS, race_table
 from paper.results import (
     Result,
     all_training_results,
+    budgets_result,
     contraction_result,
+    dssp_leads_result,
     formal_result,
     headlines_result,
     kernel_results,
     ledger_result,
     phases_result,
+    planned_barriers_result,
     quadratics_result,
     races_result,
     refinement_result,
+    sampled_lags_result,
+    staleness_result,
     steady_state_result,
+    switching_result,
     write_text,
 )
+from paper.staleness_facts import STALENESS_MACROS, staleness_table
 from paper.statement_table import all_grades, ledger_table, statement_table
+from paper.switching_facts import SWITCHING_MACROS, switching_table
 from paper.training_macros import TRAINING_MACROS, Macro
 from sparsync.theory.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
@@ -144,6 +155,12 @@ def _measured_results(data_folder: Path) -> list[Result]:
         refinement_result,
         races_result,
         headlines_result,
+        dssp_leads_result,
+        planned_barriers_result,
+        sampled_lags_result,
+        switching_result,
+        budgets_result,
+        staleness_result,
     )
     return [*(read(data_folder) for read in studies), *all_training_results(data_folder)]
 
@@ -171,6 +188,11 @@ MACROS: dict[str, Macro] = {
     **TRAINING_MACROS,
     **KERNEL_MACROS,
     **RACE_MACROS,
+    **BARRIER_MACROS,
+    **LAG_MACROS,
+    **SWITCHING_MACROS,
+    **BUDGETS_MACROS,
+    **STALENESS_MACROS,
     "SampleDimension": lambda folder: latex.integer(contraction_result(folder)["bounds_dimension"]),
     "LadderDensity": lambda folder: latex.shortest(contraction_result(folder)["density"][0]),
     "UniformGain": lambda folder: latex.decimal(study_facts.law_gain(folder, "uniform"), 1),
@@ -240,6 +262,10 @@ FILES: dict[str, Macro] = {
     "formal.tex": formal_table,
     "kernels.tex": kernel_table,
     "races.tex": race_table,
+    "lags.tex": lag_table,
+    "switching.tex": switching_table,
+    "agreement.tex": agreement_table,
+    "staleness.tex": staleness_table,
     "headlines.tex": headline_table,
     "proofs.tex": proofs_latex,
 }

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsync.experiments.batches import BatchSchedule
+from sparsync.experiments.batches import ORDERS_KEPT, BatchSchedule
+from sparsync.experiments.seeding import random_stream
 
 SIZES = st.tuples(st.integers(1, 5), st.integers(1, 8), st.integers(0, 60)).map(
     lambda s: (s[0], s[1], s[0] * s[1] + s[2])
@@ -39,6 +40,32 @@ def test_steps_may_be_asked_for_in_any_order() -> None:
     forward, backward = schedule((2, 3, 20)), schedule((2, 3, 20))
     asked = {step: backward.batch(step, 1) for step in reversed(range(9))}
     assert all(torch.equal(forward.batch(step, 1), asked[step]) for step in range(9))
+
+
+def test_workers_in_different_epochs_see_the_batches_of_those_and_permute_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = worker_count, batch_size, example_count = 2, 3, 20
+    drawn, randperm = [], torch.randperm
+
+    def counted(count: int, *, generator: torch.Generator) -> torch.Tensor:
+        drawn.append(count)
+        return randperm(count, generator=generator)
+
+    monkeypatch.setattr(torch, "randperm", counted)
+    batches = schedule(sizes, seed=7)
+    for position in range(batches.steps_per_epoch):
+        for epoch in range(ORDERS_KEPT):
+            order = randperm(example_count, generator=random_stream(7, "order", epoch))
+            for rank in range(worker_count):
+                start = (position * worker_count + rank) * batch_size
+                found = batches.batch(epoch * batches.steps_per_epoch + position, rank)
+                assert torch.equal(found, order[start : start + batch_size])
+    assert len(drawn) == ORDERS_KEPT
+    for epoch in (ORDERS_KEPT, 0, ORDERS_KEPT, 0):
+        first = randperm(example_count, generator=random_stream(7, "order", epoch))[:batch_size]
+        assert torch.equal(batches.batch(epoch * batches.steps_per_epoch, 0), first)
+    assert len(drawn) == ORDERS_KEPT + 2
 
 
 def test_epochs_and_seeds_are_shuffled_differently() -> None:

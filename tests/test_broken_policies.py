@@ -74,10 +74,12 @@ class ReadsAStaleModel(Faulty):
 
 
 class ForgetsAResidual(Faulty):
-    def send(self, worker: int, message: int, blocks: Sequence[int] | None) -> Dispatch:
+    def send(
+        self, worker: int, message: int, blocks: Sequence[int] | None, *, spares_last_step: bool = False
+    ) -> Dispatch:
         if self.is_time():
             self.residual[worker].zero_()
-        return super().send(worker, message, blocks)
+        return super().send(worker, message, blocks, spares_last_step=spares_last_step)
 
 
 ENGINE_FAULTS = {

@@ -14,7 +14,7 @@ from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Reco
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.dybw import DynamicBackupWorkers
-from sparsync.experiments.policies.mixing import Edge, metropolis_weights
+from sparsync.experiments.policies.mixing import Edge, full_rows, metropolis_weights
 from sparsync.verify.trace import Mixed, Stepped
 
 Graph = Literal["ring", "complete"]
@@ -65,20 +65,25 @@ def graphs(most: int) -> st.SearchStrategy[tuple[int, set[Edge]]]:
 @given(graphs(7))
 def test_metropolis_weights_are_symmetric_and_doubly_stochastic(graph: tuple[int, set[Edge]]) -> None:
     count, joined = graph
-    weights = metropolis_weights(range(count), joined)
+    rows = metropolis_weights(range(count), joined)
+    weights = [[row.get(other, 0) for other in range(count)] for row in rows]
     assert all(sum(row) == 1 and min(row) >= 0 for row in weights)
-    assert list(zip(*weights, strict=True)) == list(weights)
+    assert [list(column) for column in zip(*weights, strict=True)] == weights
     assert all((weights[i][j] > 0) == ((i, j) in joined) for i, j in combinations(range(count), 2))
+    assert full_rows(range(count), rows) == tuple(tuple(map(float, row)) for row in weights)
 
 
 def test_metropolis_weights_of_a_star_equal_hand_computed_values() -> None:
     quarter = Fraction(1, 4)
-    assert metropolis_weights([5, 2, 8, 9], [(2, 5), (5, 8), (5, 9)]) == (
-        (quarter, quarter, quarter, quarter),
-        (quarter, 3 * quarter, Fraction(0), Fraction(0)),
-        (quarter, Fraction(0), 3 * quarter, Fraction(0)),
-        (quarter, Fraction(0), Fraction(0), 3 * quarter),
+    members = [5, 2, 8, 9]
+    rows = metropolis_weights(members, [(2, 5), (5, 8), (5, 9)])
+    assert rows == (
+        dict.fromkeys(members, quarter),
+        {5: quarter, 2: 3 * quarter},
+        {5: quarter, 8: 3 * quarter},
+        {5: quarter, 9: 3 * quarter},
     )
+    assert full_rows(members, rows)[1:] == ((0.25, 0.75, 0.0, 0.0), (0.25, 0.0, 0.75, 0.0), (0.25, 0.0, 0.0, 0.75))
 
 
 @settings(max_examples=30, deadline=None)
@@ -137,6 +142,37 @@ def test_the_path_closes_over_one_that_is_gone() -> None:
     cluster = Cluster(4, Constant((1.0, 50.0, 1.0, 60.0)), changes=(Change(2.5, 1, "crash"),))
     _, events = mixes("ring", cluster, Horizon(seconds=10.0))
     assert [(event.time, event.members) for event in events] == [(2.5, (0, 2))]
+
+
+def test_first_and_last_are_neighbours_on_a_ring() -> None:
+    """Worker 4 finishes first and waits; its edge with 0 is none of the path, but takes part when 0 and 1 mix."""
+    _, events = mixes("ring", Cluster(5, Constant((3.0, 3.0, 20.0, 20.0, 1.0))), Horizon(seconds=3.0))
+    third = Fraction(1, 3)
+    assert [(event.time, event.members) for event in events] == [(3.0, (0, 1, 4))]
+    assert exact(events[0]) == [[third] * 3, [third, 2 * third, 0], [third, 0, 2 * third]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "changes", "expected"),
+    [
+        # Its edge is used when another worker goes, so that 0 and 1 wait for 2.
+        ((1.0, 1.0, 9.0, 20.0), (Change(1.5, 3, "crash"),), [(1.0, (0, 1)), (9.0, (0, 1, 2))]),
+        # It is used still when one of them goes and comes back.
+        (
+            (1.0, 1.0, 9.0, 9.0),
+            (Change(1.5, 1, "crash"), Change(1.75, 1, "join")),
+            [(1.0, (0, 1)), (9.0, (0, 1, 2))],
+        ),
+        # Without worker 2 all edges are used, and the next epoch begins with those who wait.
+        ((1.0, 1.0, 50.0), (Change(2.5, 2, "crash"),), [(1.0, (0, 1)), (2.5, (0, 1))]),
+    ],
+)
+def test_an_epoch_survives_a_change_of_membership(
+    seconds: tuple[float, ...], changes: tuple[Change, ...], expected: list[tuple[float, tuple[int, ...]]]
+) -> None:
+    cluster = Cluster(len(seconds), Constant(seconds), changes=changes)
+    _, events = mixes("ring", cluster, Horizon(seconds=9.0))
+    assert [(event.time, event.members) for event in events][: len(expected)] == expected
 
 
 def test_the_last_one_alive_goes_on_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.elastic_bsp import ElasticBsp
 from sparsync.experiments.policies.zipline import COSTS, Objective
+from sparsync.theory.synchronisation import STATEMENTS
 from sparsync.verify.trace import Event, Released, Stepped
 from tests.policy_runs import largest_lead, run_of
 
@@ -69,6 +71,45 @@ def test_monitoring_adds_the_steps_that_the_fast_make_meanwhile(monitoring: int,
     run = run_of(ElasticBsp(lookahead=5, monitoring=monitoring), [[1.0], [slowest]], Horizon(seconds=400.0))
     most = max(max(steps.values()) for _, steps in supersteps(run))
     assert monitoring * slowest < most <= math.floor(monitoring * slowest) + 5
+
+
+def leads_by_superstep(run: Simulation) -> list[int]:
+    """The largest lead in each superstep, counted from its beginning."""
+    ends = [time for time, _ in supersteps(run)]
+    leads: dict[int, int] = {}
+    counts: dict[int, Counter[int]] = {}
+    workers = range(run.view.worker_count)
+    for event in run.trace:
+        if isinstance(event, Stepped):
+            number = bisect_left(ends, event.time)
+            own = counts.setdefault(number, Counter())
+            own[event.worker] += 1
+            ahead = own[event.worker] - min(own[worker] for worker in workers)
+            leads[number] = max(leads.get(number, 0), ahead)
+    return list(leads.values())
+
+
+@settings(max_examples=50)
+@given(SECONDS, st.integers(1, 5), st.integers(0, 3))
+def test_no_lead_in_a_superstep_exceeds_the_statement_s(
+    seconds: list[list[float]], lookahead: int, monitoring: int
+) -> None:
+    run = run_of(ElasticBsp(lookahead, monitoring=monitoring), seconds, Horizon(seconds=60.0))
+    every = [second for own in seconds for second in own]
+    bound = STATEMENTS["elastic_lead"].fraction(
+        monitoring_count=monitoring, look_ahead=lookahead, shortest_duration=min(every), longest_duration=max(every)
+    )
+    assert max(leads_by_superstep(run)) <= bound
+
+
+@pytest.mark.parametrize(("monitoring", "lookahead"), [(0, 4), (1, 3), (2, 2), (3, 5)])
+def test_workers_of_incommensurable_speeds_attain_the_statement_s_lead(monitoring: int, lookahead: int) -> None:
+    slow = lookahead + 0.125
+    run = run_of(ElasticBsp(lookahead, monitoring=monitoring), [[1.0], [slow]], Horizon(seconds=100.0))
+    bound = STATEMENTS["elastic_lead"].fraction(
+        monitoring_count=monitoring, look_ahead=lookahead, shortest_duration=1, longest_duration=slow
+    )
+    assert max(leads_by_superstep(run)) == bound
 
 
 def test_with_monitoring_a_superstep_can_hold_more_steps_than_the_lookahead() -> None:

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from sparsync.experiments.studies.engine_speed import SpeedCommand, main, run_engine_speed
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.studies.engine_speed import (
+    AIM_SECONDS,
+    AIM_STEPS,
+    SpeedCommand,
+    main,
+    policy_speed,
+    run_engine_speed,
+    table,
+)
 
 
 def test_every_policy_is_timed_with_and_without_its_monitors(tmp_path: Path) -> None:
@@ -22,7 +31,29 @@ def test_every_policy_is_timed_with_and_without_its_monitors(tmp_path: Path) -> 
     # Of each of five workers four deliveries, steps and arrivals.
     assert {row["event_count"] for row in study["rows"]} == {60}
     assert all(row["events_per_second"] * row["seconds"] == pytest.approx(60) for row in study["rows"])
+    assert all(row["aim_seconds"] == pytest.approx(row["seconds"] * AIM_STEPS / 20) for row in study["rows"])
     assert study["zipline"]["seconds"] > 0
+
+
+def test_all_policies_are_timed_by_default() -> None:
+    assert SpeedCommand(Path("speed.json")).policies == tuple(POLICIES)
+
+
+def test_a_broken_promise_is_noted_and_the_others_are_timed() -> None:
+    rows = [policy_speed("dssp_printed", 40, 60, is_judged=is_judged) for is_judged in (True, False)]
+    assert "promised are 16" in rows[0]["broken_promise"]
+    assert rows[1]["broken_promise"] == ""
+    assert rows[0]["event_count"] < rows[1]["event_count"] == 3 * 40 * 60
+
+
+def test_the_table_says_who_reaches_a_million_steps_in_a_minute() -> None:
+    row = {"policy": "bsp", "is_judged": False, "event_count": 60, "seconds": 1.0, "events_per_second": 60.0}
+    rows = [
+        row | {"aim_seconds": AIM_SECONDS, "broken_promise": ""},
+        row | {"aim_seconds": 1.01 * AIM_SECONDS, "broken_promise": ""},
+        row | {"aim_seconds": 1.0, "broken_promise": "worker 3 is too far ahead"},
+    ]
+    assert list(table(rows).columns[-1].cells) == ["yes", "no", "broken promise"]
 
 
 def test_the_command_writes_what_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

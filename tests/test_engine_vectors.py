@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -136,6 +137,59 @@ def test_message_and_residual_are_change_and_residual_bit_by_bit(
         assert_same(dispatch.kept, vectors.sketch(vectors.change[1] + kept))
         assert not any(dispatch.lost.sums)
         assert dispatch.kept_norm == pytest.approx(float(kept[places].double().norm()), rel=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [None, (3, 0)], ids=str)
+@pytest.mark.parametrize("selector", [None, "top_k"])
+def test_who_spares_the_last_step_sends_what_was_made_before_it(
+    selector: str | None, blocks: tuple[int, ...] | None
+) -> None:
+    vectors = make_vectors(selector=selector, density=0.25, is_on_grid=True)
+    here = torch.arange(DIMENSION).split(DIMENSION // BLOCKS)
+    places = torch.arange(DIMENSION) if blocks is None else torch.cat([here[block] for block in blocks])
+    for message in range(4):
+        for step in range(message):
+            vectors.step(1, 4 * message + step, USUAL_PLAN)
+        before, residual = vectors.change[1].clone(), vectors.residual[1].clone()
+        vectors.step(1, 4 * message + 3, USUAL_PLAN)
+        after, model = vectors.change[1].clone(), vectors.model_of(1)
+        dispatch = vectors.send(1, message, blocks, spares_last_step=True)
+        sent, kept = in_place(vectors, message), vectors.residual[1]
+        assert torch.equal((sent + kept)[places], (before + residual)[places])
+        assert torch.equal(vectors.change[1][places], (after - before)[places])
+        assert dispatch.kept.sums == vectors.sketch(vectors.change[1], kept).sums
+        assert dispatch.change_norm == pytest.approx(float(before[places].norm()), rel=1e-12)
+        if selector is None and blocks is None:
+            assert torch.equal(vectors.model_of(1) + sent, model)
+
+
+def test_a_step_can_be_spared_as_long_as_it_was_not_sent() -> None:
+    """Sparing twice sends nothing more, and what is sent, mixed or abandoned is no last step any more."""
+    vectors = make_vectors(is_on_grid=True)
+
+    def sent_after(begin: Callable[[], object]) -> Tensor:
+        for place in range(2):
+            vectors.step(0, place, USUAL_PLAN)
+        begin()
+        before = vectors.change[0].clone()
+        number = len(vectors._shipments)
+        vectors.send(0, number, None, spares_last_step=True)
+        sent = in_place(vectors, number)
+        assert torch.equal(vectors.change[0], before - sent)
+        return sent
+
+    assert bool(sent_after(lambda: None).any())
+    vectors.depart(0)
+    assert not bool(sent_after(lambda: vectors.send(0, len(vectors._shipments), None, spares_last_step=True)).any())
+    assert bool(vectors.change[0].any())
+    for begin in (
+        lambda: vectors.send(0, len(vectors._shipments), None),
+        lambda: vectors.mix((0,), ((1.0,),)),
+        lambda: vectors.depart(0),
+    ):
+        assert not bool(sent_after(begin).any())
+        assert not bool(vectors.change[0].any())
+        vectors.depart(0)
 
 
 @pytest.mark.parametrize("selector", [name for name in SELECTORS if name != "keep_all"])

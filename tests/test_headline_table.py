@@ -15,11 +15,12 @@ from paper.headlines import (
     REPRODUCED,
     has_curves_of,
     headline_table,
+    largest_plan,
     measured,
     step_ratio,
     won_races,
 )
-from paper.results import headlines_result, races_result
+from paper.results import headlines_result, planned_barriers_result, races_result, switching_result
 from tests.paper_data import rewrite, write_results
 
 
@@ -29,6 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _verdict(source: str, folder: Path) -> str:
+    """Of the source's first headline."""
     return next(headline for headline in HEADLINES if headline.source == source).verdict(folder)
 
 
@@ -94,6 +96,24 @@ def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
     row["accuracy"][3] += 0.0001
     rewrite(folder / "races.json", races=rows)
     assert not has_curves_of(folder, "parameter_database", "bsp")
+
+
+def test_a_slow_plan_turns_the_verdict(folder: Path) -> None:
+    plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
+    assert plan.verdict(folder) == REPRODUCED
+    timings = planned_barriers_result(folder)["timings"]
+    slower = [row | {"wall_seconds": 10 * row["wall_seconds"]} for row in timings if row["planner"] == "sweep"]
+    others = [row for row in timings if row["planner"] != "sweep"]
+    rewrite(folder / "planned_barriers.json", timings=slower + others)
+    assert largest_plan(folder) == max(row["wall_seconds"] for row in slower)
+    assert plan.verdict(folder) == NOT_REPRODUCED
+
+
+def test_a_switch_that_never_reaches_the_error_of_bsp_turns_the_verdict(folder: Path) -> None:
+    assert _verdict("li2021", folder) == REPRODUCED
+    runs = switching_result(folder)["runs"]
+    rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": None} for run in runs])
+    assert _verdict("li2021", folder) == NOT_REPRODUCED
 
 
 def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:

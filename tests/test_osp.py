@@ -167,7 +167,7 @@ def attached(policy: Osp, statistics: list[StepStatistics], sizes: tuple[int, ..
     """The policy after a round in which workers measured this."""
     view = View(len(statistics), block_bytes=sizes, seed=0)
     view.alive = view.waiting = set(range(len(statistics)))
-    view.alive_count = len(statistics)
+    view.alive_count = view.reporting_count = len(statistics)
     view.statistics = [StepStatistics()] * len(statistics)
     list(policy.attach(view))
     for losses in (1.0, 0.0):

@@ -189,6 +189,33 @@ def test_a_block_is_not_overwritten_before_all_its_readers_have_read_it() -> Non
     assert largest_leads(simulation, 3)[0] == [0, 1, 2]
 
 
+def test_a_block_waits_for_a_reader_that_writes_nothing() -> None:
+    """Worker 0's second report is there at 2; worker 1 has read the first version only when it goes on at 10."""
+    reads, writes = ((0,), (0,)), ((0,), ())
+    policy, problem = ParameterDatabase(reads, writes), Sparse(reads, writes)
+    durations = Constant((1.0, 10.0))
+    simulation = run(policy, problem, worker_count=2, durations=durations, horizon=Horizon(seconds=30.0))
+    released = [event.time for event in simulation.trace if isinstance(event, Released) and event.worker == 0]
+    assert released == [1.0, 10.0, 20.0, 30.0]
+
+
+def test_a_report_weighs_as_in_a_round_with_those_who_went_after_that_step() -> None:
+    """Worker 2 goes after one step: worker 1's first step, though it ends later, is in a round with it."""
+    blocks = ((0,), (1,), (2,))
+    policy, problem = ParameterDatabase(blocks, blocks), Sparse(blocks, blocks)
+    simulation = run(
+        policy,
+        problem,
+        worker_count=3,
+        durations=Constant((3.0, 7.0, 4.0)),
+        horizon=Horizon(seconds=14.0),
+        changes=(Change(5.5, 2, "crash"),),
+    )
+    added = {event.time: event.weights for event in simulation.trace if isinstance(event, Applied)}
+    third, half = (1 / 3,), (1 / 2,)
+    assert added == {3.0: third, 4.0: third, 6.0: half, 7.0: third, 9.0: half, 12.0: half, 14.0: half}
+
+
 def test_readers_of_what_nobody_writes_any_more_go_on() -> None:
     reads, writes = ((0, 1), (1,), (2,)), ((0,), (1,), (2,))
     policy, problem = ParameterDatabase(reads, writes), Sparse(reads, writes)

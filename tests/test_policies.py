@@ -169,7 +169,20 @@ def test_barriers_coincide_in_floating_point_up_to_rounding() -> None:
 DECLARED: list[Named] = [(name, {}) for name, policy in POLICIES.items() if policy.gate_opens_on != "anything"]
 
 
-@pytest.mark.parametrize("named", [*DECLARED, ("pssp", {"staleness": 0, "redraw_seconds": 0.7})], ids=str)
+UNUSUAL: list[Named] = [
+    ("pssp", {"staleness": 0, "redraw_seconds": 0.7}),
+    ("selsync", {"threshold": 0.2, "window": 2, "flag_seconds": 0.3}),
+    ("elastic_bsp", {"lookahead": 4, "monitoring": 0}),
+    ("sync_switch", {"bsp_fraction": 0.05, "straggler": "exclude", "straggler_factor": 1.0}),
+    ("sync_switch", {"bsp_fraction": 1, "straggler": "exclude", "straggler_factor": 1.0}),
+    ("sync_switch", {"straggler": "asynchronous"}),
+    ("dedloc", {"target_batch": 2.5}),
+    ("dybw", {"graph": "complete"}),
+    ("parameter_database", {"writes": ((0,), (1,), (2,), (0, 1), ()), "reads": ((0, 1), (1,), (1, 2), (0, 1), (2,))}),
+]
+
+
+@pytest.mark.parametrize("named", [*DECLARED, *UNUSUAL], ids=str)
 @pytest.mark.parametrize("seed", range(4))
 def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = (Change(4.1, 2, "crash"), Change(7.3, 0, "leave"), Change(9.9, 2, "join"))
@@ -178,6 +191,7 @@ def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch
     options |= {"make_judge": None} if named[0] in BROKEN else {}
     declared = simulation(named, cluster, **options)
     declared.run()
+    assert any(isinstance(event, Released) for event in declared.trace[-50:])
     monkeypatch.setattr(POLICIES[named[0]], "gate_opens_on", "anything")
     literal = simulation(named, cluster, **options)
     literal.run()

@@ -1,5 +1,6 @@
 from collections import Counter
 from itertools import accumulate, pairwise
+from typing import Literal
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
+from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Drawn, Link, exponential
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Problem, Quadratics
@@ -145,6 +146,83 @@ def test_synchronised_replicas_are_equal_and_the_mean_of_what_they_were() -> Non
             assert event.base.sums == models[event.worker]
 
 
+class Watched:
+    """Quadratics that remember models and gradients by worker and step."""
+
+    def __init__(self, problem: Quadratics) -> None:
+        self.problem, self.initial, self.block_sizes = problem, problem.initial, problem.block_sizes
+        self.models: dict[tuple[int, int], Tensor] = {}
+        self.gradients: dict[tuple[int, int], Tensor] = {}
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        loss, gradient = self.problem.loss_and_gradient(worker, step, model, batch)
+        # On a grid so coarse that steps of any of them, with 2⁻³, are on that of the engine.
+        gradient = (gradient * 2**10).round() / 2**10
+        self.models[worker, step], self.gradients[worker, step] = model.clone(), gradient
+        return loss, gradient
+
+    def quality(self, model: Tensor) -> float:
+        return self.problem.quality(model)
+
+
+@pytest.mark.parametrize("order", ["after", "before"])
+def test_replicas_are_equal_after_the_step_and_differ_by_their_steps_before_it(
+    order: Literal["after", "before"],
+) -> None:
+    """Averaged before the local step they are η × (difference of gradients) apart, exactly."""
+    watched = Watched(NOISY)
+    vectors = Vectors(watched, Descent(step_size=0.125, is_on_grid=True), worker_count=4)
+    simulation = Simulation(SelSync(threshold=0.2, order=order), EVEN, Horizon(steps=40), vectors=vectors)
+    simulation.run()
+    clocks = synchronised_clocks(simulation)
+    assert 5 < len(clocks) < 40
+    step_size = 0.125 if order == "before" else 0.0
+    for clock in clocks[:-1]:
+        # The step number `clock` is the one after the synchronisation.
+        apart = [watched.models[worker, clock] - watched.models[0, clock] for worker in range(4)]
+        steps = [watched.gradients[worker, clock - 1] - watched.gradients[0, clock - 1] for worker in range(4)]
+        assert all(torch.equal(here, -step_size * there) for here, there in zip(apart, steps, strict=True))
+        assert all(bool(there.any()) for there in steps[1:])
+
+
+def test_averaging_before_the_step_is_the_mean_of_the_models_at_which_it_was_taken() -> None:
+    watched = Watched(NOISY)
+    vectors = Vectors(watched, Descent(step_size=0.125, is_on_grid=True), worker_count=4)
+    simulation = Simulation(SelSync(threshold=0.2, order="before"), EVEN, Horizon(steps=40), vectors=vectors)
+    simulation.run()
+    for clock in synchronised_clocks(simulation)[:-1]:
+        mean = sum(watched.models[worker, clock - 1] for worker in range(4)) / 4
+        for worker in range(4):
+            assert torch.equal(watched.models[worker, clock], mean - 0.125 * watched.gradients[worker, clock - 1])
+
+
+def test_synchronising_every_step_before_it_lags_one_step_behind_the_mean_of_all() -> None:
+    """With threshold 0 the shared model holds, after step t, what all made in the steps before it."""
+    simulation = run(SelSync(threshold=0.0, order="before"))
+    created = [event.created.sums for event in simulation.trace if isinstance(event, Stepped)]
+    applied = [event.model.sums for event in simulation.trace if isinstance(event, Applied)]
+    assert simulation.vectors is not None
+    model = simulation.vectors.sketch(simulation.vectors.problem.initial).sums
+    assert len(applied) == 40
+    for round_ in range(40):
+        assert applied[round_] == model
+        made = created[4 * round_ : 4 * round_ + 4]
+        model = tuple(old + sum(entries) / 4 for old, *entries in zip(model, *made, strict=True))
+
+
+@pytest.mark.parametrize("descent", [Descent(selector="top_k", density=0.34), Descent()], ids=["top_k", "dense"])
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_lost_where_the_last_step_is_spared(descent: Descent, seed: int) -> None:
+    changes = (Change(4.1, 2, "crash"), Change(7.3, 0, "leave"), Change(9.9, 2, "join"))
+    link = Link(latency_seconds=0.2)
+    cluster = Cluster(4, Drawn(exponential(), seed=seed), upload=link, changes=changes)
+    vectors = Vectors(NOISY, descent, worker_count=4)
+    policy = SelSync(threshold=0.2, window=2, flag_seconds=0.1, order="before")
+    simulation = Simulation(policy, cluster, Horizon(seconds=40.0), vectors=vectors)
+    simulation.run()
+    assert any(event.kept.size for event in simulation.trace if isinstance(event, Sent))
+
+
 @pytest.mark.parametrize("crash", [11.0, 11.5])
 def test_nobody_waits_for_the_flag_or_the_report_of_one_that_is_gone(crash: float) -> None:
     cluster = Cluster(2, Constant((1.0, 3.0)), changes=(Change(crash, 1, "crash"),))
@@ -179,8 +257,9 @@ def test_one_may_crash_at_any_point_of_a_synchronised_step_and_come_back(crash: 
         ({"window": 0}, "got 0"),
         ({"decay": 1.0}, "1.0"),
         ({"flag_seconds": INFINITY}, "inf"),
+        ({"order": "between"}, "'between'"),
     ],
 )
-def test_parameters_out_of_range_are_refused_by_name(parameters: dict[str, float], named: str) -> None:
+def test_parameters_out_of_range_are_refused_by_name(parameters: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         SelSync(**parameters)  # type: ignore[arg-type]

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+import sparsync.experiments.engine.simulation as simulation_module
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Drawn, Link, Recorded, exponential
-from sparsync.experiments.engine.effects import KEEP, Add, Alarm, Drop, Effect, Mix, Plan, Pull, Send
+from sparsync.experiments.engine.effects import KEEP, Add, Alarm, Drop, Effect, Look, Mix, Plan, Pull, Send
 from sparsync.experiments.engine.horizon import Deadlock, Horizon, PolicyError
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.problems import Quadratics
@@ -134,6 +135,72 @@ def test_gates_open_in_worker_order(policy: Policy) -> None:
     cluster = Cluster(3, Recorded(((3.0,), (2.0,), (1.0,))))
     simulation = run(policy, cluster, Horizon(seconds=3.0))
     assert [event.worker for event in simulation.trace if isinstance(event, Released)] == [0, 1, 2]
+
+
+@dataclass(eq=False)
+class OpensAtFive(Asp):
+    """All gates are open from 5 seconds on, and what is ordered then says where to look."""
+
+    orders: tuple[Look, ...] = ()
+    is_open: bool = False
+
+    def attach(self, view: Any) -> Iterable[Effect]:
+        super().attach(view)
+        return (Alarm(5.0, "open"), Alarm(7.0, "look at nobody"))
+
+    def on_alarm(self, key: Hashable) -> Iterable[Effect]:
+        self.is_open = True
+        return self.orders if key == "open" else ()
+
+    def gate(self, worker: int) -> bool:
+        return self.is_open and super().gate(worker)
+
+
+@pytest.mark.parametrize(
+    ("orders", "opened"),
+    [((Look(),), [0, 1, 2]), ((Look((2, 0)),), [0, 2]), ((Look((1,)), Look((2,))), [1, 2]), ((), [])],
+)
+def test_a_gate_that_hangs_on_a_policy_s_own_counter_is_looked_at_when_it_says_so(
+    orders: tuple[Look, ...], opened: list[int]
+) -> None:
+    simulation = Simulation(OpensAtFive(orders), Cluster(3, Recorded(((1.0, 9.0),))), Horizon(seconds=9.0))
+    simulation.advance(6.0)
+    assert [event.worker for event in simulation.trace if isinstance(event, Released)] == opened
+    assert set(times(simulation, Released)) <= {5.0}
+
+
+@dataclass(eq=False)
+class Counts(Ssp):
+    """Looks at what the view counts whenever it is called."""
+
+    look_count: int = 0
+
+    def check(self) -> None:
+        view, self.look_count = self.view, self.look_count + 1
+        progress = [view.progress[worker] for worker in view.alive]
+        assert view.alive_count == len(view.alive)
+        assert (view.least_progress, view.most_progress) == (min(progress, default=0), max(progress, default=0))
+
+    def on_step(self, worker: int) -> Iterable[Effect]:
+        self.check()
+        return super().on_step(worker)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        self.check()
+        yield from super().on_arrive(message)
+        self.check()
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        self.check()
+        return super().on_membership(worker)
+
+
+def test_least_and_most_progress_are_those_of_the_workers_alive() -> None:
+    changes = (Change(3.2, 0, "crash"), Change(9.1, 2, "leave"), Change(12.3, 0, "join"), Change(20.2, 1, "crash"))
+    cluster = Cluster(4, Drawn(exponential()), upload=Link(latency_seconds=0.2), changes=changes)
+    policy = Counts(5)
+    run(policy, cluster, Horizon(seconds=40.0))
+    assert policy.look_count > 100
 
 
 # Which model.
@@ -341,6 +408,44 @@ def test_a_departed_worker_takes_its_batch_with_it() -> None:
     assert policy.batches == [3.0, 2.0, 3.0]
 
 
+def test_a_message_that_spares_the_last_step_leaves_its_examples_to_the_next() -> None:
+    @dataclass(eq=False)
+    class Sparing(Policy):
+        batches: list[list[float]] = field(default_factory=list)
+
+        def plan(self, worker: int) -> Plan:
+            return Plan(batch=2.0 ** self.view.clock[worker])
+
+        def on_step(self, worker: int) -> Iterable[Effect]:
+            clock = self.view.clock[worker]
+            self.batches.append([])
+            plain, sparing = Send(worker, (0,)), Send(worker, (1,), spares_last_step=True)
+            return {2: (sparing, sparing), 4: (plain, plain), 5: (sparing,), 6: (sparing,)}.get(clock, ())
+
+        def on_arrive(self, message: Message) -> Iterable[Effect]:
+            self.batches[-1].append(message.batch)
+            return super().on_arrive(message)
+
+    policy = Sparing()
+    run(policy, Cluster(1), Horizon(steps=6), vectors=make_vectors(1))
+    # Steps hold 1, 2, 4, 8, 16 and 32.
+    assert policy.batches == [[], [1.0, 1.0], [], [2.0 + 4 + 8] * 2, [0.0], [16.0]]
+
+
+@pytest.mark.parametrize("options", [None, {}, {"selector": "top_k", "density": 0.34}], ids=str)
+def test_mixing_alone_publishes_nothing_and_changes_nothing(options: dict[str, Any] | None) -> None:
+    vectors = None if options is None else make_vectors(1, **options)
+    cluster = Cluster(1, upload=Link(latency_seconds=5.0, message_seconds=2.0))
+    simulation = run(Gossip(), cluster, Horizon(steps=3), vectors=vectors, message_bytes=24)
+    mixed = [event for event in simulation.trace if isinstance(event, Mixed)]
+    assert [event.sent_bytes for event in mixed] == [0, 0, 0]
+    assert simulation.sent_bytes == simulation.report().mixed_bytes == 0
+    assert times(simulation, Stepped) == [1.0, 2.0, 3.0]
+    if vectors is not None:
+        assert {event.copies for event in mixed} == {(vectors.sketch(vectors.problem.initial),)}
+        assert bool((vectors.model_of(0) != vectors.problem.initial).any())
+
+
 # When it ends.
 
 
@@ -437,6 +542,49 @@ def test_a_deadlock_is_reported_with_its_trace() -> None:
         run(Closed(), Cluster(2), Horizon(seconds=100.0))
     assert [type(event).__name__ for event in caught.value.trace[-2:]] == ["Arrived", "Applied"]
     assert len([event for event in caught.value.trace if isinstance(event, Stepped)]) == 3
+
+
+@dataclass(eq=False)
+class Patient(Asp):
+    """After the first step everybody waits for so many alarms, one each quarter of a second."""
+
+    patience: int = 0
+    alarm_count: int = 0
+
+    def attach(self, view: Any) -> Iterable[Effect]:
+        super().attach(view)
+        return (Alarm(2.0, "again"),)
+
+    def on_alarm(self, key: Hashable) -> Iterable[Effect]:
+        self.alarm_count += 1
+        return (Alarm(self.view.now + 0.25, key), Look())
+
+    def gate(self, worker: int) -> bool:
+        return super().gate(worker) and self.alarm_count >= self.patience
+
+
+@pytest.mark.parametrize("horizon", [Horizon(steps=2), Horizon(versions=99)], ids=str)
+def test_whoever_waits_for_more_alarms_than_that_is_stuck_where_the_run_has_no_other_end(
+    horizon: Horizon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation_module, "ALARM_PATIENCE", 40)
+    # The last of 41 alarms opens the gates, at 12 seconds; those who leave then do not wait any more.
+    patient = Simulation(Patient(41), Cluster(2), horizon)
+    patient.advance(12.5)
+    assert times(patient, Released) == [12.0, 12.0]
+    stuck = Simulation(Patient(10**9), Cluster(2), horizon)
+    stuck.advance(11.9)
+    with pytest.raises(Deadlock, match=r"workers \[0, 1\] wait, and 40 alarms in a row changed nothing") as caught:
+        stuck.run()
+    assert caught.value.trace == tuple(stuck.trace)
+    assert times(stuck, Rang)[-1] == 12.0
+
+
+def test_a_run_that_ends_by_itself_is_not_stopped_for_its_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation_module, "ALARM_PATIENCE", 40)
+    simulation = run(Patient(10**9), Cluster(2), Horizon(seconds=100.0))
+    assert (simulation.view.clock, simulation.view.waiting) == ([1, 1], {0, 1})
+    assert len(times(simulation, Rang)) == 393
 
 
 @dataclass(eq=False)

@@ -6,6 +6,8 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
+from sparsync.theory import synchronisation_symbols
+
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
 k = sympy.Symbol("k", integer=True, positive=True)
@@ -328,6 +330,19 @@ perturbation = sympy.Symbol("perturbation", nonnegative=True)
 swept_range = sympy.Symbol("swept_range", nonnegative=True)
 """max Z − min Z of the set Z that a sweep through all workers' times returns."""
 
+# Described where they are defined.
+monitoring_count = synchronisation_symbols.monitoring_count
+least_weight = synchronisation_symbols.least_weight
+mean_spread = synchronisation_symbols.mean_spread
+coherence = synchronisation_symbols.coherence
+misread_mean = synchronisation_symbols.misread_mean
+misread_cap = synchronisation_symbols.misread_cap
+regret_excess = synchronisation_symbols.regret_excess
+epoch_factor = synchronisation_symbols.epoch_factor
+mean_disagreement = synchronisation_symbols.mean_disagreement
+mean_gradient_energy = synchronisation_symbols.mean_gradient_energy
+regret_tail = synchronisation_symbols.regret_tail
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -464,5 +479,6 @@ LATEX_NAMES = {
     next_mean_move: r"D_t",
     perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
     swept_range: r"\text{range found}",
+    **synchronisation_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

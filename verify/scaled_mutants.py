@@ -25,6 +25,9 @@ WRONG_FACTORS = {
 LOOSE: dict[str, dict[Grade, str]] = {
     "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
     "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
+    "ds_sync_rate": {
+        "numeric": "of the worst run known, whose gradients cancel, the bound is 1.19 times the mean energy"
+    },
 }
 """Why a grade of a statement cannot notice its bound scaled, by label and grade."""
 

@@ -6,18 +6,24 @@ by one, a square forgotten, the slowest worker's duration for the fastest's. Our
 
 import sympy
 
+from sparsync.theory.grid_rates import GOLDEN
 from sparsync.theory.symbols import (
+    L,
+    T,
     arrival_share,
     awaited_count,
     bandwidth,
+    coherence,
     commit_time,
     compute_time,
     deferred_size,
     delta,
+    dissimilarity,
     eta,
     exchange_time,
     extra_count,
     flag_time,
+    gap,
     gradient,
     grid_columns,
     grid_rows,
@@ -25,13 +31,18 @@ from sparsync.theory.symbols import (
     lag_threshold,
     laggard_count,
     least_speed_up,
+    least_weight,
+    lipschitz,
     local_count,
     longest_duration,
     look_ahead,
     mean_move,
+    mean_spread,
     message_size,
+    monitoring_count,
     n,
     period,
+    radius,
     replica_mean,
     sample_count,
     shortest_duration,
@@ -39,6 +50,7 @@ from sparsync.theory.symbols import (
     staleness,
     synchronised_share,
     tau,
+    variance,
 )
 from sparsync.verify.mutation import Mutant, wrong_bound
 
@@ -129,6 +141,64 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "dssp_regret_two": wrong_bound(
         "dssp_regret", "2 for 3", lambda bound: bound * sympy.Rational(2, 3), "smt", "numeric"
+    ),
+    "elastic_lead_monitoring": wrong_bound(
+        "elastic_lead",
+        "one iteration is monitored less",
+        lambda bound: bound.subs(monitoring_count, monitoring_count - 1),
+        "rational",
+        "property",
+    ),
+    "elastic_regret_monitoring": wrong_bound(
+        "elastic_regret",
+        "one iteration is monitored less",
+        lambda bound: bound.subs(monitoring_count, monitoring_count - 1),
+        "numeric",
+        "property",
+    ),
+    "arrival_regret_barrier": wrong_bound(
+        "arrival_regret",
+        "the regret with a barrier",
+        lambda _bound: radius * lipschitz * sympy.sqrt(2 * n * T),
+        "property",
+    ),
+    "epoch_disagreement_square": wrong_bound(
+        "epoch_disagreement",
+        "n for n²",
+        lambda _bound: 1 - 8 * least_weight * (1 - least_weight) / n,
+        "rational",
+        "property",
+    ),
+    "grid_mean_disagreement_equal": wrong_bound(
+        "grid_mean_disagreement",
+        "the factor of gradients that stay the same",
+        lambda _bound: sympy.Rational(5, 2) * eta**2 * mean_spread,
+        "smt",
+        "property",
+    ),
+    "ds_sync_rate_one_gradient": wrong_bound(
+        "ds_sync_rate",
+        "the last gradient alone makes disagreement, of which the rest follows",
+        lambda _bound: (
+            2 * gap / (eta * T)
+            + eta * L * variance / n
+            + (eta * L / (1 - GOLDEN * eta * L)) ** 2 * (variance + dissimilarity)
+        ),
+        "smt",
+        "numeric",
+    ),
+    "coherence_rate_root": wrong_bound(
+        "coherence_rate",
+        "√T for the sum of the weights, as described to us",
+        lambda _bound: ((tau + 1) * L * gap / coherence**2 + variance * sympy.log(T) / (tau + 1)) / sympy.sqrt(T),
+        "numeric",
+    ),
+    "regret_tail_range": wrong_bound(
+        "regret_tail",
+        "half of the range for the range",
+        lambda bound: bound**4,
+        "rational",
+        "property",
     ),
     "grid_mixing_sum": wrong_bound(
         "grid_mixing", "R + C for RC", lambda _bound: 1 / (grid_rows + grid_columns), "rational", "property"

@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 
 class Send(NamedTuple):
-    """The worker sends its local change, compressed, on some blocks of the model or on all of it (None)."""
+    """The worker sends its local change, compressed, on some blocks of the model or on all of it (None).
+
+    Who spares the last step sends what it had made before, and keeps the change of that step as its own.
+    """
 
     worker: int
     blocks: tuple[int, ...] | None = None
     tag: str = ""
+    spares_last_step: bool = False
 
 
 class Add(NamedTuple):
@@ -41,7 +45,13 @@ class Alarm(NamedTuple):
     key: Hashable
 
 
-Effect = Send | Add | Drop | Mix | Alarm
+class Look(NamedTuple):
+    """Something that only the policy counts may have opened the gates of these workers, or of all (None)."""
+
+    workers: tuple[int, ...] | None = None
+
+
+Effect = Send | Add | Drop | Mix | Alarm | Look
 
 
 class Plan(NamedTuple):

@@ -19,8 +19,16 @@ class Kind(IntEnum):
     STEP = 4
 
 
+ALARM_PATIENCE = 100_000
+"""Alarms in a row that may change nothing while all who are there wait, where the run has no end in seconds.
+
+No finite number proves that workers wait for ever: alarms are a policy's own programs, which may count themselves, or
+look at the time, before they open a gate. So a run that ends by itself is never stopped for this.
+"""
+
+
 class Deadlock(Violation):
-    """Workers wait and nothing is due."""
+    """Workers wait, and nothing is due, or nothing but alarms for longer than `ALARM_PATIENCE`."""
 
 
 class PolicyError(RuntimeError):

@@ -26,9 +26,10 @@ class Policy:
     """
 
     gate_opens_on: ClassVar[Wake] = "anything"
-    """When a closed gate is looked at again, besides when its worker arrives or the membership changes: after any
-    event; when the progress of a `watched` worker changes, or after an alarm; when the least progress changes; or only
-    when one of the worker's own messages is settled, or its model is mixed. All give the same run if true."""
+    """When a closed gate is looked at again, besides when its worker arrives, the membership changes, or a `Look` is
+    ordered: after any event; when the progress of a `watched` worker changes, or after an alarm; when the least
+    progress changes; or only when one of the worker's own messages is settled, or its model is mixed. All give the same
+    run if true."""
 
     is_decentralised: ClassVar[bool] = False
     """There is no shared model, workers mix their own: what counts is the mean of them."""

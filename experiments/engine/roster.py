@@ -41,9 +41,15 @@ class Roster:
 
     def depart(self, worker: int) -> None:
         """One is gone; its messages are not."""
-        self._view.alive.remove(worker)
-        self._view.waiting.discard(worker)
-        self._recount()
+        view, progress = self._view, self._view.progress[worker]
+        view.alive.remove(worker)
+        view.waiting.discard(worker)
+        view.alive_count -= 1
+        view.reporting_count -= self._inbox_counts[worker] > 0
+        self._workers_at[progress] -= 1
+        if not self._workers_at[progress]:
+            del self._workers_at[progress]
+            self._find_extremes()
 
     def arrive(self, message: Message) -> None:
         """A message is in the inbox."""
@@ -78,6 +84,7 @@ class Roster:
         view, workers_at = self._view, self._workers_at
         before = view.progress[worker]
         view.progress[worker] = before + 1
+        view.most_progress = max(view.most_progress, before + 1)
         workers_at[before + 1] += 1
         workers_at[before] -= 1
         if workers_at[before]:
@@ -93,4 +100,8 @@ class Roster:
         self._workers_at = Counter(view.progress[worker] for worker in view.alive)
         view.alive_count = len(view.alive)
         view.reporting_count = sum(self._inbox_counts[worker] > 0 for worker in view.alive)
-        view.least_progress = min(self._workers_at, default=0)
+        self._find_extremes()
+
+    def _find_extremes(self) -> None:
+        self._view.least_progress = min(self._workers_at, default=0)
+        self._view.most_progress = max(self._workers_at, default=0)

@@ -17,9 +17,9 @@ from typing import Any
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Line
 from sparsync.experiments.engine.effect_checks import check_add, check_alarm, check_mix, check_plan, check_send
-from sparsync.experiments.engine.effects import KEEP, PULL, Add, Drop, Effect, Mix, Send
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Drop, Effect, Look, Mix, Send
 from sparsync.experiments.engine.gates import Gates
-from sparsync.experiments.engine.horizon import Deadlock, Horizon, Kind
+from sparsync.experiments.engine.horizon import ALARM_PATIENCE, Deadlock, Horizon, Kind
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.roster import Roster
 from sparsync.experiments.engine.vectors import Dispatch, Mixture, Vectors
@@ -88,6 +88,10 @@ class Simulation:
         self._model_bytes = sum(block_bytes)
         self._queue: list[tuple[float, int, int, Any]] = []
         self._scheduled_count = 0
+        self._due_count = 0
+        """of what is due, all but alarms"""
+        self._idle_alarm_count = 0
+        """in a row, with nothing else due afterwards"""
         self._is_begun = False
         self._message_count = 0
         self._upload = Line(cluster.upload, cluster.worker_count)
@@ -123,13 +127,18 @@ class Simulation:
         handlers = (self._change, self._arrive, self._ring, self._deliver, self._finish_step)
         view, queue, last_version = self.view, self._queue, self.horizon.versions
         while queue and queue[0][0] <= until and view.version < last_version:
-            if not view.alive_count and until == math.inf and all(kind == Kind.ALARM for _, kind, _, _ in queue):
+            if not view.alive_count and until == math.inf and not self._due_count:
                 break
             time, kind, _, subject = heapq.heappop(queue)
             view.now = time
             self.event_count += 1
+            self._due_count -= kind != Kind.ALARM
             handlers[kind](subject)
             self._gates.open(self._release)
+            self._idle_alarm_count = 0 if self._due_count else self._idle_alarm_count + 1
+            if self._idle_alarm_count > ALARM_PATIENCE and until == math.inf and view.waiting:
+                waited = f"{ALARM_PATIENCE} alarms in a row changed nothing"
+                raise Deadlock(f"workers {sorted(view.waiting)} wait, and {waited}", self.trace)
         if not queue and view.waiting:
             raise Deadlock(f"workers {sorted(view.waiting)} wait, and nothing is due", self.trace)
         if until < math.inf and view.version < last_version:
@@ -191,6 +200,7 @@ class Simulation:
 
     def _schedule(self, time: float, kind: Kind, subject: object) -> None:
         self._scheduled_count += 1
+        self._due_count += kind != Kind.ALARM
         heapq.heappush(self._queue, (time, kind, self._scheduled_count, subject))
 
     def _note(self, event: Event) -> None:
@@ -266,9 +276,8 @@ class Simulation:
         state.has_stepped = True
         view.last_done[worker] = view.now
         view.compute_seconds[worker] = view.now - state.started_at
-        if state.has_sent:
-            state.batch, state.has_sent = 0.0, False
-        state.batch += state.plan.batch
+        state.earlier_batch = state.spared_batch if state.has_sent else state.batch
+        state.batch, state.has_sent = state.earlier_batch + state.plan.batch, False
         view.waiting.add(worker)
         self._gates.look_at((worker,))
         self._note(Stepped(view.now, worker, view.clock[worker], created))
@@ -289,6 +298,11 @@ class Simulation:
                 self._note(Dropped(self.view.now, effect.messages))
             elif isinstance(effect, Mix):
                 self._mix(effect)
+            elif isinstance(effect, Look):
+                if effect.workers is None:
+                    self._gates.look_at_all()
+                else:
+                    self._gates.look_at(effect.workers)
             else:
                 check_alarm(effect, self.view)
                 self._schedule(effect.time, Kind.ALARM, effect.key)
@@ -299,15 +313,15 @@ class Simulation:
         uid, state = self._message_count, self._workers[worker]
         self._message_count += 1
         if self.vectors is not None:
-            dispatch = self.vectors.send(worker, uid, effect.blocks)
+            dispatch = self.vectors.send(worker, uid, effect.blocks, spares_last_step=effect.spares_last_step)
         else:
             blocks = effect.blocks or range(len(view.block_bytes))
             dispatch = Dispatch(sum(view.block_bytes[block] for block in blocks))
         size, mass, kept, lost, *norms = dispatch
         version = view.read_version[worker]
-        message = Message(
-            uid, worker, view.clock[worker], version, effect.blocks, effect.tag, size, state.batch, view.now
-        )
+        batch = state.earlier_batch if effect.spares_last_step else state.batch
+        state.spared_batch = state.plan.batch if effect.spares_last_step else 0.0
+        message = Message(uid, worker, view.clock[worker], version, effect.blocks, effect.tag, size, batch, view.now)
         self.sent_bytes += size
         view.sent[worker] += 1
         state.has_sent, state.sent_at = True, view.now
@@ -329,16 +343,15 @@ class Simulation:
     def _mix(self, effect: Mix) -> None:
         members, view = effect.members, self.view
         check_mix(effect, view)
-        mixture, step = Mixture(self._model_bytes * len(members)), 1.0
+        mixture, step = Mixture(self._model_bytes * len(members) if len(members) > 1 else 0), 1.0
         if self.vectors is not None:
             mixture, step = self.vectors.mix(members, effect.weights), self.vectors.descent.consensus_step
-        size = mixture.sent_bytes
+        self.sent_bytes += mixture.sent_bytes
         self._gates.look_at(members)
         self._note(Mixed(view.now, members, effect.weights, step, *mixture))
         if len(members) == 1:
             return
-        self.sent_bytes += size
-        end = self._upload.ring_end(members, view.now, size)
+        end = self._upload.ring_end(members, view.now, mixture.sent_bytes)
         for member in members:
             self._workers[member].exchange_end = end
 

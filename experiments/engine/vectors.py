@@ -153,6 +153,8 @@ class Vectors:
         self.public = [self.shared.clone() for _ in range(worker_count)]
         """what others know of each worker's model, where models are mixed"""
         self.residual = [torch.zeros_like(self.shared) for _ in range(worker_count)]
+        self._last_step = [torch.zeros_like(self.shared) for _ in range(worker_count)]
+        """what of the change the last step made"""
         self._velocity = [torch.zeros_like(self.shared) for _ in range(worker_count)] if descent.momentum else []
         self._streams = [random_stream(seed, "selection", worker) for worker in range(worker_count)]
         self._shipments: dict[int, Shipment] = {}
@@ -222,15 +224,18 @@ class Vectors:
             direction = self._velocity[worker].mul_(self.descent.momentum).add_(gradient)
         created = self._rounded(direction * (-self.descent.step_size * plan.step_scale))
         self.change[worker] += created
+        self._last_step[worker] = created
         return statistics, self.sketch(created)
 
-    def send(self, worker: int, message: int, blocks: Sequence[int] | None) -> Dispatch:
+    def send(
+        self, worker: int, message: int, blocks: Sequence[int] | None, *, spares_last_step: bool = False
+    ) -> Dispatch:
         """Ship the change and residual of some blocks, or what the selector takes of them."""
         places = self._places(blocks)
-        if places is None:
-            change, residual = self.change[worker], self.residual[worker]
-        else:
-            change, residual = self.change[worker][places], self.residual[worker][places]
+        here = slice(None) if places is None else places
+        change, residual, last = self.change[worker][here], self.residual[worker][here], self._last_step[worker][here]
+        if spares_last_step:
+            change = change - last
         corrected, change_norm = change + residual, _norm(change)
         if self.descent.selector is None:
             shipment, rest = Shipment(places, corrected), torch.zeros_like(corrected)
@@ -239,16 +244,16 @@ class Vectors:
             shipment, rest, sent_bytes = self._selected(worker, corrected, places)
         forgotten = rest if self.descent.feedback == "none" else torch.zeros_like(rest)
         kept = rest - forgotten
-        if places is None:
-            self.change[worker].zero_()
-            self.residual[worker].copy_(kept)
+        if spares_last_step:
+            self.change[worker][here] = last
         else:
-            self.change[worker][places] = 0
-            self.residual[worker][places] = kept
+            self.change[worker][here] = self._last_step[worker][here] = 0.0
+        self.residual[worker][here] = kept
         self._shipments[message], self._senders[message] = shipment, worker
         mass = self._sketch_of(shipment)
         lost = self._sketch_of(Shipment(places, forgotten)) if self.descent.feedback == "none" else self.sketch()
-        left = (self.residual[worker],) if places is None else (self.change[worker], self.residual[worker])
+        is_all = places is None and not spares_last_step
+        left = (self.residual[worker],) if is_all else (self.change[worker], self.residual[worker])
         return Dispatch(sent_bytes, mass, self.sketch(*left), lost, change_norm, _norm(corrected), _norm(kept))
 
     def apply(self, messages: Sequence[int], weights: Sequence[float]) -> Mass:
@@ -285,7 +290,8 @@ class Vectors:
 
         Each publishes C(model − copy), which all add to its copy; then model_i += γ Σ_j w_ij (copy_j − copy_i). Without
         a selector copies are models, and with γ = 1 the models become their weighted means. Doubly stochastic weights
-        keep the sum of the models, whatever the compression. Source: Koloskova, Stich, Jaggi 2019, CHOCO-SGD.
+        keep the sum of the models, whatever the compression. One alone has nobody to publish anything to. Source:
+        Koloskova, Stich, Jaggi 2019, CHOCO-SGD.
 
         Raises:
             ValueError: on the grid, a weight other than 0 and 1.
@@ -294,7 +300,7 @@ class Vectors:
             raise ValueError(f"grid mode cannot average models, weights {tuple(map(tuple, weights))}")
         sent_bytes, models = 0, [self.model_of(member) for member in members]
         changes = tuple(self.sketch(self.change[member]) for member in members)
-        for member, model in zip(members, models, strict=True):
+        for member, model in zip(members, models, strict=True) if len(members) > 1 else ():
             corrected = model - self.public[member]
             if self.descent.selector is None:
                 self.public[member].copy_(model)
@@ -310,14 +316,15 @@ class Vectors:
                     moved.add_(self.public[other] - self.public[member], alpha=weight)
             self.base[member].copy_(model.add_(moved, alpha=self.descent.consensus_step))
             self.change[member].zero_()
+            self._last_step[member].zero_()
         copies = tuple(self.sketch(self.public[member]) for member in members)
         return Mixture(sent_bytes, copies, tuple(self.sketch(self.base[member]) for member in members), changes)
 
     def depart(self, worker: int) -> Mass:
         """Forget what the worker has not sent; its sketch."""
         abandoned = self.sketch(self.change[worker], self.residual[worker])
-        self.change[worker].zero_()
-        self.residual[worker].zero_()
+        for parts in (self.change, self.residual, self._last_step):
+            parts[worker].zero_()
         if self._velocity:
             self._velocity[worker].zero_()
         return abandoned

@@ -85,6 +85,8 @@ class View:
         self.alive_count = 0
         self.least_progress = 0
         """the smallest progress of a worker alive"""
+        self.most_progress = 0
+        """the largest"""
         self.last_done = [0.0] * worker_count
         """when the last step was finished"""
         self.interval = [0.0] * worker_count

@@ -10,6 +10,7 @@ class WorkerState:
 
     __slots__ = (
         "batch",
+        "earlier_batch",
         "exchange_end",
         "has_sent",
         "has_stepped",
@@ -17,6 +18,7 @@ class WorkerState:
         "life",
         "plan",
         "sent_at",
+        "spared_batch",
         "started_at",
     )
 
@@ -38,5 +40,9 @@ class WorkerState:
         self.exchange_end = 0.0
         """when the models of its last mix have travelled"""
         self.batch = 0.0
-        """examples since the step after the last sending"""
+        """examples of the steps that the next message covers"""
+        self.earlier_batch = 0.0
+        """without those of the last step"""
+        self.spared_batch = 0.0
+        """of a step that the last message left out"""
         self.has_sent = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparsync.experiments.engine.effects import Effect
-from sparsync.experiments.engine.view import View
+from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.psp import Pssp
 from sparsync.experiments.policies.sampling import inclusion_probabilities, systematic_sample
 
@@ -54,15 +54,19 @@ class AwPsp(Pssp):
         """Nobody was looked at."""
         workers = range(view.worker_count)
         self._looks = [deque[tuple[bool, bool]](maxlen=self.window) for _ in workers]
-        """there, and nothing under way"""
+        """there, and nothing under way; of those who look as they did at all of them, no further ones are kept"""
+        self._restless = set(workers)
+        """who need not look so"""
+        self._predictions = [self.return_probability for _ in workers]
         self._look_count = 0
         self._drawn_at = [0 for _ in workers]
         return super().attach(view)
 
     def draw(self, worker: int) -> tuple[int, ...]:
         """A sample of the others alive, by the sampler."""
-        view = self.view
-        others = sorted(view.alive - {worker})
+        view, others = self.view, self._alive.copy()
+        if worker in view.alive:
+            others.remove(worker)
         self._look()
         if self.sampler == "uniform":
             drawn = super().draw(worker)
@@ -79,21 +83,38 @@ class AwPsp(Pssp):
 
     def inclusion(self, others: Sequence[int]) -> list[float]:
         """Probabilities with which these are in a sample; their sum is its size."""
-        return inclusion_probabilities([self.prediction(other) for other in others], self.sample)
+        return inclusion_probabilities([self._predictions[other] for other in others], self.sample)
 
     def prediction(self, worker: int) -> float:
         """How likely the worker is available at the next look."""
-        looks = self._looks[worker]
-        if not looks:
-            return self.return_probability
-        there = sum(is_there for is_there, _ in looks) / len(looks)
-        idle = sum(is_idle for _, is_idle in looks) / len(looks)
-        return there * idle + (1 - there * idle) * self.return_probability
+        return self._predictions[worker]
+
+    def on_step(self, worker: int) -> Iterable[Effect]:
+        """Something of it is under way now."""
+        self._restless.add(worker)
+        return super().on_step(worker)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        """Nothing of it is under way any more."""
+        self._restless.add(message.worker)
+        return super().on_arrive(message)
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        """It was there, or is."""
+        self._restless.add(worker)
+        return super().on_membership(worker)
 
     def _look(self) -> None:
+        """At all, as those who are not restless look as they did."""
+        view = self.view
         self._look_count += 1
-        for worker, looks in enumerate(self._looks):
-            looks.append((worker in self.view.alive, self.view.is_settled(worker)))
+        for worker in list(self._restless):
+            looks, now = self._looks[worker], (worker in view.alive, view.is_settled(worker))
+            looks.append(now)
+            there, idle = (sum(flags) / len(looks) for flags in zip(*looks, strict=True))
+            self._predictions[worker] = there * idle + (1 - there * idle) * self.return_probability
+            if looks.count(now) == self.window:
+                self._restless.remove(worker)
 
     def _score(self, worker: int) -> float:
-        return self.prediction(worker) * (self._look_count - self._drawn_at[worker])
+        return self._predictions[worker] * (self._look_count - self._drawn_at[worker])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from sparsync.experiments.engine.effects import KEEP, PULL, Add, Effect, Pull
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Effect, Look, Pull
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors import Guarantee
 
@@ -27,6 +28,8 @@ class Dedloc(Policy):
 
     target_batch: float = 8
 
+    gate_opens_on: ClassVar[Wake] = "own_message"
+
     def __post_init__(self) -> None:
         if not self.target_batch > 0:
             raise ValueError(f"target_batch must be positive, got {self.target_batch}")
@@ -34,15 +37,19 @@ class Dedloc(Policy):
     def attach(self, view: View) -> Iterable[Effect]:
         """Nothing has arrived."""
         self._arrived = [0] * view.worker_count
+        self._total = 0.0
+        """examples in the inbox"""
         return super().attach(view)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """An update, if this report was the last one needed."""
         self._arrived[message.worker] += 1
-        messages = self.view.inbox_by_worker()
+        self._total += message.batch
+        return (*(self._update() if self._total >= self.target_batch else ()), Look((message.worker,)))
+
+    def _update(self) -> Iterable[Effect]:
+        messages, self._total = self.view.inbox_by_worker(), 0.0
         total = sum(message.batch for message in messages)
-        if total < self.target_batch:
-            return ()
         return (Add(tuple(message.uid for message in messages), tuple(message.batch / total for message in messages)),)
 
     def gate(self, worker: int) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
 
 
@@ -30,6 +30,7 @@ class DsSync(Policy):
 
     group_size: int | None = None
 
+    gate_opens_on: ClassVar[Wake] = "own_message"
     is_decentralised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -39,6 +40,9 @@ class DsSync(Policy):
     def attach(self, view: View) -> Iterable[Effect]:
         """Rows come first."""
         self._row_length = self.group_size or math.isqrt(view.worker_count - 1) + 1
+        workers = range(view.worker_count)
+        self._rows = [workers[first : first + self._row_length] for first in workers[:: self._row_length]]
+        self._columns = [workers[first :: self._row_length] for first in workers[: self._row_length]]
         self._rounds = [0] * view.worker_count
         self._mixed: set[int] = set()
         return super().attach(view)
@@ -54,7 +58,8 @@ class DsSync(Policy):
         if worker in self.view.alive:
             others = [self._rounds[other] for other in self.view.alive if other != worker]
             self._rounds[worker] = min(others, default=self._rounds[worker])
-        return [effect for waiting in sorted(self.view.waiting) for effect in self._mix(waiting)]
+        concerned = {*self._line(worker, 0), *self._line(worker, 1)} & self.view.waiting
+        return [effect for waiting in sorted(concerned) for effect in self._mix(waiting)]
 
     def gate(self, worker: int) -> bool:
         """It has averaged since its step."""
@@ -65,23 +70,21 @@ class DsSync(Policy):
         del worker
         return KEEP
 
-    def _place(self, worker: int, round_number: int) -> int:
+    def _line(self, worker: int, round_number: int) -> range:
+        """The worker's row or column."""
         row, column = divmod(worker, self._row_length)
-        return column if round_number % 2 else row
+        return self._columns[column] if round_number % 2 else self._rows[row]
 
     def _mix(self, worker: int) -> Iterable[Effect]:
         """The average of the worker's group, if all of it is there."""
         if worker in self._mixed:
             return ()
         round_number, view = self._rounds[worker], self.view
-        group = tuple(
-            other
-            for other in sorted(view.alive)
-            if self._place(other, round_number) == self._place(worker, round_number)
-            and self._rounds[other] <= round_number
-        )
-        finished = view.waiting - self._mixed
-        if any(other not in finished or self._rounds[other] < round_number for other in group):
+        line = [other for other in self._line(worker, round_number) if other in view.alive]
+        group = tuple(other for other in line if self._rounds[other] <= round_number)
+        if any(
+            other not in view.waiting or other in self._mixed or self._rounds[other] < round_number for other in group
+        ):
             return ()
         self._mixed.update(group)
         for other in group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,10 +25,12 @@ def extra_steps(fast: Reports, slow: Reports, largest: int) -> int:
     """
     fast_interval, slow_interval = fast[0] - fast[1], slow[0] - slow[1]
     steps = range(largest + 1)
+    waits = [(step + 1) * slow_interval for step in steps]
 
     def distance(extra: int) -> float:
-        end = fast[0] + extra * fast_interval
-        return min(abs(end - slow[0] - (step + 1) * slow_interval) for step in steps)
+        wait = fast[0] + extra * fast_interval - slow[0]
+        place = bisect_left(waits, wait)
+        return min(abs(wait - other) for other in waits[max(0, place - 1) : place + 1])
 
     return min(steps, key=distance)
 
@@ -61,6 +64,8 @@ class Dssp(Policy):
         self._reports: list[Reports] = [(0.0, 0.0)] * view.worker_count
         self._granted = [0] * view.worker_count
         """releases, the next included, that do not depend on others"""
+        self._least_progress, self._slowest = -1, 0
+        """the least progress, and that nobody before this worker had just that, when it was looked for last"""
         return super().attach(view)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
@@ -74,15 +79,25 @@ class Dssp(Policy):
         lead = view.progress[worker] - view.least_progress
         if self._granted[worker] or lead <= self.lower:
             return
-        if view.progress[worker] == max(view.progress[other] for other in view.alive):
-            slowest = min(view.alive, key=lambda other: (view.progress[other], other))
-            extra = extra_steps(self._reports[worker], self._reports[slowest], self.upper - self.lower)
+        if view.progress[worker] == view.most_progress:
+            slow = self._reports[self._first_slowest()]
+            extra = extra_steps(self._reports[worker], slow, self.upper - self.lower)
             self._granted[worker] = self.releases(extra, lead)
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """Nothing is known of one that is new."""
         self._reports[worker], self._granted[worker] = (self.view.now, self.view.now), 0
+        self._least_progress = -1
         return ()
+
+    def _first_slowest(self) -> int:
+        """The first of the slowest workers: none before the last one found falls back while nobody joins."""
+        view = self.view
+        if self._least_progress != view.least_progress:
+            self._least_progress, self._slowest = view.least_progress, 0
+        while self._slowest not in view.alive or view.progress[self._slowest] != view.least_progress:
+            self._slowest += 1
+        return self._slowest
 
     def releases(self, extra: int, lead: int) -> int:
         """How often a worker this far ahead is let go for a wish of so many steps."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
-from sparsync.experiments.policies.mixing import Edge, metropolis_weights
+from sparsync.experiments.policies.mixing import Edge, full_rows, metropolis_weights
 
 
 @dataclass(eq=False)
@@ -31,6 +32,7 @@ class DynamicBackupWorkers(Policy):
 
     graph: Literal["ring", "complete"] = "ring"
 
+    gate_opens_on: ClassVar[Wake] = "own_message"
     is_decentralised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -39,19 +41,37 @@ class DynamicBackupWorkers(Policy):
 
     def attach(self, view: View) -> Iterable[Effect]:
         """The first epoch begins."""
-        self._used: set[Edge] = set()
         self._mixed: set[int] = set()
+        self._used: set[Edge] = set()
+        """of the path that was there before the last change of membership, or at the last mix if that is later"""
+        self._has_mixed = False
+        """since that change"""
+        self._active: set[Edge] = set()
+        """between finished workers: none that is unused in this epoch"""
+        self._read_members(view)
         return super().attach(view)
 
     def on_step(self, worker: int) -> Iterable[Effect]:
         """One more has finished."""
         self._mixed.discard(worker)
-        return self._mix()
+        joined = [
+            (min(worker, other), max(worker, other)) for other in self._neighbours(worker) if self._is_finished(other)
+        ]
+        self._active.update(joined)
+        unused = self._unused or self._path
+        return self._mix() if any(edge in unused for edge in joined) else ()
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """The path may lead past one that is gone."""
         self._mixed.discard(worker)
-        return self._mix()
+        if self._has_mixed:
+            self._used = self._path - self._unused
+        self._read_members(self.view)
+        finished = {other for other in self._alive if self._is_finished(other)}
+        self._active = {
+            (one, other) for one in finished for other in finished.intersection(self._neighbours(one)) if one < other
+        }
+        return self._mix() if self._active & (self._unused or self._path) else ()
 
     def gate(self, worker: int) -> bool:
         """It has mixed since its step, or has nobody to mix with."""
@@ -62,22 +82,30 @@ class DynamicBackupWorkers(Policy):
         del worker
         return KEEP
 
-    def _mix(self) -> Iterable[Effect]:
-        alive = sorted(self.view.alive)
-        path = set(pairwise(alive))
-        finished = self.view.waiting - self._mixed
-        active = [edge for edge in self._edges(alive) if finished.issuperset(edge)]
-        unused = path - self._used or path
-        new = unused.intersection(active)
-        if not new:
-            return ()
-        self._used = path - unused | new
-        members = tuple(sorted({end for edge in active for end in edge}))
-        self._mixed.update(members)
-        weights = metropolis_weights(members, active)
-        return (Mix(members, tuple(tuple(float(weight) for weight in row) for row in weights)),)
+    def _read_members(self, view: View) -> None:
+        self._alive = sorted(view.alive)
+        self._path = set(pairwise(self._alive))
+        self._unused = self._path - self._used
+        """in this epoch; if none, the next one begins with the next mix"""
+        self._has_mixed = False
 
-    def _edges(self, alive: list[int]) -> set[Edge]:
+    def _is_finished(self, worker: int) -> bool:
+        return worker in self.view.waiting and worker not in self._mixed
+
+    def _neighbours(self, worker: int) -> Iterable[int]:
+        alive = self._alive
         if self.graph == "complete":
-            return set(combinations(alive, 2))
-        return {*pairwise(alive), *([(alive[0], alive[-1])] if len(alive) > 2 else [])}
+            return (other for other in alive if other != worker)
+        place = bisect_left(alive, worker)
+        return {alive[place - 1], alive[(place + 1) % len(alive)]} - {worker}
+
+    def _mix(self) -> Iterable[Effect]:
+        """All finished workers that have finished neighbours."""
+        self._unused = self._unused or set(self._path)
+        self._unused -= self._active
+        self._has_mixed = True
+        members = tuple(sorted({end for edge in self._active for end in edge}))
+        self._mixed.update(members)
+        rows = full_rows(members, metropolis_weights(members, self._active))
+        self._active = set()
+        return (Mix(members, rows),)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from sparsync.experiments.engine.effects import Effect
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.effects import Effect, Look
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.zipline import COSTS, Objective, zipline
 from sparsync.verify.monitors import Guarantee
@@ -21,7 +22,8 @@ class ElasticBsp(Policy):
     wait. While some interval is unknown, everybody makes one more step. All go on when the last has made its last step.
 
     No bound on anybody's lead: supersteps let workers make different numbers of steps, and nothing evens them out.
-    Inside one, a worker makes up to ⌊monitoring · slowest/fastest interval⌋ + lookahead steps.
+    Inside one, a worker makes up to ⌊monitoring · slowest/fastest interval⌋ + lookahead steps, and leads by up to that
+    less monitoring: `elastic_lead` in `theory/superstep_regret.py`, for intervals of all steps.
 
     Args:
         lookahead: R, reports that are predicted; 1 without monitoring is BSP.
@@ -34,6 +36,8 @@ class ElasticBsp(Policy):
     lookahead: int = 15
     objective: Objective = "spread"
     monitoring: int = 2
+
+    gate_opens_on: ClassVar[Wake] = "own_message"
 
     def __post_init__(self) -> None:
         if self.lookahead < 1:
@@ -59,7 +63,7 @@ class ElasticBsp(Policy):
             self._reports[worker] += 1
             if self._reports[worker] >= self._goal[worker]:
                 self._pending.discard(worker)
-            self._end_phase()
+            yield from self._end_phase()
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """Nobody waits for one that is gone; for one that is new, one step."""
@@ -68,8 +72,7 @@ class ElasticBsp(Policy):
             self._interval[worker], self._last[worker] = 0.0, self.view.now
             self._reports[worker], self._goal[worker] = 0, 1 if self._is_planned else self.monitoring
             self._pending.add(worker)
-        self._end_phase()
-        return ()
+        return self._end_phase()
 
     def gate(self, worker: int) -> bool:
         """Its own report is applied, and it has not made its last step."""
@@ -80,13 +83,14 @@ class ElasticBsp(Policy):
         """No bound on anybody's lead."""
         return Guarantee(deferral=0)
 
-    def _end_phase(self) -> None:
+    def _end_phase(self) -> Iterable[Effect]:
         if self._pending or not self.view.alive:
-            return
+            return ()
         if self._is_planned:
             self._begin()
-        else:
-            self._plan()
+            return (Look(),)
+        self._plan()
+        return ()
 
     def _begin(self) -> None:
         """A superstep, with its monitoring."""

@@ -92,10 +92,12 @@ class Osp(Policy):
     def _first_stage(self) -> Iterable[Effect]:
         """If the round is complete: it is added, the deferred blocks leave, and the next ones are chosen."""
         view = self.view
+        if not view.has_every_report():
+            return ()
         reports = [message for message in view.inbox_by_worker() if message.tag == REGULAR]
         # Whoever crashed and came back since its report is not at the gate of that step.
         present = {message.worker for message in reports if message.clock == view.clock[message.worker]} & view.waiting
-        if not view.alive or not view.alive <= present:
+        if not view.alive <= present:
             return ()
         effects: list[Effect] = [_mean(reports)]
         if self.deferred:

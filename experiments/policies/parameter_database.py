@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from sparsync.experiments.engine.effects import Add, Alarm, Effect, Send
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.effects import Add, Alarm, Effect, Look, Send
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors import Guarantee
 
@@ -34,6 +36,8 @@ class ParameterDatabase(Policy):
     reads: Blocks | None = None
     writes: Blocks | None = None
 
+    gate_opens_on: ClassVar[Wake] = "own_message"
+
     def __post_init__(self) -> None:
         if self.reads is not None and self.writes is None:
             raise ValueError(f"whoever writes all blocks reads them all, but reads are {self.reads}")
@@ -55,11 +59,22 @@ class ParameterDatabase(Policy):
         everything = (tuple(range(len(view.block_bytes))),) * count
         self._writes = whole if self.writes is None else _parts(self.writes, view)
         self._reads = whole if self.writes is None else _parts(self.reads or everything, view)
-        self._parts: list[Part] = sorted({part for parts in self._reads for part in parts}, key=lambda part: part or ())
+        self._parts: list[Part] = sorted({part for parts in self._reads for part in parts}, key=_order)
+        self._writers: dict[Part, list[int]] = {part: [] for part in self._parts}
+        self._readers: dict[Part, list[int]] = {part: [] for part in self._parts}
+        for worker in range(count):
+            for part in self._writes[worker]:
+                self._writers[part].append(worker)
+            for part in self._reads[worker]:
+                self._readers[part].append(worker)
         self._steps = [0] * count
         self._pending: set[tuple[int, Part]] = set()
         """(worker, part) written in its last step and not added yet"""
-        return super().attach(view)
+        self._reports: dict[Part, list[Message]] = {part: [] for part in self._parts}
+        """that have arrived; those that were added since the part was surveyed last included"""
+        effects = super().attach(view)
+        self._survey()
+        return effects
 
     def on_step(self, worker: int) -> Iterable[Effect]:
         """One report for each block that it writes."""
@@ -70,13 +85,19 @@ class ParameterDatabase(Policy):
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """The last report on a block completes its next version."""
-        additions = self._additions([message.blocks])
+        part = message.blocks
+        self._reports[part].append(message)
+        if self._is_pending(message):
+            self._missing[part].discard(message.worker)
+        if not self._missing[part]:
+            self._complete.add(part)
+        additions = self._additions([part])
         return [*additions, *self._reminder()] if additions else []
 
     def on_alarm(self, key: Hashable) -> Iterable[Effect]:
         """Readers have read since additions were tried last."""
         del key
-        additions = self._additions(self._parts)
+        additions = self._additions(sorted(self._complete, key=_order))
         return [*additions, *self._reminder()] if additions else []
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
@@ -87,69 +108,93 @@ class ParameterDatabase(Policy):
             waited_for = {other for other, _ in self._pending}
             others = [self._steps[other] - (other in waited_for) for other in view.alive if other != worker]
             self._steps[worker] = min(others, default=self._steps[worker])
-        return [*self._additions(self._parts), *self._reminder()]
+        self._survey()
+        return [*self._additions(sorted(self._complete, key=_order)), *self._reminder()]
 
     def gate(self, worker: int) -> bool:
         """Every block it reads holds all that its writers made in as many steps as the worker has finished."""
-        return all(
-            self._written(other, part) >= self._steps[worker]
-            for part in self._reads[worker]
-            for other in self._writers(part)
-        )
+        return not any(0 <= self._versions[part] < self._steps[worker] for part in self._reads[worker])
 
     def guarantee(self) -> Guarantee:
         """A worker's step is in the model before its next one; with whole models, what BSP promises."""
         return Guarantee(gap=1, staleness=0, deferral=0) if self.writes is None else Guarantee(deferral=0)
 
-    def _writers(self, part: Part) -> list[int]:
-        return [worker for worker in sorted(self.view.alive) if part in self._writes[worker]]
+    def _survey(self) -> None:
+        """Count anew, as membership has changed."""
+        self._gone = sorted(steps for worker, steps in enumerate(self._steps) if worker not in self.view.alive)
+        self._versions: dict[Part, int] = {}
+        """steps of all its writers that a part holds; negative if nobody writes it any more"""
+        self._missing: dict[Part, set[int]] = {}
+        """whose reports the next version lacks"""
+        self._complete: set[Part] = set()
+        """parts of which reports are there and none is missing"""
+        for part in self._parts:
+            self._survey_part(part)
 
-    def _written(self, worker: int, part: Part) -> int:
+    def _survey_part(self, part: Part) -> None:
+        held = {worker: self._held(worker, part) for worker in self._writers[part] if worker in self.view.alive}
+        version = self._versions[part] = min(held.values(), default=-1)
+        reports = self._reports[part] = [message for message in self._reports[part] if message.uid in self.view.inbox]
+        present = {message.worker for message in reports if self._is_pending(message)}
+        self._missing[part] = {worker for worker, steps in held.items() if steps == version} - present
+        if reports and not self._missing[part]:
+            self._complete.add(part)
+        else:
+            self._complete.discard(part)
+
+    def _held(self, worker: int, part: Part) -> int:
         """Steps of the worker that the part holds."""
         return self._steps[worker] - ((worker, part) in self._pending)
 
     def _members(self, step: int) -> int:
         """Workers that are there, or went when they had finished this step."""
-        alive = self.view.alive
-        return sum(worker in alive or finished >= step for worker, finished in enumerate(self._steps))
+        return self.view.alive_count + len(self._gone) - bisect_left(self._gone, step)
 
-    def _is_read(self, part: Part, version: int) -> bool:
+    def _is_read(self, part: Part) -> bool:
         """Have all readers begun a step on this version, or a later one?"""
         view = self.view
         begun = (
-            self._steps[worker] + (worker not in view.waiting) for worker in view.alive if part in self._reads[worker]
+            self._steps[worker] + (worker not in view.waiting) for worker in self._readers[part] if worker in view.alive
         )
-        return all(count > version for count in begun)
-
-    def _complete(self, part: Part) -> tuple[int, list[Message]]:
-        """The part's version, and the reports of its next one if all are there; with them, those of workers gone."""
-        writers = self._writers(part)
-        version = min((self._written(worker, part) for worker in writers), default=-1)
-        needed = {worker for worker in writers if self._written(worker, part) == version}
-        reports = [message for message in self.view.inbox_by_worker() if message.blocks == part]
-        present = {message.worker for message in reports if self._is_pending(message)}
-        if not needed <= present:
-            return version, []
-        return version, [message for message in reports if message.worker in needed or not self._is_pending(message)]
+        return all(count > self._versions[part] for count in begun)
 
     def _is_pending(self, message: Message) -> bool:
         """Is it of its worker's last step, and not of an earlier life?"""
         worker = message.worker
         return (worker, message.blocks) in self._pending and message.clock == self.view.clock[worker]
 
-    def _additions(self, parts: Iterable[Part]) -> list[Add]:
-        additions = []
+    def _additions(self, parts: Iterable[Part]) -> list[Effect]:
+        """The next versions of those parts that are complete and read, and whose gates they may open."""
+        effects: list[Effect] = []
         for part in parts:
-            version, reports = self._complete(part)
-            if reports and self._is_read(part, version):
-                weight = 1 / (len(reports) if part is None else self._members(version + 1))
-                additions.append(Add(tuple(message.uid for message in reports), (weight,) * len(reports)))
-                self._pending.difference_update([(m.worker, part) for m in reports if self._is_pending(m)])
-        return additions
+            if part in self._complete and self._is_read(part):
+                effects += self._next_version(part)
+        return effects
+
+    def _next_version(self, part: Part) -> list[Effect]:
+        """All reports of it, with those of workers gone; nobody's who is a step ahead."""
+        version = self._versions[part]
+        reports = [
+            message
+            for message in sorted(self._reports[part], key=lambda message: (message.worker, message.uid))
+            if message.uid in self.view.inbox
+            and (not self._is_pending(message) or self._held(message.worker, part) == version)
+        ]
+        self._pending.difference_update([(message.worker, part) for message in reports if self._is_pending(message)])
+        self._survey_part(part)
+        if not reports:
+            return []
+        weight = 1 / (len(reports) if part is None else self._members(version + 1))
+        messages = tuple(message.uid for message in reports)
+        return [Add(messages, (weight,) * len(messages)), Look(tuple(self._readers[part]))]
 
     def _reminder(self) -> list[Alarm]:
         """Additions that wait for readers only are tried again once gates have opened."""
-        return [Alarm(self.view.now, "readers")] if any(self._complete(part)[1] for part in self._parts) else []
+        return [Alarm(self.view.now, "readers")] if self._complete else []
+
+
+def _order(part: Part) -> tuple[int, ...]:
+    return part or ()
 
 
 def _parts(blocks: Blocks, view: View) -> list[tuple[Part, ...]]:

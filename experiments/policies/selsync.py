@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, Literal, cast
 
-from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Pull, Send
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Look, Pull, Send
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.significance import Significance
 from sparsync.verify.monitors import Guarantee
@@ -19,16 +19,17 @@ class SelSync(Policy):
     """After each step everybody shows a flag: is the change at least the threshold? If any is up, all synchronise.
 
     To synchronise is to add the changes since the last time, with weight 1/(reports): as all of them began at the same
-    model, that averages the parameters after the local step. Else nothing is sent, and everybody goes on from its own
-    model. A worker whose flag is up knows the outcome, and sends at once. What somebody sent who is gone waits for the
-    next synchronisation. The released programs average before the local step, so that replicas differ by it afterwards;
-    that would need a message without the last step, which the engine does not have.
+    model, that averages the parameters. After the local step, replicas are equal then. Before it, as in the released
+    programs, reports leave out that step, which its worker keeps, so that replicas differ by their steps. Else nothing
+    is sent, and everybody goes on from its own model. A worker whose flag is up knows the outcome, and sends at once.
+    What somebody sent who is gone waits for the next synchronisation.
 
     Args:
         threshold: δ; 0 always synchronises.
         window: first steps of a worker that always synchronise, and steps that are smoothed over.
         decay: α of the smoothing.
         flag_seconds: that showing a flag takes; it holds no bytes.
+        order: of averaging: "after" the local step or "before" it.
 
     Source: Tyagi, Swany 2023; smoothing as in their programs.
     """
@@ -37,6 +38,9 @@ class SelSync(Policy):
     window: int = 5
     decay: float = 0.01
     flag_seconds: float = 0.0
+    order: Literal["after", "before"] = "after"
+
+    gate_opens_on: ClassVar[Wake] = "own_message"
 
     def __post_init__(self) -> None:
         if not self.threshold >= 0:
@@ -47,12 +51,16 @@ class SelSync(Policy):
             raise ValueError(f"decay must lie in [0, 1), got {self.decay}")
         if not 0 <= self.flag_seconds < math.inf:
             raise ValueError(f"flag_seconds must be at least 0 and finite, got {self.flag_seconds}")
+        if self.order not in ("after", "before"):
+            raise ValueError(f"order must be 'after' or 'before', got {self.order!r}")
 
     def attach(self, view: View) -> Iterable[Effect]:
         """No flag has been shown."""
         self._significance = [Significance(self.window, self.decay) for _ in range(view.worker_count)]
         self._is_up = [True] * view.worker_count
         self._flags: dict[int, bool] = {}
+        self._unshown = set(view.alive)
+        """workers alive that have shown none in this step"""
         self._synchronises = False
         self._goes_on: set[int] = set()
         self._pull = PULL
@@ -82,8 +90,10 @@ class SelSync(Policy):
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """Others may have waited for one that is gone; one that comes has no history."""
+        self._unshown.discard(worker)
         if worker in self.view.alive:
             self._flags.pop(worker, None)
+            self._unshown.add(worker)
             self._significance[worker] = Significance(self.window, self.decay)
         return (*self._decided(), *self._synchronised())
 
@@ -98,31 +108,35 @@ class SelSync(Policy):
 
     def _shown(self, worker: int) -> Iterable[Effect]:
         self._flags[worker] = self._is_up[worker]
+        self._unshown.discard(worker)
         sends = self._is_up[worker] or self._synchronises
-        return (*((Send(worker),) if sends else ()), *self._decided())
+        return (*((self._report(worker),) if sends else ()), *self._decided())
+
+    def _report(self, worker: int) -> Send:
+        return Send(worker, spares_last_step=self.order == "before")
 
     def _decided(self) -> Iterable[Effect]:
         """Once all flags are shown: everybody sends who has not, or everybody goes on."""
         alive = self.view.alive
-        if self._synchronises or not alive or not alive <= self._flags.keys():
+        if self._synchronises or not alive or self._unshown:
             return ()
         if any(self._flags.values()):
             self._synchronises = True
-            return tuple(Send(worker) for worker in sorted(alive) if not self._flags[worker])
-        self._end_step(KEEP)
-        return ()
+            return tuple(self._report(worker) for worker in sorted(alive) if not self._flags[worker])
+        return (self._end_step(KEEP),)
 
     def _synchronised(self) -> Iterable[Effect]:
         if not self.view.has_every_report():
             return ()
-        self._end_step(PULL)
         messages = tuple(message.uid for message in self.view.inbox_by_worker())
-        return (Add(messages, (1 / len(messages),) * len(messages)),)
+        return (Add(messages, (1 / len(messages),) * len(messages)), self._end_step(PULL))
 
-    def _end_step(self, pull: Pull) -> None:
+    def _end_step(self, pull: Pull) -> Look:
         self._goes_on |= self.view.waiting
         self._flags.clear()
+        self._unshown = set(self.view.alive)
         self._synchronises, self._pull = False, pull
+        return Look()
 
     def guarantee(self) -> Guarantee:
         """Nobody is ahead, and what is applied was read in the version before."""

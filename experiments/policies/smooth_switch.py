@@ -55,9 +55,9 @@ class SmoothSwitch(Policy):
 
     def emptied_buffer(self) -> Iterable[Effect]:
         """One addition of all reports, in worker order, if there are K."""
-        messages = tuple(message.uid for message in self.view.inbox_by_worker())
-        if len(messages) < self.buffer_size():
+        if len(self.view.inbox) < self.buffer_size():
             return ()
+        messages = tuple(message.uid for message in self.view.inbox_by_worker())
         weight = 1 / (len(messages) if self.weight == "mean" else self.view.worker_count)
         return (Add(messages, (weight,) * len(messages)),)
 

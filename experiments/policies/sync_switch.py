@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
+from typing import ClassVar, Literal
 
-from sparsync.experiments.engine.effects import Add, Effect, Plan
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.effects import Add, Effect, Look, Plan
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors import Guarantee
 
@@ -44,6 +45,8 @@ class SyncSwitch(Policy):
     straggler: Straggler = "wait"
     straggler_factor: float = 2.0
 
+    gate_opens_on: ClassVar[Wake] = "own_message"
+
     def __post_init__(self) -> None:
         if not 0 <= self.bsp_fraction <= 1:
             raise ValueError(f"bsp_fraction must lie in [0, 1], got {self.bsp_fraction}")
@@ -59,11 +62,18 @@ class SyncSwitch(Policy):
     def attach(self, view: View) -> Iterable[Effect]:
         """Nothing is known of anybody's speed yet."""
         self.round_count = 0
-        self.stragglers: set[int] = set()
         self.excluded: set[int] = set()
         self._released_at = [0.0] * view.worker_count
         self._seconds = [0.0] * view.worker_count
+        self._known: list[tuple[float, int]] = []
+        """(seconds, worker) in ascending order, of those alive that have reported"""
         return super().attach(view)
+
+    @property
+    def stragglers(self) -> set[int]:
+        """Who has taken too long."""
+        first = bisect_right(self._known, (self._longest_usual(), math.inf))
+        return {worker for _, worker in self._known[first:]}
 
     @property
     def has_rounds_left(self) -> bool:
@@ -73,7 +83,9 @@ class SyncSwitch(Policy):
     @property
     def is_synchronous(self) -> bool:
         """Do reports wait for a round now?"""
-        return self.has_rounds_left and not (self.straggler == "asynchronous" and self.stragglers)
+        if self.straggler == "asynchronous" and self._known and self._known[-1][0] > self._longest_usual():
+            return False
+        return self.has_rounds_left
 
     def plan(self, worker: int) -> Plan:
         """Asynchronous steps have their own size."""
@@ -83,48 +95,63 @@ class SyncSwitch(Policy):
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """A report tells how fast its worker is."""
         if self._is_current(message):
-            self._seconds[message.worker] = self.view.now - self._released_at[message.worker]
+            self._learn(message.worker, self.view.now - self._released_at[message.worker])
         return self._added()
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """A round may have waited for one that is gone; one that comes is nobody's straggler yet."""
-        self._released_at[worker], self._seconds[worker] = self.view.now, 0.0
+        self._released_at[worker] = self.view.now
+        self._learn(worker, 0.0)
         self.excluded.discard(worker)
         return self._added()
 
     def gate(self, worker: int) -> bool:
-        """Its own report is applied, and it is not excluded."""
-        if self.excluded and self.is_synchronous and worker not in self._members():
-            return False
-        return self.view.is_settled(worker)
+        """Its own report is applied, and it is not held."""
+        return self.view.is_settled(worker) and not (worker in self.excluded and self._holds_excluded())
 
-    def _members(self) -> set[int]:
-        """Of whom rounds consist: all workers alive but the excluded, unless none would remain."""
-        return self.view.alive - self.excluded or self.view.alive
+    def _holds_excluded(self) -> bool:
+        """Rounds consist of all workers alive but the excluded, unless none would remain."""
+        return bool(self.excluded) and self.is_synchronous and len(self.excluded) < self.view.alive_count
+
+    def _learn(self, worker: int, seconds: float) -> None:
+        """How long the worker took; 0 if nobody knows."""
+        if self._seconds[worker]:
+            del self._known[bisect_left(self._known, (self._seconds[worker], worker))]
+        if seconds:
+            insort(self._known, (seconds, worker))
+        self._seconds[worker] = seconds
+
+    def _longest_usual(self) -> float:
+        known = self._known
+        middle = known[(len(known) - 1) // 2 : len(known) // 2 + 1]
+        return self.straggler_factor * median(seconds for seconds, _ in middle) if known else math.inf
 
     def _is_current(self, message: Message) -> bool:
         """Does its sender wait for it? Not so if it crashed meanwhile, even if it came back."""
         return message.worker in self.view.waiting and message.clock == self.view.clock[message.worker]
 
-    def _find_stragglers(self) -> None:
-        known = {worker: self._seconds[worker] for worker in self.view.alive if self._seconds[worker] > 0}
-        limit = self.straggler_factor * median(known.values()) if known else math.inf
-        self.stragglers = {worker for worker, seconds in known.items() if seconds > limit}
-        if self.straggler == "exclude" and self.has_rounds_left:
-            self.excluded |= self.stragglers
-
     def _is_round_complete(self) -> bool:
-        if not self.excluded:
-            return self.view.has_every_report()
-        reporters = {message.worker for message in self.view.inbox.values() if self._is_current(message)}
-        return bool(self.view.alive) and self._members() <= reporters
+        view, excluded = self.view, self.excluded
+        if not excluded:
+            return view.has_every_report()
+        if view.reporting_count < view.alive_count - len(excluded):
+            return False
+        reporters = {message.worker for message in view.inbox.values() if self._is_current(message)}
+        return bool(view.alive) and (view.alive - excluded or view.alive) <= reporters
 
     def _added(self) -> Iterable[Effect]:
+        """What is due of the inbox; and those who were held until now may go on."""
+        held = self._holds_excluded()
+        if self.straggler == "exclude" and self.has_rounds_left:
+            self.excluded |= self.stragglers
+        additions = self._additions()
+        return (*additions, Look()) if held and not self._holds_excluded() else additions
+
+    def _additions(self) -> tuple[Effect, ...]:
         """One addition of the inbox in worker order, in the synchronous part only if the round is complete."""
-        self._find_stragglers()
-        messages = self.view.inbox_by_worker()
-        if not messages or (self.is_synchronous and not self._is_round_complete()):
+        if not self.view.inbox or (self.is_synchronous and not self._is_round_complete()):
             return ()
+        messages = self.view.inbox_by_worker()
         weight = 1 / (len(messages) if self.is_synchronous else self.view.worker_count)
         self.round_count += self.is_synchronous
         for message in messages:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparsync.experiments.data import load_dataset
-from sparsync.experiments.studies import headlines, races
+from sparsync.experiments.studies import (
+    budgets,
+    dssp_leads,
+    headlines,
+    planned_barriers,
+    races,
+    sampled_lags,
+    staleness,
+    switching,
+)
 from sparsync.experiments.studies.contraction import run_contraction
 from sparsync.experiments.studies.phases import run_phases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
@@ -54,6 +63,12 @@ SINGLE_STUDIES: dict[str, Callable[[ProfileName], dict[str, Any]]] = {
 
 CASE_STUDIES: dict[str, CaseStudy] = {
     "races": CaseStudy(races.run_races, races.case_count),
+    "dssp_leads": CaseStudy(dssp_leads.run_dssp_leads, dssp_leads.case_count),
+    "planned_barriers": CaseStudy(planned_barriers.run_planned_barriers, planned_barriers.case_count),
+    "sampled_lags": CaseStudy(sampled_lags.run_sampled_lags, sampled_lags.case_count),
+    "switching": CaseStudy(switching.run_switching, switching.case_count),
+    "budgets": CaseStudy(budgets.run_budgets, budgets.case_count),
+    "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
 }
 """One after another, the cases of each side by side."""

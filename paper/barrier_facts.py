@@ -1,0 +1,213 @@
+"""Which numbers do the studies of DSSP's leads and of planned barriers give?
+
+Read from `dssp_leads.json` and `planned_barriers.json` of the data folder; the macros are for `numbers.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import linear_regression
+
+from paper import latex
+from paper.results import Result, dssp_leads_result, planned_barriers_result
+
+PAIR = "pair"
+"""The cluster of two workers of constant speeds."""
+SHOWN_RATIO = 1.1
+"""The ratio of speeds from which on the text compares leads."""
+ALGEBRAIC = "algebraic"
+"""The kind of intervals that are drawn, and whose exponents are stated."""
+WORKER_WORDS = {2: "Two", 3: "Three", 4: "Four"}
+"""Words of macro names to numbers of workers."""
+FAMILY_WORDS = {"uniform": "Uniform", "tied": "Tied", "periodic": "Periodic"}
+"""Words of macro names to families of small instances."""
+PLANNER_WORDS = {"sweep": "Sweep", "printed sweep": "Printed", "scan": "Scan"}
+"""Words of macro names to planners."""
+CLUSTER_WORDS = {"exponential": "Exponential", "pareto": "Pareto"}
+"""Words of macro names to clusters of workers whose speeds vary."""
+Macro = Callable[[Path], str]
+
+
+def leads_of_pairs(study: Result, rule: str, place: int) -> tuple[list[float], list[int]]:
+    """Ratios of speeds, ascending, and the largest lead of a rule until the horizon of this place."""
+    rows = [row for row in study.records("runs") if (row["cluster"], row["rule"]) == (PAIR, rule)]
+    if not rows:
+        raise ValueError(f"{study.path}: no pair under the rule {rule!r}")
+    pairs = sorted((row["ratio"], row["largest_lead"][place]) for row in rows)
+    return [ratio for ratio, _ in pairs], [lead for _, lead in pairs]
+
+
+def timing_rows(study: Result, planner: str) -> list[Result]:
+    """The timings of a planner, ascending in the number of workers.
+
+    Raises:
+        ValueError: the study has none.
+    """
+    rows = [row for row in study.records("timings") if row["planner"] == planner]
+    if not rows:
+        raise ValueError(f"{study.path}: no timing of the planner {planner!r}")
+    return sorted(rows, key=lambda row: (int(row["workers"]), int(row["look_ahead"])))
+
+
+def span_rows(study: Result, workers: int, intervals: str) -> list[Result]:
+    """The spreads of so many workers, ascending in the look-ahead."""
+    rows = [row for row in study.records("spans") if (row["workers"], row["intervals"]) == (workers, intervals)]
+    return sorted(rows, key=lambda row: int(row["look_ahead"]))
+
+
+def capped_lead(data_folder: Path) -> int:
+    """The largest lead under the capped rule, over all pairs and clusters, until the last horizon."""
+    study = dssp_leads_result(data_folder)
+    return max(int(row["largest_lead"][-1]) for row in study.records("runs") if row["rule"] == "capped")
+
+
+def printed_shares(data_folder: Path) -> dict[float, float]:
+    """Lead under the printed rule over that of workers who never wait, until the last horizon, by ratio of speeds.
+
+    Where workers who never wait get ahead at all.
+    """
+    study = dssp_leads_result(data_folder)
+    ratios, printed = leads_of_pairs(study, "printed", -1)
+    _, free = leads_of_pairs(study, "asynchronous", -1)
+    return {ratio: lead / most for ratio, lead, most in zip(ratios, printed, free, strict=True) if ratio > 1}
+
+
+def cluster_lead(data_folder: Path, rule: str, cluster: str, place: int) -> int:
+    """The largest lead of a rule in a cluster, over all its sizes and seeds, until the horizon of this place.
+
+    Raises:
+        ValueError: the study has no such run.
+    """
+    study = dssp_leads_result(data_folder)
+    rows = [row for row in study.records("runs") if (row["cluster"], row["rule"]) == (cluster, rule)]
+    if not rows:
+        raise ValueError(f"{study.path}: no cluster {cluster!r} under the rule {rule!r}")
+    return max(int(row["largest_lead"][place]) for row in rows)
+
+
+def agreement(data_folder: Path) -> tuple[int, int]:
+    """How many small instances the sweep solved under every objective, and the printed one with its guard; of all."""
+    rows = planned_barriers_result(data_folder).records("small")
+    solved = sum(min(*row["equal"].values(), row["printed_equal"]) for row in rows)
+    return solved, sum(row["instances"] for row in rows)
+
+
+def unguarded_share(data_folder: Path, family: str) -> float:
+    """Share of the small instances of a family at which the printed sweep without its guard finds less than there is.
+
+    Raises:
+        ValueError: the study has no such family.
+    """
+    study = planned_barriers_result(data_folder)
+    rows = [row for row in study.records("small") if row["family"] == family]
+    if not rows:
+        raise ValueError(f"{study.path}: no family {family!r}")
+    return float(rows[0]["unguarded_wrong"] / rows[0]["instances"])
+
+
+def scan_ratio(data_folder: Path, planner: str) -> float:
+    """Seconds of a planner over those of the sweep, at the largest size at which both were timed."""
+    study = planned_barriers_result(data_folder)
+    slow = timing_rows(study, planner)[-1]
+    size = (slow["workers"], slow["look_ahead"])
+    (fast,) = (row for row in timing_rows(study, "sweep") if (row["workers"], row["look_ahead"]) == size)
+    return float(slow["wall_seconds"] / fast["wall_seconds"])
+
+
+def span_share(data_folder: Path, workers: int) -> float:
+    """The largest spread over its bound, at so many workers of whatever speeds."""
+    rows = planned_barriers_result(data_folder).records("spans")
+    return max(float(row["share_of_bound"]) for row in rows if row["workers"] == workers and row["share_of_bound"])
+
+
+def span_exponent(data_folder: Path, workers: int) -> float:
+    """The p of spread ∝ R^p at so many workers with algebraic intervals, by least squares of logarithms."""
+    rows = span_rows(planned_barriers_result(data_folder), workers, ALGEBRAIC)
+    look_aheads, spreads = ([math.log(row[name]) for row in rows] for name in ("look_ahead", "spread"))
+    return linear_regression(look_aheads, spreads).slope
+
+
+def _printed_share(data_folder: Path, *, choose: Callable[[list[float]], float]) -> str:
+    shares = [share for ratio, share in printed_shares(data_folder).items() if ratio >= SHOWN_RATIO]
+    return latex.percent(choose(shares))
+
+
+def _nearest(data_folder: Path, rule: str) -> tuple[float, int]:
+    """The ratio of speeds nearest to one, but not one, and the largest lead there until the last horizon."""
+    ratios, leads = leads_of_pairs(dssp_leads_result(data_folder), rule, -1)
+    return min((ratio, lead) for ratio, lead in zip(ratios, leads, strict=True) if ratio > 1)
+
+
+def _cluster_lead(data_folder: Path, *, rule: str, cluster: str, place: int) -> str:
+    return latex.integer(cluster_lead(data_folder, rule, cluster, place))
+
+
+def _unguarded(data_folder: Path, *, family: str) -> str:
+    return latex.percent(unguarded_share(data_folder, family), 0)
+
+
+def _span(data_folder: Path, *, measure: Callable[[Path, int], float], workers: int) -> str:
+    return latex.decimal(measure(data_folder, workers), 2)
+
+
+def _ratio_count(data_folder: Path) -> str:
+    return latex.integer(len(leads_of_pairs(dssp_leads_result(data_folder), "printed", -1)[0]))
+
+
+def _largest_timing(data_folder: Path, *, name: str) -> float:
+    return float(timing_rows(planned_barriers_result(data_folder), "sweep")[-1][name])
+
+
+def _exponent(data_folder: Path, *, planner: str, size: str) -> str:
+    return latex.decimal(planned_barriers_result(data_folder)["wall_exponents"][planner][size], 2)
+
+
+BARRIER_MACROS: dict[str, Macro] = {
+    "LeadLower": lambda folder: latex.integer(dssp_leads_result(folder)["lower"]),
+    "LeadUpper": lambda folder: latex.integer(dssp_leads_result(folder)["upper"]),
+    "LeadRatios": _ratio_count,
+    "LeadFirstHorizon": lambda folder: latex.integer(dssp_leads_result(folder)["horizons"][0]),
+    "LeadLastHorizon": lambda folder: latex.integer(dssp_leads_result(folder)["horizons"][-1]),
+    "LeadCapped": lambda folder: latex.integer(capped_lead(folder)),
+    "LeadShownRatio": lambda _folder: latex.shortest(SHOWN_RATIO),
+    "LeadPrintedSmallestShare": partial(_printed_share, choose=min),
+    "LeadPrintedLargestShare": partial(_printed_share, choose=max),
+    "LeadPrintedLargest": lambda folder: latex.integer(
+        max(leads_of_pairs(dssp_leads_result(folder), "printed", -1)[1])
+    ),
+    "LeadNearRatio": lambda folder: latex.shortest(_nearest(folder, "printed")[0]),
+    "LeadNearPrinted": lambda folder: latex.integer(_nearest(folder, "printed")[1]),
+    "LeadNearFree": lambda folder: latex.integer(_nearest(folder, "asynchronous")[1]),
+    "LeadStated": lambda folder: latex.shortest(dssp_leads_result(folder)["stated"]),
+    **{
+        f"Lead{word}{when}{name}": partial(_cluster_lead, rule=rule, cluster=cluster, place=place)
+        for cluster, word in CLUSTER_WORDS.items()
+        for place, when in ((0, "First"), (-1, "Last"))
+        for rule, name in (("printed", "Printed"), ("asynchronous", "Free"))
+    },
+    "ZiplineSolved": lambda folder: latex.integer(agreement(folder)[0]),
+    "ZiplineInstances": lambda folder: latex.integer(agreement(folder)[1]),
+    **{f"ZiplineUnguarded{word}": partial(_unguarded, family=family) for family, word in FAMILY_WORDS.items()},
+    "ZiplineWorkers": lambda folder: latex.integer(int(_largest_timing(folder, name="workers"))),
+    "ZiplineLookAhead": lambda folder: latex.integer(int(_largest_timing(folder, name="look_ahead"))),
+    "ZiplineMilliseconds": lambda folder: latex.decimal(1e3 * _largest_timing(folder, name="wall_seconds"), 0),
+    **{
+        f"Zipline{word}{name}": partial(_exponent, planner=planner, size=size)
+        for planner, word in PLANNER_WORDS.items()
+        for size, name in (("workers", "WorkerExponent"), ("look_ahead", "LookAheadExponent"))
+    },
+    "ZiplinePrintedRatio": lambda folder: latex.decimal(scan_ratio(folder, "printed sweep"), 0),
+    "ZiplineScanRatio": lambda folder: latex.decimal(scan_ratio(folder, "scan"), 0),
+    **{
+        f"ZiplineShare{word}": partial(_span, measure=span_share, workers=workers)
+        for workers, word in WORKER_WORDS.items()
+    },
+    **{
+        f"ZiplineExponent{word}": partial(_span, measure=span_exponent, workers=workers)
+        for workers, word in WORKER_WORDS.items()
+    },
+}
+"""Macros of the paper's text about leads and planned barriers, by name."""

@@ -1,0 +1,94 @@
+"""The figure of budgets shows every cell and marks both best splits; the facts are those of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.patches import Rectangle
+
+from paper.budgets_facts import (
+    BUDGETS_MACROS,
+    PREDICTORS,
+    agreement_table,
+    cell,
+    largest_residual_ratio,
+    line_bound_ratio,
+    line_ratio,
+    line_rows,
+    mean_error,
+    residual_bound,
+    sending_share,
+)
+from paper.budgets_figure import budgets
+from paper.results import budgets_result
+from sparsync.experiments.studies.split_predictions import PREDICTORS as FIELDS
+from sparsync.experiments.studies.split_predictions import perturbation
+from tests.paper_data import write
+from tests.switching_data import budgets_record
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "budgets.json", budgets_record())
+    return tmp_path
+
+
+def test_every_cell_is_written_and_both_best_ones_are_framed(folder: Path) -> None:
+    grid = budgets(folder).axes[0]
+    assert [text.get_text() for text in grid.texts] == ["0", "1", "2", "3"]
+    frames = {patch.get_linestyle(): patch.get_xy() for patch in grid.patches if isinstance(patch, Rectangle)}
+    assert frames == {"-": (-0.5, -0.5), ":": (0.5, -0.5)}
+
+
+def test_lines_are_drawn_relative_to_the_shortest_period(folder: Path) -> None:
+    lines = budgets(folder).axes[2].get_lines()
+    assert [list(line.get_ydata()) for line in lines] == [[1, 1.5], [1, 1.5], [1, 1 / 16]]  # type: ignore[arg-type]  # matplotlib knows no type
+
+
+def test_smoke_figures_say_so_and_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"budgets\.json"):
+        budgets(tmp_path)
+    write(tmp_path / "budgets.json", budgets_record("smoke"))
+    assert "smoke" in budgets(tmp_path).get_suptitle()
+
+
+def test_the_residual_bound_is_the_perturbation_without_delay() -> None:
+    assert residual_bound(0.75) == pytest.approx(1)
+    assert residual_bound(0.01) == pytest.approx(perturbation(0.01, period=1, delay=0))
+
+
+def test_the_facts_are_those_of_the_file(folder: Path) -> None:
+    study = budgets_result(folder)
+    assert mean_error(cell(study, "network", "bsp", 1.0)) == pytest.approx(1.2)
+    assert [row["period"] for row in line_rows(study, "network")] == [1, 16]
+    assert (line_ratio(folder, "network"), line_bound_ratio(folder)) == (1.5, 1 / 16)
+    assert sending_share(folder) == pytest.approx(8 / 9)
+    # Two steps were kept back, of a bound of 198 for each step of a message.
+    assert largest_residual_ratio(folder) == pytest.approx(2 / residual_bound(0.01))
+
+
+def test_the_table_has_a_row_for_each_predictor_of_the_study(folder: Path) -> None:
+    assert set(PREDICTORS) == set(FIELDS)
+    assert agreement_table(folder).count(r"\ensuremath{+0.25} & \ensuremath{+0.25}") == len(FIELDS)
+
+
+def test_every_macro_can_be_written(folder: Path) -> None:
+    written = {name: macro(folder) for name, macro in BUDGETS_MACROS.items()}
+    assert all(written.values())
+    assert written["BudgetQuadraticBest"] == r"bsp at density \ensuremath{0.01}"
+    assert written["BudgetNetworkPredictedError"] == r"\ensuremath{1.20}"
+    assert written["BudgetSendingShare"] == r"\ensuremath{89}"
+
+
+def test_what_is_missing_is_named(folder: Path) -> None:
+    study = budgets_result(folder)
+    with pytest.raises(ValueError, match=r"no cell of 'asp' at density 0\.01"):
+        cell(study, "network", "asp", 0.01)
+    with pytest.raises(ValueError, match="no line of the problem 'other'"):
+        line_rows(study, "other")
+    record = budgets_record()
+    record["cells"][0]["end_error"] = []
+    write(folder / "budgets.json", record)
+    with pytest.raises(ValueError, match=r"no error of 'bsp' at density 0\.01"):
+        mean_error(cell(budgets_result(folder), "quadratic", "bsp", 0.01))

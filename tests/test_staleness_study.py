@@ -1,0 +1,96 @@
+"""The study tunes without delays, keeps the step size with them, and counts what is not reached as not reached."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from sparsync.experiments.studies import stale_limits, staleness
+from sparsync.experiments.studies.stale_descent import OPTIMISERS
+from sparsync.experiments.studies.stale_training import Setting
+from sparsync.experiments.studies.staleness import SIZES, STEP_SIZES, case_count, run_staleness, setting_record
+
+LINEAR = Setting(0, "sgd", 2)
+TINY = replace(
+    SIZES["smoke"],
+    hidden_counts=(0,),
+    optimisers=("sgd",),
+    worker_counts=(1,),
+    target=0.4,
+    rate_steps=8,
+    limit_delays=(0,),
+)
+
+
+def test_a_record_holds_multiples_of_the_steps_without_delays() -> None:
+    sizes = replace(TINY, target=0.72, seed_count=3, patience=9, stalenesses=(4,), retuned_stalenesses=(4,))
+    record = setting_record(LINEAR, sizes, 0)
+    undelayed, late = record["runs"]
+    usual = sum(undelayed["steps"]) / 3
+    assert len(set(undelayed["steps"])) > 1
+    assert record["step_size"] in STEP_SIZES["sgd"]
+    assert record["limit"] == math.ceil(9 * usual)
+    assert late["relative"] == pytest.approx(sum(late["steps"]) / 3 / usual, rel=1e-12)
+    assert late["best_relative"] <= late["relative"]
+    assert late["best_step_size"] <= record["step_size"]
+
+
+def test_a_target_not_reached_in_time_has_no_multiple() -> None:
+    record = setting_record(LINEAR, replace(TINY, target=0.6, patience=1, stalenesses=(16,), retuned_stalenesses=()), 0)
+    late = record["runs"][1]
+    assert (late["steps"], late["relative"]) == (None, None)
+
+
+def test_a_target_out_of_reach_is_an_error_that_names_the_setting() -> None:
+    with pytest.raises(RuntimeError, match=r"hidden_count=0.*no step size reaches an accuracy of 1.5"):
+        setting_record(LINEAR, replace(TINY, target=1.5, tuning_limit=2), 0)
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_every_sweep_passes_through_the_middle_and_no_setting_comes_twice(sizes: staleness.Sizes) -> None:
+    settings = sizes.settings()
+    assert sizes.middle in settings
+    assert len(set(settings)) == len(settings)
+    assert {setting.hidden_count for setting in settings} == set(sizes.hidden_counts)
+    assert {setting.optimiser for setting in settings} == set(sizes.optimisers)
+    assert {setting.worker_count for setting in settings} == set(sizes.worker_counts)
+
+
+def test_every_optimiser_is_tuned_over_equally_many_steps_a_factor_of_two_apart() -> None:
+    assert list(STEP_SIZES) == list(OPTIMISERS)
+    for sizes in STEP_SIZES.values():
+        assert [larger / smaller for larger, smaller in pairwise(sizes)] == pytest.approx([2] * 3)
+
+
+def test_the_study_is_its_cases_and_the_same_for_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "smoke", TINY)
+    monkeypatch.setattr(staleness, "run_cases", _here)
+    monkeypatch.setattr(staleness, "PROBLEMS", {"quadratic": None})
+    monkeypatch.setattr(stale_limits, "LEAST_STEP_COUNT", 40)
+    monkeypatch.setattr(stale_limits, "PERIOD_COUNT", 10)
+    advanced: list[None] = []
+    study = run_staleness("smoke", advance=lambda: advanced.append(None))
+    assert len(advanced) == case_count("smoke")
+    assert [row["hidden_count"] for row in study["settings"]] == [0, 0]
+    assert [row["staleness"] for row in study["rates"]] == list(staleness.RATE_STALENESSES)
+    assert [(row["delay"], row["momentum"]) for row in study["limits"]] == [(0, 0.0), (0, 0.9)]
+    json.dumps(study, allow_nan=False)
+    again = run_staleness("smoke")
+    assert {**study, "provenance": None} == {**again, "provenance": None}
+
+
+def _here(run: Callable[[Any], Any], cases: Sequence[Any], *, job_count: int, advance: Callable[[], None]) -> list[Any]:
+    """As `run_cases` does, in this process; cases must survive the way to another."""
+    assert job_count == 1
+    found = []
+    for case in cases:
+        found.append(run(pickle.loads(pickle.dumps(case))))
+        advance()
+    return found
