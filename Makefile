@@ -69,6 +69,7 @@ reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|fu
 	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
 	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels --profile smoke --output-folder $(DATA))
+	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
 	$(if $(filter smoke,$(PROFILE)),,cp $(GENERATED)/convergence.png paper/convergence.png)
@@ -79,10 +80,11 @@ paper: $(STAMP) ## figures and numbers from paper/data, then paper/main.pdf (nee
 	$(RUN) -m paper.numbers --data-folder paper/data --output-folder paper/generated
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
-bench: $(STAMP) ## time of every selector, and of the fused kernel against what PyTorch offers
+bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels --profile $(PROFILE) --output-folder $(DATA)
+	$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
 
 # Every step runs, whatever became of the one before; compute-sanitizer sees allocations only if torch does not pool them.
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, sanitize and time the kernel (OUT=build/gpu)

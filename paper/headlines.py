@@ -127,7 +127,7 @@ def _steps(setting: str, contestants: tuple[str, ...]) -> Callable[[Path], str]:
     def text(data_folder: Path) -> str:
         rows = {name: measured(data_folder, setting, name) for name in contestants}
         cells = (
-            f"{name} {latex.decimal(row['mean_steps'], 0)}$\\pm${latex.decimal(row['step_deviation'], 1)}"
+            f"{latex.escape(name)} {latex.decimal(row['mean_steps'], 0)}$\\pm${latex.decimal(row['step_deviation'], 1)}"
             for name, row in rows.items()
         )
         return "steps: " + ", ".join(cells)
@@ -136,12 +136,15 @@ def _steps(setting: str, contestants: tuple[str, ...]) -> Callable[[Path], str]:
 
 
 def _ratios(setting: str, pairs: tuple[tuple[str, str], ...]) -> Callable[[Path], str]:
-    return lambda folder: (
-        "steps: "
-        + ", ".join(
-            f"{one} over {other} {latex.decimal(step_ratio(folder, setting, one, other), 2)}" for one, other in pairs
+    def text(data_folder: Path) -> str:
+        cells = (
+            f"{latex.escape(one)} over {latex.escape(other)} "
+            f"{latex.decimal(step_ratio(data_folder, setting, one, other), 2)}"
+            for one, other in pairs
         )
-    )
+        return "steps: " + ", ".join(cells)
+
+    return text
 
 
 def _exceeds(setting: str, one: str, other: str, factor: float) -> Callable[[Path], bool]:
@@ -158,7 +161,9 @@ def _sampled_order(data_folder: Path) -> bool:
 
 def _edge_shares(data_folder: Path) -> str:
     shares = {name: measured(data_folder, _EDGE, name)["computing"] for name in ("bsp", "ssp 40", "adsp")}
-    return "computing: " + ", ".join(f"{name} {latex.percent(share)}\\,\\%" for name, share in shares.items())
+    return "computing: " + ", ".join(
+        f"{latex.escape(name)} {latex.percent(share)}\\,\\%" for name, share in shares.items()
+    )
 
 
 def _edge_workers_compute(data_folder: Path) -> bool:

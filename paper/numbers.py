@@ -29,6 +29,7 @@ from paper.results import (
     budgets_result,
     contraction_result,
     dssp_leads_result,
+    engine_speed_result,
     formal_result,
     headlines_result,
     kernel_results,
@@ -44,6 +45,7 @@ from paper.results import (
     switching_result,
     write_text,
 )
+from paper.speed_facts import SPEED_MACROS
 from paper.staleness_facts import STALENESS_MACROS, staleness_table
 from paper.statement_table import all_grades, ledger_table, statement_table
 from paper.switching_facts import SWITCHING_MACROS, switching_table
@@ -142,8 +144,8 @@ def _commits(data_folder: Path) -> str:
 
 
 def _all_results(data_folder: Path) -> list[Result]:
-    unmeasured = (ledger_result(data_folder), formal_result(data_folder))
-    return [*unmeasured, *_measured_results(data_folder), *kernel_results(data_folder)]
+    others = (ledger_result(data_folder), formal_result(data_folder), engine_speed_result(data_folder))
+    return [*others, *_measured_results(data_folder), *kernel_results(data_folder)]
 
 
 def _measured_results(data_folder: Path) -> list[Result]:
@@ -187,6 +189,7 @@ def _enumeration(words: Sequence[str]) -> str:
 MACROS: dict[str, Macro] = {
     **TRAINING_MACROS,
     **KERNEL_MACROS,
+    **SPEED_MACROS,
     **RACE_MACROS,
     **BARRIER_MACROS,
     **LAG_MACROS,

@@ -109,6 +109,11 @@ def budgets_result(data_folder: Path) -> Result:
     return _read(data_folder / "budgets.json")
 
 
+def engine_speed_result(data_folder: Path) -> Result:
+    """How fast every policy is simulated."""
+    return _read(data_folder / "engine_speed.json", written_by="make bench")
+
+
 def headlines_result(data_folder: Path) -> Result:
     """What published settings give here."""
     return _read(data_folder / "headlines.json")

@@ -43,6 +43,8 @@ def _change(folder: Path, study: str, field: str, change: Callable[[dict[str, An
 def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, folder: Path) -> None:
     assert headline.verdict(folder) in (REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE)
     assert r"\ensuremath{" in headline.ours(folder)
+    # Outside mathematics an underscore ends the run of LaTeX.
+    assert "_" not in headline.ours(folder).replace(r"\_", "")
     assert f"\\citet{{{headline.source}}} & {headline.claim} &" in headline_table(folder)
 
 

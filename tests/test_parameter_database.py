@@ -19,7 +19,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.parameter_database import ParameterDatabase
-from sparsync.verify.trace import Applied, Released, Stepped
+from sparsync.verify.trace import Applied, Arrived, Released, Sent, Stepped
 
 Sets = tuple[tuple[int, ...], ...]
 BLOCKS, SIZE = 4, 2
@@ -101,7 +101,9 @@ def test_workers_read_what_they_would_with_a_barrier_and_no_later(
     assert all(early[key] <= late[key] for key in late)
 
 
-def test_with_whole_models_it_is_bsp() -> None:
+@pytest.mark.parametrize("join", [4.2, 4.5, 4.8, 5.1, 5.4, 5.7, 6.0, 6.3, 6.6, 6.9, 7.2])
+def test_with_whole_models_it_is_bsp(join: float) -> None:
+    """A worker may come back while others compute, while their reports travel, and while they wait."""
     problem = Quadratics([1.0, 0.5, 2.0], worker_count=4, spread=1.0, noise=0.1, block_count=3)
     link = Link(latency_seconds=0.25, bytes_per_second=100.0, is_shared=True)
     traces = [
@@ -112,10 +114,31 @@ def test_with_whole_models_it_is_bsp() -> None:
             durations=Constant((1.0, 1.5, 2.0)),
             horizon=Horizon(steps=8),
             upload=link,
-            changes=(Change(4.1, 1, "crash"), Change(6.3, 1, "join")),
+            changes=(Change(4.1, 1, "crash"), Change(join, 1, "join")),
         ).trace
         for policy in (Bsp(), ParameterDatabase())
     ]
+    assert traces[0] == traces[1]
+
+
+def test_a_report_of_an_earlier_life_is_not_that_of_the_last_step() -> None:
+    """Worker 1 crashes with a report under way, is back before it arrives, and has made another step by then."""
+    problem = Quadratics([1.0, 0.5], worker_count=2, spread=1.0)
+    traces = [
+        run(
+            policy,
+            problem,
+            worker_count=2,
+            durations=Constant((2.25, 1.0)),
+            horizon=Horizon(steps=4),
+            upload=Link(latency_seconds=3.0),
+            changes=(Change(1.5, 1, "crash"), Change(1.75, 1, "join")),
+        ).trace
+        for policy in (Bsp(), ParameterDatabase())
+    ]
+    sent = [event for event in traces[0] if isinstance(event, Sent) and event.worker == 1]
+    arrived = next(event for event in traces[0] if isinstance(event, Arrived) and event.message == sent[0].message)
+    assert sent[1].time < arrived.time
     assert traces[0] == traces[1]
 
 
