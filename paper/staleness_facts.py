@@ -159,9 +159,10 @@ def _relative(data_folder: Path, *, swept: str, value: str | int, field: str = "
 
 
 def _momentum_coherence(data_folder: Path) -> str:
-    """The median along the runs with momentum at s = 8, which did not reach their target."""
+    """The median along the runs with momentum at s = 8; short runs end before the first measurement."""
     by_name = {setting["optimiser"]: setting for setting in sweep(staleness_result(data_folder), "optimiser")}
-    return latex.decimal(median(late_run(by_name["momentum"], 8)["coherence"]), 2)
+    found = late_run(by_name["momentum"], 8)["coherence"]
+    return latex.decimal(median(found), 2) if found else "--"
 
 
 def _rate_shares(data_folder: Path, *, choose: Callable[[list[float]], float]) -> str:
