@@ -122,11 +122,15 @@ def test_the_command_line_ends_with_a_message_when_a_file_is_missing(tmp_path: P
         figures.main(["--data-folder", str(tmp_path), "--output-folder", str(tmp_path)])
 
 
-@pytest.mark.parametrize(("profile", "note"), [("smoke", "smoke profile: not for reading"), ("quick", "")])
+@pytest.fixture(scope="module")
+def smoke_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_results(tmp_path_factory.mktemp("paper") / "smoke", profile="smoke", seeds=(0,))
+
+
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_figures_of_the_smoke_profile_say_so(name: str, profile: str, note: str, tmp_path: Path) -> None:
-    folder = write_results(tmp_path / "data", profile=profile, seeds=(0,))
-    assert figures.FIGURES[name](folder).get_suptitle() == note
+def test_figures_of_the_smoke_profile_and_no_others_say_so(name: str, data_folder: Path, smoke_folder: Path) -> None:
+    assert figures.FIGURES[name](smoke_folder).get_suptitle() == "smoke profile: not for reading"
+    assert figures.FIGURES[name](data_folder).get_suptitle() == ""
 
 
 def test_a_method_has_one_colour_in_every_figure(data_folder: Path) -> None:
