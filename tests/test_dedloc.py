@@ -17,7 +17,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.policies.dedloc import Dedloc
 from sparsync.verify.monitors import Guarantee, judge_trace
-from sparsync.verify.trace import Applied, Released, Sent, Started, Stepped
+from sparsync.verify.trace import Applied, Arrived, Released, Sent, Started, Stepped
 
 
 class Uneven(Dedloc):
@@ -124,3 +124,14 @@ def test_updates_come_as_fast_as_those_present_work_and_as_large_as_ever() -> No
 def test_a_target_must_be_positive() -> None:
     with pytest.raises(ValueError, match="got 0"):
         Dedloc(0)
+
+
+def test_reports_are_added_in_worker_order_whoever_came_first() -> None:
+    simulation = run(
+        Dedloc(target_batch=3), horizon=Horizon(versions=1), worker_count=3, durations=Constant((3.0, 2.0, 1.75))
+    )
+    senders = {event.message: event.worker for event in simulation.trace if isinstance(event, Sent)}
+    (update,) = updates(simulation)
+    arrived = [event.message for event in simulation.trace if isinstance(event, Arrived)]
+    assert [senders[message] for message in arrived] == [2, 1, 0]
+    assert [senders[message] for message in update.messages] == [0, 1, 2]
