@@ -93,6 +93,26 @@ def test_the_inequality_holds_along_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("staleness", [1, 4, 16])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_inequality_holds_at_every_step_of_a_run(name: str, staleness: int) -> None:
+    """The steps do not know T, so the bound holds for every T; on the quadratics a ninth of it would be broken."""
+    problem = PROBLEMS[name]()
+    guess, courses = coherent_courses(problem, staleness=staleness, step_count=100, seeds=(0, 1))
+    known: dict[str, Any] = {
+        "staleness": staleness,
+        "coherence": guess,
+        "smoothness": problem.smoothness,
+        "gap": problem.value(problem.initial) - problem.infimum,
+        "variance": max(course.variance for course in courses),
+    }
+    squares = [sum(pair) / 2 for pair in zip(*(course.squares for course in courses), strict=True)]
+    shares = [min(squares[:count]) / rate_bound(step_count=count, **known) for count in range(1, 101)]
+    assert max(shares) <= 1
+    if name.startswith("quadratic"):
+        assert max(shares) > 1 / 9
+
+
+@pytest.mark.parametrize("staleness", [1, 4, 16])
 def test_a_constant_gradient_nearly_attains_it_whatever_the_staleness(staleness: int) -> None:
     """Huber's function from where T − 1 steps lead to its kink: Δ = ½ + S_{T−1}/s, and every gradient is one."""
     step_count = 4000
