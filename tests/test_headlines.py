@@ -40,6 +40,9 @@ def test_balanced_batches_leave_nothing_to_wait_for() -> None:
     """Three workers of speed 1 and one of 1/2: 3.5 usual batches a second, against 4 every two seconds."""
     rows = _rows("unequal processors")
     assert rows["bsp"]["mean_steps"] == 1000
+    # Three workers compute for half of the time, one for all of it; nothing travels.
+    assert rows["bsp"]["computing"] == pytest.approx((3 * 0.5 + 1) / 4)
+    assert rows["bsp"]["waiting"] == pytest.approx(1 - rows["bsp"]["computing"])
     assert rows["lb_bsp"]["mean_steps"] == pytest.approx(2000 * 3.5 / 4, rel=0.02)
 
 

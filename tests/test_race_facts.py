@@ -63,6 +63,14 @@ def test_the_target_is_reached_by_the_smoothed_mean(folder: Path) -> None:
     assert bytes_to_target(study, "ssp", "churn", "top_k") is None
 
 
+def test_one_high_measurement_is_not_yet_the_target(folder: Path) -> None:
+    study = races_result(folder)
+    for row in study.fields["races"][:2]:
+        row["accuracy"] = [0.1, 0.7, 0.1, 0.7, 0.76]
+    assert (study["races"][0]["policy"], study["races"][0]["cluster"]) == ("bsp", "equal")
+    assert seconds_to_target(study, "bsp", "equal", "none") == 40
+
+
 def test_speed_is_relative_to_bsp_that_sends_alike(folder: Path) -> None:
     assert speed_up(folder, "asp", "pareto", "top_k") == 1.5
     assert speed_up(folder, "ssp", "pareto", "top_k") is None
