@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from sparsync.experiments.studies.model_shapes import MODEL_SHAPES
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
+ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
 SHAPES = ((5,), (64, 65), (1,), (30, 301))
 TINY = kernels.Sizes(Effort(seconds=0.0, fewest=2, most=4), dimensions=(3000,), law_dimensions=(2000,))
@@ -251,10 +253,15 @@ def test_bad_input_is_refused_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_study_needs_no_package_that_a_gpu_machine_may_lack() -> None:
-    absent = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "flint", "z3", "cvc5")
-    code = f"import sys\nfor name in {absent}: sys.modules[name] = None\nimport {kernels.__name__}"
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+def test_what_make_gpu_runs_needs_no_package_that_a_gpu_machine_may_lack() -> None:
+    absent = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "clarabel", "highspy", "flint", "z3", "cvc5", "PEPit")
+    printed = subprocess.run(["make", "-n", "gpu"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    tests = sorted(set(re.findall(r"tests/(test_\w+)\.py", printed.stdout)))
+    assert {"test_native", "test_native_cuda", "test_native_passes"} <= set(tests)
+    modules = [kernels.__name__, kernel_checks.__name__, *(f"tests.{name}" for name in tests)]
+    code = f"import sys\nfor name in {absent}: sys.modules[name] = None\nimport {', '.join(modules)}"
+    command = [sys.executable, "-c", code]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert finished.returncode == 0, finished.stderr
 
 
@@ -283,9 +290,8 @@ def test_memory_is_measured_in_a_process_of_its_own_and_stays_below_five_percent
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_make_gpu_says_what_it_lacks_and_leaves_nothing(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[1]
     command = ["make", "gpu", f"GPU_PYTHON={sys.executable}", f"OUT={tmp_path / 'out'}"]
-    finished = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=120)
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert finished.returncode
     assert "make gpu needs a CUDA GPU: torch.cuda.is_available() is False" in finished.stderr
     assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@
 #if !defined(SPARSYNC_EMULATE)
 #include <dlfcn.h>
 #include <torch/csrc/stable/accelerator.h>
+#include <torch/headeronly/util/shim_utils.h>
 
 // Part of torch's CUDA library alone: weak, so that this library loads without it.
 extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index,
@@ -31,7 +32,7 @@ stream_t current_stream(const Tensor& like) {
   static const CurrentStream function = find_current_stream();
   STD_TORCH_CHECK(function != nullptr, "this torch has no CUDA: its current stream is unknown");
   void* stream = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(function(like.get_device_index(), &stream));
+  TORCH_ERROR_CODE_CHECK(function(like.get_device_index(), &stream));
   return static_cast<stream_t>(stream);
 }
 #endif
