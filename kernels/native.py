@@ -10,25 +10,21 @@ On a GPU nothing here waits for the device; a payload waits when it is first rea
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar, overload
+from itertools import chain
+from operator import attrgetter
+from typing import TypeVar, overload
 
 import torch
 from torch import Tensor
 
 from sparsync.kernels import feedback_reference, native_build
+from sparsync.kernels.call_checks import check_pairs
+from sparsync.kernels.call_plan import Rule as Rule
+from sparsync.kernels.call_plan import dimensions_of, plan_of
 from sparsync.kernels.payload import Report, SparsePayload
-from sparsync.kernels.reference import two_sided_quantile
-
-Rule = Literal["top_k", "gaussian_k", "gaussian_k_released", "threshold"]
 
 _RULE_NUMBERS = {rule: number for number, rule in enumerate(feedback_reference.RULES)}
-_FLOATING = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-# (gradient, residual): those where the residual's dtype holds every value of the gradient's.
-_DTYPE_PAIRS = {(g, e) for g in _FLOATING for e in _FLOATING if torch.promote_types(g, e) == e}
-_LARGEST_DIMENSION = 2**31 - 1
 _MEMORY_COLUMN_COUNT = 2
 
 _Number = TypeVar("_Number", int, float)
@@ -48,22 +44,25 @@ class SelectionState:
         self._rule = ""
 
     def memory_for(self, rule: str, group_count: int, device: torch.device) -> Tensor:
-        """The memory [groups, 2] int32, zeros at first.
+        """The memory [groups, 2] int32; zeros until `keep` was called.
 
         Raises:
             ValueError: an earlier call had another rule, number of groups or device.
         """
         memory = self._memory
         if memory is None:
-            memory = _empty_memory(group_count, device)
-            self._memory, self._rule = memory, rule
-        elif rule != self._rule:
+            return _empty_memory(group_count, device)
+        if rule != self._rule:
             raise ValueError(f"this state belongs to rule {self._rule!r}, got {rule!r}")
-        elif memory.shape[0] != group_count:
+        if memory.shape[0] != group_count:
             raise ValueError(f"this state belongs to {memory.shape[0]} selections, got {group_count}")
-        elif memory.device != device:
+        if memory.device != device:
             raise ValueError(f"this state belongs to {memory.device}, got {device}")
         return memory
+
+    def keep(self, rule: str, memory: Tensor) -> None:
+        """Belong to the rule and the memory of a call that was served."""
+        self._memory, self._rule = memory, rule
 
 
 def feedback_select(
@@ -173,14 +172,8 @@ def _is_native(device_type: str) -> bool:
     return device_type in native_build.library().devices
 
 
-def _quantile(k: int, dimension: int) -> float:
-    return _cached_quantile(k, dimension)
-
-
-_cached_quantile = functools.lru_cache(maxsize=4096)(two_sided_quantile)
 # What `torch.compiler.assume_constant_result` sets, without importing the compiler for it (a second or more).
 _is_native._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_quantile._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _operator_for(residual: Tensor) -> _Operator:
@@ -201,28 +194,30 @@ def _select(
     capacities: Sequence[int | None],
 ) -> list[SparsePayload]:
     """Check everything, call the op, and put what it returned into payloads."""
-    _check_pairs(gradients, residuals)
-    dimensions = _dimensions(residuals, counts)
-    group_count, device = len(counts), residuals[0].device
-    parameters, places = [0.0] * group_count, [0] * group_count
-    for group in range(group_count):
-        k, dimension = counts[group], dimensions[group]
-        _check_count(k, dimension)
-        parameters[group] = _parameter(rule, k, dimension, thresholds[group])
-        places[group] = _capacity(rule, k, dimension, capacities[group])
-    memory = _empty_memory(group_count, device) if state is None else state.memory_for(rule, group_count, device)
+    if not _does_the_op_check(gradients, residuals):
+        check_pairs(gradients, residuals)
+    dimensions, device = dimensions_of(residuals, counts), residuals[0].device
+    plan = plan_of(rule, counts, dimensions, thresholds, capacities)
+    memory = _empty_memory(len(counts), device) if state is None else state.memory_for(rule, len(counts), device)
     operator = _operator_for(residuals[0])
-    values, indices, table = operator(gradients, residuals, counts, number, parameters, places, memory)
-    report = Report(table)
-    payloads, first = [], 0
-    for group in range(group_count):
-        end = first + places[group]
-        # Fewer than its places only if the residual held NaN or infinity before.
-        known = places[group] if rule == "top_k" else None
-        payloads.append(
-            SparsePayload.from_report(values, indices, dimensions[group], report, group, (first, end), count=known)
+    try:
+        values, indices, table = operator(
+            gradients, residuals, counts, number, plan.parameters, plan.capacities, memory
         )
-        first = end
+    except RuntimeError:
+        # The op says what it saw; this names the tensor, if it was one.
+        check_pairs(gradients, residuals)
+        raise
+    if state is not None:
+        state.keep(rule, memory)
+    report, is_full = Report(table), rule == "top_k"
+    payloads = []
+    for group, places in enumerate(plan.places):
+        # Fewer than its places only if the residual held NaN or infinity before.
+        known = places[1] - places[0] if is_full else None
+        payloads.append(
+            SparsePayload.from_report(values, indices, dimensions[group], report, group, places, count=known)
+        )
     if device.type == "cpu" and not torch.compiler.is_compiling():
         _refuse_non_finite(gradients, residuals, payloads, report)
     return payloads
@@ -235,96 +230,19 @@ def _number_of(rule: str) -> int:
     return number
 
 
-def _check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
-    if not residuals or len(gradients) != len(residuals):
-        raise ValueError(
-            f"expected as many gradients as residuals and at least one, got {len(gradients)} and {len(residuals)}"
-        )
-    dtypes, device = (gradients[0].dtype, residuals[0].dtype), residuals[0].device
-    if dtypes not in _DTYPE_PAIRS:
-        raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")
-    for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
-        if residual.ndim != 1 or gradient.shape != residual.shape:
-            raise ValueError(
-                f"gradient and residual {position} must be vectors of one length, got shapes "
-                f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
-            )
-        if (gradient.dtype, residual.dtype) != dtypes:
-            raise ValueError(
-                f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
-                f"the first are {dtypes[0]} and {dtypes[1]}"
-            )
-        if gradient.device != device or residual.device != device:
-            raise ValueError(
-                f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
-                f"the first residual on {device}"
-            )
-        if not (gradient.is_contiguous() and residual.is_contiguous()):
-            strides = gradient.stride(), residual.stride()
-            raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
-        if gradient.requires_grad or residual.requires_grad:
-            raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
-    if not torch.compiler.is_compiling():
-        _check_disjoint(gradients, residuals)
+_REQUIRES_GRADIENT, _IS_META = attrgetter("requires_grad"), attrgetter("is_meta")
 
 
-def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
-    """No residual shares memory with a gradient or another residual; gradients may with each other."""
-    spans = [
-        (tensor.data_ptr(), tensor.numel() * tensors[0].element_size(), written, position)
-        for tensors, written in ((gradients, False), (residuals, True))
-        for position, tensor in enumerate(tensors)
-    ]
-    spans.sort()
-    read_end = written_end = 0
-    for begin, size, written, position in spans:
-        if size > 0 and begin < (max(read_end, written_end) if written else written_end):
-            name = "residual" if written else "gradient"
-            raise ValueError(f"{name} {position} shares memory with a residual that is to be changed")
-        if written:
-            written_end = max(written_end, begin + size)
-        else:
-            read_end = max(read_end, begin + size)
-
-
-def _dimensions(residuals: list[Tensor], counts: list[int]) -> list[int]:
-    """The length of each selection: of each tensor, or of all tensors together when there is one count."""
-    lengths = [residual.numel() for residual in residuals]
-    if len(counts) == 1:
-        lengths = [sum(lengths)]
-    if max(lengths) > _LARGEST_DIMENSION:
-        raise ValueError(f"d = {max(lengths)} does not fit int32 indices")
-    return lengths
-
-
-def _check_count(k: int, dimension: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= dimension:
-        raise ValueError(f"k must be an integer with 1 <= k <= d = {dimension}, got {k!r}")
-
-
-def _parameter(rule: Rule, k: int, dimension: int, threshold: float | None) -> float:
-    if rule == "threshold":
-        if threshold is None or not (math.isfinite(threshold) and threshold >= 0):
-            raise ValueError(f"rule 'threshold' needs a finite threshold of at least 0, got {threshold}")
-        return float(threshold)
-    if threshold is not None:
-        raise ValueError(f"rule {rule!r} takes no threshold, got {threshold}")
-    return _quantile(k, dimension) if rule == "gaussian_k_released" else 0.0
-
-
-def _capacity(rule: Rule, k: int, dimension: int, asked: int | None) -> int:
-    """As many places as the rule can fill, but no more than were asked for."""
-    if rule == "top_k":
-        natural = k
-    elif rule == "gaussian_k" and k < dimension:
-        natural = min(dimension, 4 * k // 3)
-    else:
-        natural = dimension
-    if asked is None:
-        return natural
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-        raise ValueError(f"the capacity must be an integer of at least 1, got {asked!r}")
-    return min(natural, asked)
+def _does_the_op_check(gradients: list[Tensor], residuals: list[Tensor]) -> bool:
+    """Does the native op refuse all that `_check_pairs` refuses? Then once is enough: a model has many tensors."""
+    if torch.compiler.is_compiling() or not residuals or len(gradients) != len(residuals):
+        return False
+    if _operator_for(residuals[0]) is feedback_reference.feedback_select_:
+        return False
+    # Who needs a gradient is unknown to the op; a tensor without data would be served by its fake.
+    return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals))) and not any(
+        map(_IS_META, chain(gradients, residuals))
+    )
 
 
 def _for_each(given: _Number | Sequence[_Number] | None, count: int, name: str) -> Sequence[_Number | None]:
@@ -344,7 +262,7 @@ def _refuse_non_finite(
     gradients: list[Tensor], residuals: list[Tensor], payloads: list[SparsePayload], report: Report
 ) -> None:
     """If a sum was not finite, put everything selected back and raise."""
-    refused = [(group, row.first_non_finite) for group, row in enumerate(report.rows()) if row.first_non_finite >= 0]
+    refused = report.non_finite()
     if not refused:
         return
     step = len(residuals) // len(payloads)

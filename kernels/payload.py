@@ -41,12 +41,19 @@ class Report:
 
     def __init__(self, table: Tensor) -> None:
         self.table = table
-        self._rows: list[ReportRow] | None = None
+        self._rows: list[list[int]] | None = None
 
-    def rows(self) -> list[ReportRow]:
-        """One row per group; the first call waits for the device."""
+    def row(self, group: int) -> ReportRow:
+        """What the selection of one group found; the first question waits for the device."""
+        return ReportRow(*self._read()[group])
+
+    def non_finite(self) -> list[tuple[int, int]]:
+        """The groups with a sum that was not finite, each with its smallest index; the first question waits."""
+        return [(group, row[2]) for group, row in enumerate(self._read()) if row[2] >= 0]
+
+    def _read(self) -> list[list[int]]:
         if self._rows is None:
-            self._rows = [ReportRow(*row) for row in self.table.tolist()]
+            self._rows = self.table.tolist()
         return self._rows
 
 
@@ -64,6 +71,9 @@ class SparsePayload:
             would stall a GPU on every step.
     """
 
+    # Of a model's hundreds of tensors each gets one at every step.
+    __slots__ = ("_count", "_dimension", "_indices", "_places", "_report", "_row", "_values")
+
     def __init__(self, values: Tensor, indices: Tensor, dimension: int) -> None:
         if values.ndim != 1 or values.shape != indices.shape:
             raise ValueError(
@@ -76,7 +86,13 @@ class SparsePayload:
             raise ValueError(f"values are on {values.device}, indices on {indices.device}")
         if values.numel() > dimension:
             raise ValueError(f"{values.numel()} entries do not fit a vector of length {dimension}")
-        self._hold(values, indices, dimension, values.numel())
+        self._values, self._indices = values, indices
+        self._dimension = dimension
+        self._count: int | None = values.numel()
+        self._report: Report | None = None
+        self._row = 0
+        # None once the buffers hold the m entries and nothing else.
+        self._places: tuple[int, int] | None = None
 
     @classmethod
     def from_report(
@@ -102,19 +118,10 @@ class SparsePayload:
             count: m where the rule fixes it, so that nobody has to wait for it.
         """
         payload = cls.__new__(cls)
-        payload._hold(values, indices, dimension, count)
+        payload._values, payload._indices = values, indices
+        payload._dimension, payload._count = dimension, count
         payload._report, payload._row, payload._places = report, row, places
         return payload
-
-    def _hold(self, values: Tensor, indices: Tensor, dimension: int, count: int | None) -> None:
-        self._values = values
-        self._indices = indices
-        self._dimension = dimension
-        self._count = count
-        self._report: Report | None = None
-        self._row = 0
-        # None once the buffers hold the m entries and nothing else.
-        self._places: tuple[int, int] | None = None
 
     @property
     def values(self) -> Tensor:
@@ -197,7 +204,7 @@ class SparsePayload:
 
     def _found(self) -> ReportRow:
         assert self._report is not None
-        return self._report.rows()[self._row]
+        return self._report.row(self._row)
 
     def _trim(self) -> None:
         """Cut the buffers to the m entries; where they are mostly padding, copy, so that their memory is freed."""

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sparsync.kernels import native, native_build
+from sparsync.kernels import call_plan, native_build
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
 
@@ -109,11 +109,35 @@ def test_neighbours_in_memory_and_gradients_that_overlap_are_served() -> None:
     assert payload.count == 8
 
 
+def test_a_half_precision_gradient_may_end_where_its_residual_begins() -> None:
+    memory = torch.zeros(8)
+    gradient, residual = memory.view(torch.bfloat16)[4:8].fill_(1.0), memory[4:]
+    assert feedback_select(gradient, residual, 2, rule="top_k").values.tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="0 shares memory"):
+        feedback_select(memory.view(torch.bfloat16)[5:9], residual, 2, rule="top_k")
+
+
+@pytest.mark.parametrize("arguments", [{"k": True}, {"k": 1.0}, {"k": 1, "capacity": True}, {"k": 1, "capacity": 1.0}])
+def test_what_only_equals_a_number_is_refused_after_that_number_was_served_too(arguments: Arguments) -> None:
+    for capacity in (None, 1):
+        feedback_select(torch.ones(4), torch.zeros(4), 1, capacity=capacity)
+    with pytest.raises(ValueError, match="must be an integer"):
+        feedback_select(torch.ones(4), torch.zeros(4), **arguments)
+
+
+def test_a_threshold_that_is_a_tensor_is_read_at_every_call() -> None:
+    threshold: Any = torch.tensor(0.5)
+    for value in (0.5, 2.0):
+        threshold.fill_(value)
+        payload = feedback_select(torch.ones(4), torch.zeros(4), 1, rule="threshold", threshold=threshold)
+        assert payload.count == (4 if value < 1 else 0)
+
+
 def test_a_vector_too_long_for_int32_indices_is_refused() -> None:
     """Without memory behind it: one zero, seen from everywhere."""
     half = torch.zeros(1).expand(2**30)
     with pytest.raises(ValueError, match="d = 2147483648 does not fit"):
-        native._dimensions([half, half], [1])
+        call_plan.dimensions_of([half, half], [1])
 
 
 @pytest.mark.parametrize(
@@ -131,6 +155,7 @@ def test_a_state_serves_one_rule_one_number_of_selections_and_one_device(
     state = SelectionState()
     memory = state.memory_for(**{**usual, **first})
     assert (memory.shape, memory.dtype, int(memory.count_nonzero())) == ((2, 2), torch.int32, 0)
+    state.keep("top_k", memory)
     with pytest.raises(ValueError, match=message):
         state.memory_for(**{**usual, **first, **second})
     assert state.memory_for(**{**usual, **first}) is memory
@@ -143,6 +168,13 @@ def test_a_state_of_another_call_is_refused_before_anything_changes() -> None:
     with pytest.raises(ValueError, match="belongs to rule 'top_k'"):
         feedback_select(sample(), residual, 10, rule="gaussian_k", state=state)
     assert torch.equal(residual, before)
+
+
+def test_a_state_belongs_to_no_call_that_was_refused() -> None:
+    state, residual = SelectionState(), torch.zeros(1000)
+    with pytest.raises(ValueError, match="shares memory"):
+        feedback_select(residual, residual, 10, rule="top_k", state=state)
+    assert feedback_select(sample(), residual, 10, rule="gaussian_k", state=state).count > 0
 
 
 @needs_compiler

@@ -119,27 +119,35 @@ def test_a_non_finite_entry_is_named_and_passes_that_nobody_counted_are_not() ->
     assert (bad.first_non_finite, bad.streaming_pass_count) == (0, None)
 
 
-def test_a_report_reaches_the_host_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Report] = []
+class Counted(torch.Tensor):
+    """Counts how often it is copied to the host."""
 
-    def counted(self: Report) -> list[ReportRow]:
-        calls.append(self)
-        return [ReportRow(0, 0, -1, 1), ReportRow(2, 2, -1, 1)]
+    copy_count = 0
 
-    monkeypatch.setattr(Report, "rows", counted)
-    fixed, found = padded(2, 2, known=2), padded(2, 4)
+    def tolist(self) -> list[list[int]]:
+        self.copy_count += 1
+        return super().tolist()
+
+
+def test_a_report_reaches_the_host_once_and_only_when_asked() -> None:
+    table = torch.tensor([[0, 0, -1, 1], [2, 2, -1, 1]], dtype=torch.int32).as_subclass(Counted)
+    report = Report(table)
+    values, indices = torch.zeros(6), torch.zeros(6, dtype=torch.int32)
+    fixed = SparsePayload.from_report(values, indices, 100, report, 1, (0, 2), count=2)
+    found = SparsePayload.from_report(values, indices, 100, report, 1, (2, 6))
     assert (fixed.count, fixed.values.numel(), fixed.dense().numel(), found.padded()[2].item()) == (2, 2, 100, 2)
-    assert not calls
+    assert table.copy_count == 0
     assert (found.values.numel(), found.indices.numel(), found.count) == (2, 2, 2)
-    assert len(calls) == 1
+    assert report.non_finite() == []
+    assert table.copy_count == 1
 
 
-def test_the_rows_of_a_report_are_read_from_the_device_once() -> None:
-    report = Report(torch.tensor([[1, 2, 3, 4]], dtype=torch.int32))
-    first = report.rows()
+def test_a_report_says_what_each_selection_found_and_which_met_what_is_not_finite() -> None:
+    report = Report(torch.tensor([[1, 2, -1, 4], [5, 6, 0, 8], [9, 10, 11, 12]], dtype=torch.int32))
+    assert report.row(1) == ReportRow(5, 6, 0, 8)
     report.table.zero_()
-    assert report.rows() is first
-    assert first == [ReportRow(1, 2, 3, 4)]
+    assert report.row(2) == ReportRow(9, 10, 11, 12)
+    assert report.non_finite() == [(1, 0), (2, 11)]
 
 
 @pytest.mark.parametrize("name", ["values", "indices", "dimension", "count"])

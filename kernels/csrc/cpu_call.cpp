@@ -84,6 +84,17 @@ Part& Call::part_of(Worker& worker, int64_t group) {
   return worker.parts.back();
 }
 
+// Which parts are whose, after each pass that lists, for it may move them. (To look for each group among all parts
+// would take the square of their number.)
+void Call::find_parts() {
+  for (GroupState& state : states_) state.parts.clear();
+  for (const Worker& worker : workers_) {
+    for (const Part& part : worker.parts) {
+      if (part.is_live) states_[(size_t)part.group].parts.emplace_back(&worker, &part);
+    }
+  }
+}
+
 // Keeps what a tile listed as long as the group's list stays within its limit, and of ties only as many as can be sent.
 void Call::keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count) {
   GroupState& state = states_[(size_t)group];
@@ -118,6 +129,7 @@ void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*
       if (after_tile) after_tile(index, begin, piece.residual + begin, length);
     });
   });
+  find_parts();
 }
 
 void Call::list_again(const std::function<bool(int64_t)>& wanted) {
@@ -147,16 +159,14 @@ void Call::list_again(const std::function<bool(int64_t)>& wanted) {
       if (count > 0) keep(worker, group, state.list_capacity, listed, count);
     });
   });
+  find_parts();
 }
 
 OrderStatistics Call::listed_statistics(int64_t group) {
   GroupState& state = states_[(size_t)group];
   return order_statistics(state.listed, state.ranks, [&](const auto& visit) {
-    for (const Worker& worker : workers_) {
-      for (const Part& part : worker.parts) {
-        if (part.group != group || !part.is_live) continue;
-        worker.entries.for_each(part.first, part.count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
-      }
+    for (const auto& [worker, part] : state.parts) {
+      worker->entries.for_each(part->first, part->count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
     }
   });
 }

@@ -31,6 +31,7 @@ struct GroupState {
   bool cut_needs_vector = false;  // the list does not hold everything that is selected
   int64_t first_list_count = -1;  // what exceeded the bound while adding
   int pass_count = 1;
+  std::vector<std::pair<const Worker*, const Part*>> parts;  // the live parts of the list
 };
 
 class Call {
@@ -62,7 +63,7 @@ class Call {
   // Lists the corrected entries of the wanted groups that reach their bound, in place of their earlier list.
   void list_again(const std::function<bool(int64_t)>& wanted);
 
-  // The order statistics of the listed magnitudes of a group.
+  // The order statistics of the listed magnitudes of a group, after the pass that listed them.
   OrderStatistics listed_statistics(int64_t group);
 
   // Exact order statistics of the wanted groups from two histograms of the whole vector.
@@ -83,6 +84,7 @@ class Call {
   void keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count);
   std::vector<uint32_t> sampled_magnitudes(const Group& members, int64_t stride, bool is_added, int64_t& sampled) const;
   Part& part_of(Worker& worker, int64_t group);
+  void find_parts();
   void count_copy(int64_t group);
   void count_prefixes(int64_t group, Descent& upper, Descent& lower);
   void emit_part(const Worker& worker, const Part& part);

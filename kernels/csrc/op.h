@@ -8,6 +8,7 @@
 #include <torch/headeronly/core/ScalarType.h>
 #include <torch/headeronly/util/Exception.h>
 
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
@@ -44,6 +45,38 @@ inline void check_pair(const Tensor& gradient, const Tensor& residual, ScalarTyp
   STD_TORCH_CHECK(gradient.is_cuda() == residual.is_cuda() &&
                       gradient.get_device_index() == residual.get_device_index(),
                   "gradient and residual ", position, " are on different devices");
+}
+
+// A vector in memory, and where it was passed.
+struct Extent {
+  uintptr_t begin;
+  uintptr_t end;
+  bool is_written;
+  size_t position;
+};
+
+// No residual shares memory with a gradient or another residual; gradients may with each other.
+inline void check_disjoint(const std::vector<Piece>& pieces, GradientType type) {
+  const uintptr_t gradient_bytes = type == GradientType::kFloat32 ? 4 : 2;
+  std::vector<Extent> extents;
+  extents.reserve(2 * pieces.size());
+  for (size_t index = 0; index < pieces.size(); ++index) {
+    const uintptr_t length = static_cast<uintptr_t>(pieces[index].length);
+    if (length == 0) continue;
+    const uintptr_t read = reinterpret_cast<uintptr_t>(pieces[index].gradient);
+    const uintptr_t written = reinterpret_cast<uintptr_t>(pieces[index].residual);
+    extents.push_back({read, read + length * gradient_bytes, false, index});
+    extents.push_back({written, written + length * sizeof(float), true, index});
+  }
+  std::sort(extents.begin(), extents.end(), [](const Extent& left, const Extent& right) { return left.begin < right.begin; });
+  uintptr_t read_end = 0, written_end = 0;
+  for (const Extent& extent : extents) {
+    const uintptr_t taken = extent.is_written ? std::max(read_end, written_end) : written_end;
+    STD_TORCH_CHECK(extent.begin >= taken, extent.is_written ? "residual " : "gradient ", extent.position,
+                    " shares memory with a residual that is to be changed");
+    uintptr_t& end = extent.is_written ? written_end : read_end;
+    end = std::max(end, extent.end);
+  }
 }
 
 // One group for each piece, or one for all of them when a single count is given.
@@ -97,6 +130,7 @@ std::tuple<Tensor, Tensor, Tensor> feedback_select(const std::vector<Tensor>& gr
     request.pieces.push_back({gradients[index].data_ptr(), static_cast<float*>(residuals[index].data_ptr()),
                               residuals[index].numel(), 0});
   }
+  check_disjoint(request.pieces, request.gradient_type);
   add_groups(request, counts, parameters, capacities);
   const int64_t group_count = static_cast<int64_t>(request.groups.size());
   STD_TORCH_CHECK(memory.scalar_type() == ScalarType::Int && memory.is_contiguous() &&

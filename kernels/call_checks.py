@@ -1,0 +1,68 @@
+"""What `feedback_select` refuses of the tensors that it is given, in a line that names the tensor."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_FLOATING = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+# (gradient, residual): those where the residual's dtype holds every value of the gradient's.
+_DTYPE_PAIRS = {(g, e) for g in _FLOATING for e in _FLOATING if torch.promote_types(g, e) == e}
+
+
+def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
+    """Refuse tensors that `feedback_select_many` cannot add and select from.
+
+    Raises:
+        ValueError: they are not as many of one as of the other, or none; a dtype, shape, device or layout does not fit;
+            one requires a gradient; a residual shares memory with another tensor of which something is read or written.
+    """
+    if not residuals or len(gradients) != len(residuals):
+        raise ValueError(
+            f"expected as many gradients as residuals and at least one, got {len(gradients)} and {len(residuals)}"
+        )
+    dtypes, device = (gradients[0].dtype, residuals[0].dtype), residuals[0].device
+    if dtypes not in _DTYPE_PAIRS:
+        raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")
+    for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
+        if residual.ndim != 1 or gradient.shape != residual.shape:
+            raise ValueError(
+                f"gradient and residual {position} must be vectors of one length, got shapes "
+                f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
+            )
+        if (gradient.dtype, residual.dtype) != dtypes:
+            raise ValueError(
+                f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
+                f"the first are {dtypes[0]} and {dtypes[1]}"
+            )
+        if gradient.device != device or residual.device != device:
+            raise ValueError(
+                f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
+                f"the first residual on {device}"
+            )
+        if not (gradient.is_contiguous() and residual.is_contiguous()):
+            strides = gradient.stride(), residual.stride()
+            raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
+        if gradient.requires_grad or residual.requires_grad:
+            raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
+    if not torch.compiler.is_compiling():
+        _check_disjoint(gradients, residuals)
+
+
+def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
+    """No residual shares memory with a gradient or another residual; gradients may with each other."""
+    spans = [
+        (tensor.data_ptr(), tensor.numel() * tensors[0].element_size(), written, position)
+        for tensors, written in ((gradients, False), (residuals, True))
+        for position, tensor in enumerate(tensors)
+    ]
+    spans.sort()
+    read_end = written_end = 0
+    for begin, size, written, position in spans:
+        if size > 0 and begin < (max(read_end, written_end) if written else written_end):
+            name = "residual" if written else "gradient"
+            raise ValueError(f"{name} {position} shares memory with a residual that is to be changed")
+        if written:
+            written_end = max(written_end, begin + size)
+        else:
+            read_end = max(read_end, begin + size)
