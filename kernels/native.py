@@ -5,7 +5,9 @@ passes over the vector instead of many: the same payload and the same residual, 
 `sparsync::feedback_select_`, compiled on first use (`native_build.py`), or by its definition in PyTorch where there is
 no compiler, no kernel for the device, or a residual that is not float32; `backend()` says which.
 
-On a GPU nothing here waits for the device; a payload waits when it is first read (`payload.py`).
+On a GPU nothing here waits for the device; a payload waits when it is first read (`payload.py`). A call can be captured
+in a CUDA graph: call once before with the same state, keep the gradient where it is, and after a replay read
+`payload.padded()`, for the other properties keep what they found first.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ _Operator = Callable[
 class SelectionState:
     """What one call of a training step leaves for the same call of the next, so that it takes fewer passes.
 
-    It never changes a result. Keep one for every tensor (or every call of `feedback_select_many`) and rule.
+    It never changes a result. Keep one for every tensor (or every call of `feedback_select_many`) and rule. One whose
+    first call is captured in a CUDA graph starts anew at every replay: then let it serve a call before the capture.
     """
 
     def __init__(self) -> None:

@@ -175,6 +175,8 @@ class SparsePayload:
         """Values [c], indices [c] and the number m ≤ c of entries as an int32 scalar tensor; never waits.
 
         The places from m on hold 0 and −1. c is the capacity, until `values` or `indices` is read and m afterwards.
+        Where a captured CUDA graph made the payload, these are the tensors that each replay fills anew; the other
+        properties keep what they found first.
         """
         values, indices = self._values, self._indices
         if self._places is not None:

@@ -83,6 +83,7 @@ def run_kernels(
     thread_count: int = DEFAULT_THREAD_COUNT,
     seed: int = 0,
     report: Callable[[str], None] = lambda _: None,
+    save: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Check and time all contenders on all cases; the study's JSON.
 
@@ -92,49 +93,47 @@ def run_kernels(
         thread_count: arithmetic threads on the CPU.
         seed: of the draws.
         report: called with each case's name before it is drawn.
+        save: called after each case with the study so far, whose `unmeasured` names the cases to come: what was
+            measured outlives a machine that is taken away.
 
     Raises:
         RuntimeError: a contender's result is wrong.
     """
-    # Compiles the kernel if it has to be.
-    backend_name = backend()
-    threads_before = torch.get_num_threads()
-    torch.set_num_threads(thread_count)
-    try:
-        sizes, rows = SIZES[profile_name], []
-        for name, make in case_makers(profile_name, device, seed):
-            report(name)
-            for case in make():
-                rows += case_rows(case, sizes.effort)
-        memory = [
-            row
-            for dimension in sizes.memory_dimensions
-            for row in memory_rows(dimension, device, thread_count=thread_count)
-        ]
-    finally:
-        torch.set_num_threads(threads_before)
-    return {
+    sizes, makers = SIZES[profile_name], case_makers(profile_name, device, seed)
+    study: dict[str, Any] = {
         "profile": profile_name,
         "seed": seed,
         "device": device.type,
         "hardware": hardware_name(device),
         "thread_count": thread_count,
-        "backend": backend_name,
+        "backend": backend(),  # compiles the kernel if it has to be
         "bytes_per_entry": BYTES_PER_ENTRY,
-        "rows": rows,
-        "memory": memory,
+        "rows": [],
+        "memory": [],
         "absent": kernel_cub.absence() if device.type == "cuda" else {},
+        "unmeasured": [name for name, _ in makers],
         "provenance": provenance(process_count=1, device=device),
     }
+    threads_before = torch.get_num_threads()
+    torch.set_num_threads(thread_count)
+    try:
+        for dimension in sizes.memory_dimensions:
+            study["memory"] += memory_rows(dimension, device, thread_count=thread_count)
+        for name, make in makers:
+            report(name)
+            for case in make():
+                study["rows"] += case_rows(case, sizes.effort)
+            study["unmeasured"].remove(name)
+            save(study)
+    finally:
+        torch.set_num_threads(threads_before)
+    return study
 
 
 def case_makers(profile_name: ProfileName, device: torch.device, seed: int) -> list[tuple[str, CaseMaker]]:
     """Names, each with a function that draws its cases, so that one at a time is in memory."""
     sizes = SIZES[profile_name]
-    dimensions = sizes.dimensions
-    if profile_name == "full" and device.type == "cuda":
-        dimensions = (*dimensions, LARGEST_ON_GPU)
-    drawn = [("gaussian", dimension, DENSITY) for dimension in dimensions]
+    drawn = [("gaussian", dimension, DENSITY) for dimension in sizes.dimensions]
     drawn += [("gaussian", dimension, 10 * DENSITY) for dimension in sizes.denser_dimensions]
     drawn += [(law, dimension, DENSITY) for law in LAWS if law != "gaussian" for dimension in sizes.law_dimensions]
     place: dict[str, Any] = {"device": device, "seed": seed}
@@ -143,7 +142,11 @@ def case_makers(profile_name: ProfileName, device: torch.device, seed: int) -> l
         for law, dimension, density in drawn
     ]
     makers.append(("recorded", partial(_recorded, WARM_UP_COUNT + 1 + sizes.effort.most, **place)))
-    return makers + [(name, partial(_model, name, **place)) for name in sizes.models]
+    makers += [(name, partial(_model, name, **place)) for name in sizes.models]
+    if profile_name == "full" and device.type == "cuda":
+        largest = partial(_drawn, "gaussian", LARGEST_ON_GPU, DENSITY, **place)
+        makers.append((f"gaussian, d = {LARGEST_ON_GPU}, density {DENSITY:g}", largest))
+    return makers
 
 
 def _drawn(law: str, dimension: int, density: float, **place: Any) -> list[Case]:
@@ -238,8 +241,8 @@ def main() -> None:
         device=torch.device(options.device),
         thread_count=options.threads,
         report=lambda name: progress.print(name, highlight=False),
+        save=lambda so_far: write_json(options.output_folder / output_name(so_far), so_far),
     )
-    write_json(options.output_folder / output_name(study), study)
     Console().print(summary(study))
 
 
