@@ -6,10 +6,12 @@ kernels/csrc without torch and called through ctypes; the oracle is kernels/feed
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
+import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -26,13 +28,17 @@ COMPILE = ["g++", "-x", "c++", "-std=c++20", "-DSPARSYNC_EMULATE", "-fno-gnu-uni
 COMPILE += ["-fno-strict-aliasing", "-shared", "-pthread"]
 SANITISE = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
+GARBAGE = 0xA5
+_MESSAGE_SIZE = 1024
 
 Result = tuple[Tensor, Tensor, Tensor]
+# File, text that is there exactly once, its replacement.
+Fault = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call; `gradients` and `residuals` are copied before they are used."""
+    """One call; `outcome` copies what it changes, a `Call` does not."""
 
     gradients: tuple[Tensor, ...]
     residuals: tuple[Tensor, ...]
@@ -67,6 +73,7 @@ class Emulated:
     def __init__(self, path: Path) -> None:
         self._library = ctypes.CDLL(str(path))
         self._library.feedback_workspace_bytes.restype = ctypes.c_int64
+        self._library.sparsync_emulation_recorded.restype = ctypes.c_char_p
         self._library.sparsync_emulation_timeout_seconds(ctypes.c_double(20.0))
         self.set(seed=1, threads=2, blocks=6)
 
@@ -85,18 +92,30 @@ class Emulated:
         capacities: Sequence[int],
         memory: Tensor,
     ) -> Result:
-        values = torch.full((sum(capacities),), math.nan)
-        indices = torch.full((sum(capacities),), 77, dtype=torch.int32)
-        report = torch.full((len(counts), 4), 77, dtype=torch.int32)
-        message = ctypes.create_string_buffer(1024)
-        pieces, targets = _pieces(gradients, residuals), _targets(counts, parameters, capacities)
-        outputs = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (values, indices, report, memory)]
-        status = self._library.feedback_select(
-            rule, TYPES[gradients[0].dtype], ctypes.byref(pieces), ctypes.byref(targets), *outputs, message, 1024
-        )
-        if status != 0:
-            raise RuntimeError(message.value.decode())
-        return values, indices, report
+        tensors = tuple(gradients), tuple(residuals)
+        call = self.call(Case(*tensors, tuple(counts), rule, tuple(parameters), tuple(capacities), memory))
+        call.run()
+        return call.outputs
+
+    def call(self, case: Case) -> Call:
+        return Call(self._library, case)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """What is run is written down and not done; the last such record is what `replay` does."""
+        self._library.sparsync_emulation_begin_recording()
+        try:
+            yield
+        finally:
+            self._library.sparsync_emulation_end_recording()
+
+    def recorded(self) -> list[str]:
+        """Each launch and its arguments, in order."""
+        return str(self._library.sparsync_emulation_recorded().decode()).splitlines()
+
+    def replay(self) -> None:
+        message = ctypes.create_string_buffer(_MESSAGE_SIZE)
+        _check(self._library.sparsync_emulation_replay(message), message)
 
     def workspace_bytes(self, dimension: int, k: int, rule: int) -> int:
         """Of one group; nothing is read."""
@@ -104,6 +123,35 @@ class Emulated:
         pieces, targets = _pieces([tensor], [tensor]), _targets([k], [0.0], [k])
         pieces.lengths = (ctypes.c_int64 * 1)(dimension)
         return int(self._library.feedback_workspace_bytes(rule, 0, ctypes.byref(pieces), ctypes.byref(targets)))
+
+
+class Call:
+    """A call on the tensors of a case, with all other memory that it uses; it can be run again and again."""
+
+    def __init__(self, library: ctypes.CDLL, case: Case) -> None:
+        places, groups = sum(case.capacities), len(case.counts)
+        self.outputs = (
+            torch.full((places,), math.nan),
+            torch.full((places,), 77, dtype=torch.int32),
+            torch.full((groups, 4), 77, dtype=torch.int32),
+        )
+        pieces = _pieces(case.gradients, case.residuals)
+        targets = _targets(case.counts, case.parameters, case.capacities)
+        request = (case.rule, TYPES[case.gradients[0].dtype], ctypes.byref(pieces), ctypes.byref(targets))
+        self.workspace = torch.full((library.feedback_workspace_bytes(*request),), GARBAGE, dtype=torch.uint8)
+        tensors = [*self.outputs, case.memory, self.workspace]
+        self._select = library.feedback_select
+        self._arguments = [*request, *(ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors)]
+        self._kept = case
+
+    def run(self) -> None:
+        message = ctypes.create_string_buffer(_MESSAGE_SIZE)
+        _check(self._select(*self._arguments, message, _MESSAGE_SIZE), message)
+
+
+def _check(status: int, message: ctypes.Array[ctypes.c_char]) -> None:
+    if status != 0:
+        raise RuntimeError(message.value.decode())
 
 
 def _pieces(gradients: Sequence[Tensor], residuals: Sequence[Tensor]) -> _Pieces:
@@ -125,6 +173,16 @@ def _targets(counts: Sequence[int], parameters: Sequence[float], capacities: Seq
         (ctypes.c_double * count)(*parameters),
         (ctypes.c_int64 * count)(*capacities),
     )
+
+
+def faulty_sources(folder: Path, faults: Iterable[Fault]) -> Path:
+    """A copy of the sources with some replacements."""
+    shutil.copytree(SOURCES, folder)
+    for name, text, replacement in faults:
+        content = (folder / name).read_text()
+        assert content.count(text) == 1, f"{name} does not hold {text!r} once"
+        (folder / name).write_text(content.replace(text, replacement))
+    return folder
 
 
 def compile_emulated(target: Path, *, flags: Sequence[str] = ("-O2",), sources: Path = SOURCES) -> Path:

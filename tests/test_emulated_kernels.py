@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,8 +29,11 @@ from tests.feedback_cases import (
     SOURCES,
     Case,
     Emulated,
+    Fault,
     all_cases,
     compile_emulated,
+    faulty_sources,
+    is_right,
     make_case,
     normal,
     outcome,
@@ -41,10 +44,7 @@ from tests.native_backends import emulated_backend
 CASES = all_cases()
 RANKED = RULES[:2]
 PASSES = 3
-KERNEL_COUNT = 18
-
-# File, text that is there exactly once, its replacement.
-Fault = tuple[str, str, str]
+KERNEL_COUNT = 19
 
 
 def missing_barriers() -> dict[str, Fault]:
@@ -92,16 +92,6 @@ MISSING_CHECKS = {
     "arena": ("cuda_lists.cuh", "if (place < capacity) section[place]", "section[place]"),
     "outputs": ("cuda_emit.cuh", "    if (place >= capacity) return;\n", ""),
 }
-
-
-def faulty_sources(folder: Path, faults: Iterable[Fault]) -> Path:
-    """A copy of the sources with some replacements."""
-    shutil.copytree(SOURCES, folder)
-    for name, text, replacement in faults:
-        content = (folder / name).read_text()
-        assert content.count(text) == 1, f"{name} does not hold {text!r} once"
-        (folder / name).write_text(content.replace(text, replacement))
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -218,6 +208,13 @@ def test_one_large_group_takes_at_most_a_twentieth_of_its_residual(
     most = emulated.workspace_bytes(dimension, dimension // 100, RULES.index(rule))
     assert most <= 4 * dimension / 20
     assert most > 8 * dimension / 100
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_more_tensors_than_the_grid_has_threads_are_all_served(emulated: Emulated, rule: str) -> None:
+    emulated.set(seed=1, threads=2, blocks=1)
+    tensors = list(normal(300 * 8, 5).split(8))
+    assert is_right(emulated, make_case(tensors, [tensor * 0 for tensor in tensors], rule, counts=[2] * 300))
 
 
 def test_the_registered_op_is_the_same_code() -> None:
@@ -347,14 +344,27 @@ def test_no_kernel_spills_or_needs_a_stack(device_build: tuple[str, Path]) -> No
     assert [row for row in rows if row != ("0", "0", "0")] == []
 
 
-def test_the_first_pass_reads_and_writes_sixteen_bytes_at_once(device_build: tuple[str, Path]) -> None:
-    _, folder = device_build
+def device_code(folder: Path, name: str) -> list[str]:
+    """The PTX of each kernel whose mangled name holds `name`."""
     (ptx,) = folder.glob("*compute_90.ptx")
-    kernels = [part for part in ptx.read_text().split(".entry ")[1:] if "accumulate" in part.split("(")[0]]
+    return [part for part in ptx.read_text().split(".entry ")[1:] if name in part.split("(")[0]]
+
+
+def test_the_first_pass_reads_and_writes_sixteen_bytes_at_once(device_build: tuple[str, Path]) -> None:
+    kernels = device_code(device_build[1], "accumulate")
     assert len(kernels) == 6
     for kernel in kernels:
         assert len(re.findall(r"ld\.global(\.\w+)*\.v4\.(f32|b32|u32)", kernel)) >= 4
         assert len(re.findall(r"st\.global(\.\w+)*\.v4\.(f32|b32|u32)", kernel)) >= 4
+
+
+def test_emission_waits_for_no_fence(device_build: tuple[str, Path]) -> None:
+    kernels = device_code(device_build[1], "emit_")
+    assert len(kernels) == 2
+    for kernel in kernels:
+        assert kernel.count("ld.relaxed.gpu.u64") == 1
+        assert kernel.count("st.relaxed.gpu.u64") == 2
+        assert re.findall(r"membar|fence|acquire|release", kernel) == []
 
 
 def test_the_sources_compile_without_a_warning(tmp_path: Path) -> None:

@@ -233,6 +233,23 @@ def test_results_are_independent_of_seed_threads_and_grid(toy: Toy, length: int)
         assert target.tobytes() == (values + other).tobytes()
 
 
+def test_what_is_recorded_is_done_by_each_replay_and_not_before(toy: Toy) -> None:
+    target, other, sums = np.zeros(5000, np.float32), np.arange(5000, dtype=np.float32), np.zeros(64, np.int32)
+    toy.library.sparsync_emulation_begin_recording()
+    toy.call("add", target, other, 5000)
+    toy.call("table_sum", sums)  # the table is gone when this returns
+    toy.call("call_early_return", sums, 4, 64)
+    toy.library.sparsync_emulation_end_recording()
+    assert not target.any()
+    assert not sums.any()
+    for added in (0, 1):
+        other += added
+        with pytest.raises(RuntimeError, match=r"early_return.*divergent"):
+            toy.call("sparsync_emulation_replay")
+    assert (sums == sum(range(500))).all()
+    assert (target == 2 * np.arange(5000) + 1).all()
+
+
 # Blocks that wait for each other.
 
 

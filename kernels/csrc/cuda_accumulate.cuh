@@ -1,7 +1,7 @@
 // The first pass: e becomes e + g, 12 bytes an entry, and what the decision needs is taken along.
 //
-// A group whose memory holds a bound lists its candidates; one without counts the first digit of its magnitudes; the
-// released rule takes the moments of every tile. A sum that is not finite is not stored.
+// A group whose memory holds a bound lists its candidates and counts the first digit of their magnitudes; one without
+// counts that of all; the released rule takes the moments of every tile. A sum that is not finite is not stored.
 #pragma once
 
 #include "cuda_histogram.cuh"
@@ -43,18 +43,23 @@ __device__ inline uint32_t add_whole_tile(const Tile& tile, float (&values)[kEnt
   return refused;
 }
 
+// Loads first here too; the compiler could not move one before a store that might change what it reads.
 template <class Gradient>
 __device__ inline uint32_t add_partial_tile(const Tile& tile, float (&values)[kEntries]) {
-  const auto* const gradients = static_cast<const typename Gradient::One*>(tile.gradients) + tile.offset;
-  uint32_t refused = 0;
+  using One = typename Gradient::One;
+  const One* const gradients = static_cast<const One*>(tile.gradients) + tile.offset;
+  One ones[kEntries];
 #pragma unroll
   for (int entry = 0; entry < kEntries; ++entry) {
     const int index = entry_index(entry);
-    values[entry] = 0.0f;
-    if (index >= tile.count) continue;
-    const float gradient = Gradient::widen(load_streaming(gradients + index));
-    values[entry] = add_entry(tile.residual[index], gradient, 1u << entry, refused);
-    tile.residual[index] = values[entry];
+    ones[entry] = index < tile.count ? load_streaming(gradients + index) : One{};
+    values[entry] = index < tile.count ? tile.residual[index] : 0.0f;
+  }
+  uint32_t refused = 0;
+#pragma unroll
+  for (int entry = 0; entry < kEntries; ++entry) {
+    values[entry] = add_entry(values[entry], Gradient::widen(ones[entry]), 1u << entry, refused);
+    if (entry_index(entry) < tile.count) tile.residual[entry_index(entry)] = values[entry];
   }
   return refused;
 }
@@ -84,7 +89,9 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
     } else if (state.gathering == kCandidates) {
       const uint32_t bound = state.bound;
       const uint32_t mask = mark(values, [=](float value) { return ranked_magnitude(value) >= bound; });
-      append_marked(tables, tile, position, mask, &state.listed, list_scratch, turn);
+      counting.change_group(tables, tile.group);
+      append_marked(tables, tile, position, mask, &state.listed, list_scratch, turn,
+                    [=](float value) { count_digit<kFirstDigit>(bins, {}, magnitude(value)); });
       turn ^= 1;
     } else if (state.gathering == kDigitCounts) {
       counting.change_group(tables, tile.group);

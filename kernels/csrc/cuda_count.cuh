@@ -30,10 +30,10 @@ __device__ inline void close_share(const Tables& tables, const Share& share, Cou
     const int64_t all = state.source == kVector ? row.tile_count : chunk_count(row);
     const uint32_t before = atomicAdd(&state.finished[kStage], static_cast<uint32_t>(share.units));
     scratch.is_last = before + share.units == all;
+    __threadfence();  // before the barrier: what the other blocks wrote down is there for all threads
   }
   __syncthreads();
   if (!scratch.is_last) return;
-  __threadfence();
   read_digit<kStage>(tables, share.group, scratch.decision);
 }
 
@@ -63,7 +63,7 @@ __device__ inline void count_vectors(const Tables& tables, Share& share, CountSc
       const uint32_t edge = state.lower.is_absent ? 0u : state.lower.prefix << digit_bits(kLastDigit);
       const uint32_t bound = edge == 0 ? 1u : edge;
       const uint32_t mask = mark(values, [=](float value) { return ranked_magnitude(value) >= bound; });
-      append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn);
+      append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn, [](float) {});
       turn ^= 1;
     }
   }
@@ -92,13 +92,16 @@ __device__ inline void count_lists(const Tables& tables, Share& share, CountScra
 template <int kStage>
 __global__ void __launch_bounds__(kThreads, kResidentBlocks) count_stage(Tables tables) {
   const bool has_vectors = tables.agenda->groups[kVector][kStage] != 0;
-  const bool has_lists = tables.agenda->groups[kList][kStage] != 0;
+  // A list's first digit is counted while it is made.
+  const bool has_lists = kStage != kFirstDigit && tables.agenda->groups[kList][kStage] != 0;
   if (!has_vectors && !has_lists) return;
   __shared__ CountScratch scratch;
   clear_bins(scratch.bins);
   Share share{-1, 0};
   if (has_vectors) count_vectors<kStage>(tables, share, scratch);
-  if (has_lists) count_lists<kStage>(tables, share, scratch);
+  if constexpr (kStage != kFirstDigit) {
+    if (has_lists) count_lists<kStage>(tables, share, scratch);
+  }
   close_share<kStage>(tables, share, scratch);
 }
 

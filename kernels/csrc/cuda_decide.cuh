@@ -95,37 +95,51 @@ __device__ inline void conclude(const Tables& tables, int64_t group, Ranks ranks
   schedule(tables, state, state.emission, kEmission);
 }
 
+// Clears a group's histogram; all threads.
+__device__ inline void clear_section(const Tables& tables, int64_t group) {
+  uint32_t* const bins = tables.histograms + group * kHistogramBins;
+  for (int bin = static_cast<int>(threadIdx.x); bin < kHistogramBins; bin += kThreads) bins[bin] = 0;
+}
+
 // Reads a digit of both order statistics and clears the histogram; all threads.
 template <int kStage>
 __device__ inline void read_digit(const Tables& tables, int64_t group, DecisionScratch& scratch) {
   GroupState& state = tables.states[group];
   const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
-  uint32_t* const bins = tables.histograms + group * kHistogramBins;
+  const uint32_t* const bins = tables.histograms + group * kHistogramBins;
   const bool is_shared = kStage == kFirstDigit || state.upper.is_absent || state.upper.prefix == state.lower.prefix;
   const OrderStatistic upper = refine<kStage>(state.upper, bins, ranks.upper, scratch);
   const uint32_t* const lower_bins = is_shared ? bins : bins + kHistogramBins / 2;
   const OrderStatistic lower = refine<kStage>(state.lower, lower_bins, ranks.lower, scratch);
-  for (int bin = static_cast<int>(threadIdx.x); bin < kHistogramBins; bin += kThreads) bins[bin] = 0;
+  clear_section(tables, group);
   if (threadIdx.x != 0) return;
   state.upper = upper;
   state.lower = lower;
   conclude<kStage>(tables, group, ranks);
 }
 
-// After the first pass: a group's list decides, or its vector has to.
+// Whether a group's list was not too long for its section and holds the deciding ranks.
+__device__ inline bool list_is_decisive(const Tables& tables, int64_t group) {
+  const GroupState& state = tables.states[group];
+  const GroupRow& row = tables.groups[group];
+  const bool is_enough = state.listed >= deciding_ranks(tables.rule, row.target_count).lower || state.bound == 1;
+  return is_enough && state.listed <= row.list_capacity;
+}
+
+// After the first pass, which counted a digit: of the vector, or of a list that decides or leaves it to the vector.
 __global__ void __launch_bounds__(kThreads) choose_source(Tables tables) {
   __shared__ DecisionScratch scratch;
   const int64_t group = blockIdx.x;
   GroupState& state = tables.states[group];
-  if (state.gathering == kDigitCounts) {
-    read_digit<kFirstDigit>(tables, group, scratch);
-  } else if (state.gathering == kCandidates && threadIdx.x == 0) {
-    const int64_t needed = deciding_ranks(tables.rule, tables.groups[group].target_count).lower;
-    const bool is_complete = state.listed <= tables.groups[group].list_capacity;
-    const bool is_enough = state.listed >= needed || state.bound == 1;
-    state.source = is_complete && is_enough ? kList : kVector;
-    schedule(tables, state, state.source, kFirstDigit);
+  if (state.gathering == kNothing) return;
+  const bool is_decisive = state.gathering == kDigitCounts || list_is_decisive(tables, group);
+  if (!is_decisive) {
+    clear_section(tables, group);
+    if (threadIdx.x == 0) schedule(tables, state, kVector, kFirstDigit);
+    return;
   }
+  if (threadIdx.x == 0 && state.gathering == kCandidates) state.source = kList;
+  read_digit<kFirstDigit>(tables, group, scratch);
 }
 
 }  // namespace sparsync

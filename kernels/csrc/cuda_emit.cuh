@@ -9,6 +9,9 @@
 
 namespace sparsync {
 
+// Blocks that a multiprocessor holds: emission waits for memory and for other blocks, so it takes fewer registers.
+constexpr int kEmittingBlocks = 5;
+
 // Two counts below 2^31: entries above the threshold, and entries equal to it.
 using Tally = unsigned long long;
 constexpr int kTallyBits = 31;
@@ -27,16 +30,17 @@ __device__ inline Tally warp_sum(Tally tally) {
   return tally;
 }
 
-// The tally of units first, ..., unit - 1; all lanes of one warp.
+// The tally of units first, ..., unit - 1; all lanes of one warp. Relaxed, because a status word is all that one unit
+// tells another: no order with other memory is needed, and none of its fences is waited for.
 __device__ inline Tally look_back(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  if (lane == 0) store_release(&status[unit], own | (unit == first ? kInclusive : kOwn));
+  if (lane == 0) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
   Tally before = 0;
   for (int64_t end = unit; end > first; end -= 32) {
     const int64_t other = end - 1 - lane;
     Tally word = other >= first ? 0 : kInclusive;
     while (true) {
-      if (word >> kFlagShift == 0) word = load_acquire(&status[other]);
+      if (word >> kFlagShift == 0) word = load_relaxed(&status[other]);
       if (__all_sync(kFullMask, word >> kFlagShift != 0)) break;
       pause();
     }
@@ -45,7 +49,7 @@ __device__ inline Tally look_back(unsigned long long* status, int64_t first, int
     before += warp_sum(lane <= last ? word & (kOwn - 1) : 0);
     if (inclusive != 0) break;
   }
-  if (lane == 0 && unit != first) store_release(&status[unit], (before + own) | kInclusive);
+  if (lane == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
   return before;
 }
 
@@ -98,14 +102,14 @@ __device__ inline Tally tally_before(unsigned long long* status, int64_t first, 
 struct Emitter {
   float* values;
   int32_t* indices;
-  int64_t capacity;
+  uint32_t capacity;
   uint32_t threshold;
   uint32_t tie_count;
 
   __device__ inline Emitter(const Tables& tables, int group)
       : values(tables.values + tables.groups[group].output_offset),
         indices(tables.indices + tables.groups[group].output_offset),
-        capacity(tables.groups[group].capacity),
+        capacity(static_cast<uint32_t>(tables.groups[group].capacity)),
         threshold(tables.states[group].threshold),
         tie_count(static_cast<uint32_t>(tables.states[group].tie_count)) {}
 
@@ -118,7 +122,7 @@ struct Emitter {
   __device__ inline void emit(float value, int32_t index, bool is_above, uint32_t above, uint32_t ties,
                               float* residual) const {
     if (!is_above && ties >= tie_count) return;
-    const int64_t place = static_cast<int64_t>(above) + (ties < tie_count ? ties : tie_count);
+    const uint32_t place = above + (ties < tie_count ? ties : tie_count);
     if (place >= capacity) return;
     values[place] = value;
     indices[place] = index;
@@ -170,7 +174,7 @@ __device__ inline void emit_tile(const Tables& tables, int64_t position, const T
   }
 }
 
-__global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_vectors(Tables tables) {
+__global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit_vectors(Tables tables) {
   if (tables.agenda->groups[kVector][kEmission] == 0) return;
   __shared__ EmitScratch scratch;
   Tickets tickets(&tables.agenda->tickets[kVector]);
@@ -273,7 +277,7 @@ __device__ inline void find_starts(const Tables& tables, int64_t first_tile, int
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads, kResidentBlocks) emit_lists(Tables tables) {
+__global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit_lists(Tables tables) {
   if (tables.agenda->groups[kList][kEmission] == 0) return;
   __shared__ EmitScratch scratch;
   Tickets tickets(&tables.agenda->tickets[kList]);

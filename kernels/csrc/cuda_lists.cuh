@@ -14,10 +14,11 @@ struct ListScratch {
   uint32_t begin[2];
 };
 
-// Appends the thread's marked entries, few of them, which are read again; all threads of the block. `turn` alternates
-// from call to call.
+// Appends the thread's marked entries, few of them, which are read again, and shows each to `visit`; all threads of the
+// block. `turn` alternates from call to call.
+template <class Visit>
 __device__ inline void append_marked(const Tables& tables, const Tile& tile, int64_t position, uint32_t mask,
-                                     uint32_t* counter, ListScratch& scratch, int turn) {
+                                     uint32_t* counter, ListScratch& scratch, int turn, const Visit& visit) {
   const WarpCounts counts = count_in_warp(mask);
   if (threadIdx.x % 32 == 31) scratch.warp_totals[turn][threadIdx.x / 32] = counts.total;
   __syncthreads();
@@ -38,7 +39,9 @@ __device__ inline void append_marked(const Tables& tables, const Tile& tile, int
     const int entry = __ffs(static_cast<int>(rest)) - 1;
     const uint32_t place = begin + static_cast<uint32_t>(places.row_begin(entry / 4) + marked_before(mask, entry));
     const int offset = entry_index(entry);
-    if (place < capacity) section[place] = {tile.residual[offset], tile.first_index + offset};
+    const float value = tile.residual[offset];
+    visit(value);
+    if (place < capacity) section[place] = {value, tile.first_index + offset};
   }
 }
 

@@ -45,6 +45,8 @@ inline PieceRow plan_row(const Request& request, const Piece& piece, int64_t fir
 
 inline Plan make_plan(const Request& request) {
   Plan plan;
+  plan.pieces.reserve(request.pieces.size());
+  plan.groups.reserve(request.groups.size());
   for (size_t index = 0; index < request.groups.size(); ++index) {
     const Group& group = request.groups[index];
     GroupRow row = plan_row(request, group, plan);
@@ -83,8 +85,7 @@ class Shelf {
 
 struct Layout {
   Tables tables;
-  int64_t cleared_begin;  // bytes of the workspace that start as zeros
-  int64_t cleared_end;
+  ClearedWords cleared;
   int64_t bytes;
 };
 
@@ -100,13 +101,14 @@ inline Layout lay_out(const Request& request, const Plan& plan, void* workspace)
   tables.output_count = plan.output_count;
   tables.pieces = shelf.take<PieceRow>(tables.piece_count);
   tables.groups = shelf.take<GroupRow>(tables.group_count);
-  layout.cleared_begin = shelf.used();
+  const int64_t cleared_begin = shelf.used();
   tables.agenda = shelf.take<Agenda>(1);
   tables.states = shelf.take<GroupState>(tables.group_count);
   tables.histograms = shelf.take<uint32_t>(is_ranked(request.rule) ? tables.group_count * kHistogramBins : 0);
   tables.tile_status = shelf.take<unsigned long long>(plan.tile_count);
   tables.chunk_status = shelf.take<unsigned long long>(is_ranked(request.rule) ? plan.chunk_count : 0);
-  layout.cleared_end = shelf.used();
+  constexpr int64_t kWordBytes = sizeof(unsigned long long);
+  layout.cleared = {reinterpret_cast<unsigned long long*>(tables.agenda), (shelf.used() - cleared_begin) / kWordBytes};
   tables.tile_pieces = shelf.take<int32_t>(plan.tile_count);
   tables.chunk_groups = shelf.take<int32_t>(plan.chunk_count);
   tables.slices = shelf.take<Slice>(plan.arena_count > 0 ? plan.tile_count : 0);

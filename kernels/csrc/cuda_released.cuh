@@ -60,22 +60,24 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks) count_ladder(Tables
 
 // Three counts at most: below 2k/3 the threshold is halved, above 4k/3 raised by half; the last counted one cuts.
 __global__ void __launch_bounds__(kThreads) walk_ladder(Tables tables) {
-  const int64_t index = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (index >= tables.group_count) return;
-  const int64_t k = tables.groups[index].target_count;
-  GroupState& state = tables.states[index];
-  int step = 0;
-  for (int pass = 0; pass < 2; ++pass) {
-    const int64_t count = state.ladder_counts[step];
-    const bool is_low = 3 * count < 2 * k;
-    if (!is_low && 3 * count <= 4 * k) break;
-    // From t to t/2 and 3t/2, from those to t/4, 3t/4 and 9t/4.
-    step = pass == 0 ? (is_low ? 1 : 2) : step + (is_low ? 2 : 3);
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t index = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; index < tables.group_count;
+       index += stride) {
+    const int64_t k = tables.groups[index].target_count;
+    GroupState& state = tables.states[index];
+    int step = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      const int64_t count = state.ladder_counts[step];
+      const bool is_low = 3 * count < 2 * k;
+      if (!is_low && 3 * count <= 4 * k) break;
+      // From t to t/2 and 3t/2, from those to t/4, 3t/4 and 9t/4.
+      step = pass == 0 ? (is_low ? 1 : 2) : step + (is_low ? 2 : 3);
+    }
+    state.threshold = state.ladder[step];
+    state.passes = 3;
+    state.stage = kEmission;
+    atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
   }
-  state.threshold = state.ladder[step];
-  state.passes = 3;
-  state.stage = kEmission;
-  atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
 }
 
 }  // namespace sparsync

@@ -46,8 +46,21 @@ class Launcher {
   int64_t resident_blocks_ = resident_block_count();
 };
 
-// Writes the rows of pieces and, right behind them, of groups.
-inline void upload_rows(const Plan& plan, void* workspace, stream_t stream) {
+// Writes as many words as one parcel holds, clears a range besides, and returns how many words it wrote.
+template <int kWords>
+size_t upload_parcel(unsigned long long* destination, const unsigned long long* words, size_t count,
+                     ClearedWords cleared, stream_t stream) {
+  Parcel<kWords> parcel{};
+  count = std::min<size_t>(count, kWords);
+  std::memcpy(parcel.words, words, count * sizeof(*words));
+  const int64_t units = rounded_up(std::max(static_cast<int64_t>(count), cleared.count), kThreads) / kThreads;
+  launch(upload<kWords>, std::min<int64_t>(units, resident_block_count()), kThreads, stream, destination, parcel,
+         static_cast<int>(count), cleared);
+  return count;
+}
+
+// Writes the rows of pieces and, right behind them, of groups, and clears what starts as zeros.
+inline void upload_rows(const Plan& plan, ClearedWords cleared, void* workspace, stream_t stream) {
   constexpr size_t kWordBytes = sizeof(unsigned long long);
   static_assert(sizeof(PieceRow) % 16 == 0 && sizeof(GroupRow) % 16 == 0, "the rows lie side by side, in words");
   const size_t piece_words = plan.pieces.size() * sizeof(PieceRow) / kWordBytes;
@@ -55,12 +68,12 @@ inline void upload_rows(const Plan& plan, void* workspace, stream_t stream) {
   std::vector<unsigned long long> words(piece_words + group_words);
   std::memcpy(words.data(), plan.pieces.data(), piece_words * kWordBytes);
   std::memcpy(words.data() + piece_words, plan.groups.data(), group_words * kWordBytes);
-  for (size_t begin = 0; begin < words.size(); begin += Parcel::kWords) {
-    Parcel parcel{};
-    const size_t count = std::min<size_t>(words.size() - begin, Parcel::kWords);
-    std::memcpy(parcel.words, words.data() + begin, count * kWordBytes);
-    launch(upload, 1, kThreads, stream, static_cast<unsigned long long*>(workspace) + begin, parcel,
-           static_cast<int>(count));
+  auto* destination = static_cast<unsigned long long*>(workspace);
+  for (size_t begin = 0; begin < words.size();) {
+    const size_t rest = words.size() - begin;
+    const auto upload_next = rest > kSmallParcel ? &upload_parcel<kLargeParcel> : &upload_parcel<kSmallParcel>;
+    begin += upload_next(destination + begin, words.data() + begin, rest, cleared, stream);
+    cleared.count = 0;  // the first launch has done it
   }
 }
 
@@ -82,7 +95,7 @@ inline void select_by_rank(const Launcher& launcher, const Tables& tables, Gradi
   launcher.for_tiles(count_stage<kFirstDigit>);
   launcher.for_tiles(count_stage<kSecondDigit>);
   launcher.for_tiles(count_stage<kLastDigit>);
-  launcher.for_units(emit_lists, tables.chunk_count);
+  launcher.for_units(emit_lists, tables.chunk_count, kEmittingBlocks);
 }
 
 inline void select_released(const Launcher& launcher, const Tables& tables, GradientType type) {
@@ -99,9 +112,7 @@ inline void select_on_cuda(const Request& request, void* workspace, stream_t str
   const Plan plan = make_plan(request);
   const Layout layout = lay_out(request, plan, workspace);
   const Launcher launcher(layout.tables, stream);
-  clear_bytes(static_cast<char*>(workspace) + layout.cleared_begin, 0,
-              static_cast<size_t>(layout.cleared_end - layout.cleared_begin), stream);
-  upload_rows(plan, workspace, stream);
+  upload_rows(plan, layout.cleared, workspace, stream);
   launcher.for_units(prepare, rounded_up(std::max({plan.tile_count, plan.output_count / 4,
                                                    static_cast<int64_t>(plan.groups.size())}), kThreads) / kThreads);
   switch (request.rule) {
@@ -116,7 +127,7 @@ inline void select_on_cuda(const Request& request, void* workspace, stream_t str
       add_gradients<false>(launcher, request.gradient_type);
       break;
   }
-  launcher.for_tiles(emit_vectors);
+  launcher.for_tiles(emit_vectors, kEmittingBlocks);
 }
 
 }  // namespace sparsync

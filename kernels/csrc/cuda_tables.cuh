@@ -152,16 +152,31 @@ __device__ inline int64_t find_row(const Row* rows, int64_t row_count, int64_t R
   return low;
 }
 
-// Part of a table, as a kernel argument.
-struct Parcel {
-  static constexpr int kWords = 440;
-  unsigned long long words[kWords];
+// Words of the workspace that start as zeros.
+struct ClearedWords {
+  unsigned long long* begin;
+  int64_t count;
 };
 
-__global__ void __launch_bounds__(kThreads) upload(unsigned long long* destination, Parcel parcel, int word_count) {
-  for (int word = static_cast<int>(threadIdx.x); word < word_count; word += kThreads) {
-    destination[word] = parcel.words[word];
-  }
+// Part of a table, as a kernel argument: arguments may take 4 KB, since CUDA 12.1 32764 bytes.
+template <int kWords>
+struct Parcel {
+  unsigned long long words[kWords];
+};
+constexpr int kSmallParcel = 440;
+#if defined(CUDART_VERSION) && CUDART_VERSION < 12010
+constexpr int kLargeParcel = kSmallParcel;
+#else
+constexpr int kLargeParcel = 4000;
+#endif
+
+template <int kWords>
+__global__ void __launch_bounds__(kThreads) upload(unsigned long long* destination, Parcel<kWords> parcel,
+                                                   int word_count, ClearedWords cleared) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t word = begin; word < word_count; word += stride) destination[word] = parcel.words[word];
+  for (int64_t word = begin; word < cleared.count; word += stride) cleared.begin[word] = 0;
 }
 
 __device__ inline void plan_group(const Tables& tables, int64_t group) {

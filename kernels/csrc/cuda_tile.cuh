@@ -86,10 +86,13 @@ __device__ inline void spread(float4 four, float* values) {
   values[3] = four.w;
 }
 
-// One 16-byte store; from a plain assignment nvcc makes four.
+// One 16-byte store; from a plain assignment nvcc makes four, from __stwb one with a scope of memory order.
 __device__ inline void store_four(float* destination, float4 four) {
 #if defined(__CUDA_ARCH__)
-  __stwb(reinterpret_cast<float4*>(destination), four);
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(__cvta_generic_to_global(destination)), "f"(four.x), "f"(four.y), "f"(four.z), "f"(four.w)
+               : "memory");
 #else
   *reinterpret_cast<float4*>(destination) = four;
 #endif

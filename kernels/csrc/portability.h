@@ -83,10 +83,6 @@ void launch(void (*kernel)(Parameters...), GridSize grid, int block, stream_t st
   if (status != cudaSuccess) check_cuda(status, kernel_name(function) + ", " + grid.place());
 }
 
-inline void clear_bytes(void* memory, int byte, size_t count, stream_t stream) {
-  check_cuda(cudaMemsetAsync(memory, byte, count, stream), "cudaMemsetAsync");
-}
-
 // How many blocks a grid that loops over its work should have: four for each multiprocessor.
 inline int resident_block_count() {
   int device = 0, multiprocessors = 0;
@@ -96,15 +92,15 @@ inline int resident_block_count() {
   return 4 * multiprocessors;
 }
 
-// What another block wrote before its `store_release` of the word is visible after reading it here.
-__device__ inline unsigned long long load_acquire(const unsigned long long* word) {
+// A word that another block writes or reads, in no order with other memory.
+__device__ inline unsigned long long load_relaxed(const unsigned long long* word) {
   unsigned long long value;
-  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
   return value;
 }
 
-__device__ inline void store_release(unsigned long long* word, unsigned long long value) {
-  asm volatile("st.release.gpu.u64 [%0], %1;" : : "l"(word), "l"(value) : "memory");
+__device__ inline void store_relaxed(unsigned long long* word, unsigned long long value) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(word), "l"(value) : "memory");
 }
 
 // Between two polls of a loop that waits for another block.

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <memory>
 
 using namespace sparsync;
 
@@ -49,19 +48,17 @@ EXPORTED int64_t feedback_workspace_bytes(int rule, int type, const Pieces* piec
   return workspace_bytes(make_request(rule, type, *pieces, *targets));
 }
 
-// The workspace starts as garbage. Returns 0, or 1 with a message.
+// `workspace`: feedback_workspace_bytes, aligned to 16 bytes. Returns 0, or 1 with a message.
 EXPORTED int feedback_select(int rule, int type, const Pieces* pieces, const Targets* targets, float* values,
-                             int32_t* indices, int32_t* report, int32_t* memory, char* message, int message_size) {
+                             int32_t* indices, int32_t* report, int32_t* memory, void* workspace, char* message,
+                             int message_size) {
   try {
     Request request = make_request(rule, type, *pieces, *targets);
     request.values = values;
     request.indices = indices;
     request.report = report;
     request.memory = memory;
-    const size_t bytes = static_cast<size_t>(workspace_bytes(request));
-    const std::unique_ptr<char[]> workspace(new char[bytes]);
-    memset(workspace.get(), 0xa5, bytes);
-    select_on_cuda(request, workspace.get(), stream_t{});
+    select_on_cuda(request, workspace, stream_t{});
     return 0;
   } catch (const std::exception& error) {
     snprintf(message, static_cast<size_t>(message_size), "%s", error.what());

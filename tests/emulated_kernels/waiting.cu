@@ -21,15 +21,15 @@ __global__ void __launch_bounds__(64) scan_all(const unsigned* in, unsigned* sum
   __syncthreads();
   if (threadIdx.x == 0) {
     const unsigned long long total = warp_sums[0] + warp_sums[1];
-    store_release(&status[tile], (tile == 0 ? kComplete : kPartial) | total);
+    store_relaxed(&status[tile], (tile == 0 ? kComplete : kPartial) | total);
     unsigned long long before = 0;
     for (int other = static_cast<int>(tile) - 1; other >= 0; --other) {
-      unsigned long long word = load_acquire(&status[other]);
-      for (; word == 0; word = load_acquire(&status[other])) pause();
+      unsigned long long word = load_relaxed(&status[other]);
+      for (; word == 0; word = load_relaxed(&status[other])) pause();
       before += word & kValue;
       if (word & kComplete) break;
     }
-    if (tile > 0) store_release(&status[tile], kComplete | (before + total));
+    if (tile > 0) store_relaxed(&status[tile], kComplete | (before + total));
     prefix = static_cast<unsigned>(before);
   }
   __syncthreads();
@@ -39,26 +39,26 @@ __global__ void __launch_bounds__(64) scan_all(const unsigned* in, unsigned* sum
 // Each block waits for the next one: nothing promises that it ever starts.
 __global__ void wait_for_next(unsigned long long* status) {
   if (threadIdx.x == 0 && blockIdx.x + 1 < gridDim.x) {
-    while (load_acquire(&status[blockIdx.x + 1]) == 0) pause();
+    while (load_relaxed(&status[blockIdx.x + 1]) == 0) pause();
   }
   __syncthreads();
-  if (threadIdx.x == 0) store_release(&status[blockIdx.x], 1);
+  if (threadIdx.x == 0) store_relaxed(&status[blockIdx.x], 1);
 }
 
 // Ends only if all blocks of the grid run at the same time.
 __global__ void wait_for_all(unsigned* arrived, unsigned long long* everyone) {
-  if (threadIdx.x == 0 && atomicAdd(arrived, 1u) == gridDim.x - 1) store_release(everyone, 1);
-  while (load_acquire(everyone) == 0) pause();
+  if (threadIdx.x == 0 && atomicAdd(arrived, 1u) == gridDim.x - 1) store_relaxed(everyone, 1);
+  while (load_relaxed(everyone) == 0) pause();
 }
 
 __global__ void wait_without_pause(unsigned long long* never) {
-  while (load_acquire(never) == 0) {
+  while (load_relaxed(never) == 0) {
   }
 }
 
 // A whole warp polls together.
 __global__ void wait_by_votes(unsigned long long* never) {
-  while (!__any_sync(0xffffffffu, load_acquire(never) != 0)) {
+  while (!__any_sync(0xffffffffu, load_relaxed(never) != 0)) {
   }
 }
 
@@ -69,7 +69,7 @@ __global__ void wait_at_barriers(unsigned long long* never) {
     __syncthreads();
     if (threadIdx.x == 0) {
       pause();
-      word = load_acquire(never);
+      word = load_relaxed(never);
     }
     __syncthreads();
   } while (word == 0);
@@ -77,9 +77,9 @@ __global__ void wait_at_barriers(unsigned long long* never) {
 
 // One thread waits for another of its own block.
 __global__ void wait_for_last_thread(unsigned long long* word) {
-  if (threadIdx.x == blockDim.x - 1) store_release(word, 1);
+  if (threadIdx.x == blockDim.x - 1) store_relaxed(word, 1);
   if (threadIdx.x == 0) {
-    while (load_acquire(word) == 0) pause();
+    while (load_relaxed(word) == 0) pause();
   }
 }
 

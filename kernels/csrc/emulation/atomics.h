@@ -50,13 +50,14 @@ inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst
 
 namespace sparsync {
 
-inline unsigned long long load_acquire(const unsigned long long* word,
+// Here in order with other memory; on a GPU it is not.
+inline unsigned long long load_relaxed(const unsigned long long* word,
                                        std::source_location site = std::source_location::current()) {
   emulation::current.block->note_poll(site);
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-inline void store_release(unsigned long long* word, unsigned long long value) {
+inline void store_relaxed(unsigned long long* word, unsigned long long value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
   emulation::current.block->note_event();
 }

@@ -7,9 +7,10 @@
 // atomics.h    atomic functions, status words of decoupled look-back
 // types.h      qualifiers, vector types, bit functions
 // grid.h       a launch: order of its blocks, shared memory, controls
+// recording.h  launches that are written down and replayed, as a graph is
 //
 // Not modelled: weak memory order, launch limits other than the block size, and threads that wait without calling
-// `pause` or `load_acquire`. One source file a library, compiled with -fno-gnu-unique, because the variables of
+// `pause` or `load_relaxed`. One source file a library, compiled with -fno-gnu-unique, because the variables of
 // two emulated libraries in one process would otherwise be shared; no thread_local variables of its own, and
 // libstdc++ not linked statically, because everything thread-local that starts as zero counts as shared memory.
 #pragma once
@@ -17,13 +18,13 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "atomics.h"
 #include "grid.h"
+#include "recording.h"
 #include "types.h"
 #include "warp.h"
 
@@ -38,17 +39,18 @@ inline std::string launch_name(const void* kernel, const GridSize& grid) {
   return (is_exported ? demangled(found.dli_sname) + ", " : std::string()) + grid.place();
 }
 
-// Runs `kernel` on `grid` blocks of `block` threads to its end.
+// Runs `kernel` on `grid` blocks of `block` threads to its end; while a recording is open, writes it down instead.
 //   Throws std::runtime_error for what a thread throws, and for what a GPU would not survive; see scheduler.h.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), GridSize grid, int block, stream_t, Arguments&&... arguments) {
   const std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
   const void* function = reinterpret_cast<const void*>(kernel);
-  emulation::run_grid(launch_name(function, grid), function, grid.count, block,
-                      [&] { std::apply(kernel, values); });
+  const std::string name = launch_name(function, grid);
+  emulation::check_size(name, grid.count, block);
+  emulation::recording.perform(
+      [&] { return emulation::describe(name, grid.count, block, values); },
+      [=] { emulation::run_grid(name, function, grid.count, block, [&] { std::apply(kernel, values); }); });
 }
-
-inline void clear_bytes(void* memory, int byte, size_t count, stream_t) { memset(memory, byte, count); }
 
 inline int resident_block_count() { return emulation::blocks_setting; }
 

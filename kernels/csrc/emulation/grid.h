@@ -130,12 +130,16 @@ class Grid {
   std::exception_ptr error_;
 };
 
-// Runs `body` as every thread of every block, and returns when all have ended.
-inline void run_grid(const std::string& name, const void* kernel, int64_t grid, int block, std::function<void()> body) {
+// What a GPU would not launch.
+inline void check_size(const std::string& name, int64_t grid, int block) {
   if (grid < 1 || grid > INT32_MAX || block < 1 || block > static_cast<int>(kMaximalBlock)) {
     throw std::runtime_error("kernel " + name + ": " + std::to_string(grid) + " blocks of " +
                              std::to_string(block) + " threads");
   }
+}
+
+// Runs `body` as every thread of every block, and returns when all have ended.
+inline void run_grid(const std::string& name, const void* kernel, int64_t grid, int block, std::function<void()> body) {
   const int64_t threads = std::clamp<int64_t>(threads_setting, 1, grid);
   Launch launch{name, static_cast<unsigned>(grid), static_cast<unsigned>(block), std::move(body), seed_setting,
                 timeout_setting, std::vector<Launch::Counter>(static_cast<size_t>(threads))};
