@@ -108,7 +108,10 @@ def _complain(error: Exception) -> None:
 def step_progress(total: int, *, visible: bool, title: str = "steps") -> Iterator[Callable[[], None]]:
     """A progress bar over `total` steps, on a terminal outside CI; yields the function that advances it."""
     console = Console(stderr=True)
-    shown = visible and console.is_terminal and not os.environ.get("CI")
-    with Progress(console=console, disable=not shown) as progress:
+    if not (visible and console.is_terminal and not os.environ.get("CI")):
+        # A disabled bar of rich before 15 ends with an empty line.
+        yield lambda: None
+        return
+    with Progress(console=console) as progress:
         task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)

@@ -155,7 +155,10 @@ def _certificate_lines(stored: Sequence[Stored], folder: Path) -> Iterable[str]:
 
 
 def _tracked(items: Iterable[Item], description: str, count: int, console: Console) -> Iterator[Item]:
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+    if not console.is_terminal:
+        yield from items
+        return
+    with Progress(console=console, transient=True) as progress:
         yield from progress.track(items, total=count, description=description)
 
 
