@@ -284,7 +284,7 @@ from pathlib import Path
 from tests.test_emulated_kernels import first_difference
 print(first_difference(Path({str(faulty)!r}), Path({str(sound)!r}), {names!r}, threads={threads}, blocks={blocks}))
 """
-    done = run_apart(code, {}, seconds=60)
+    done = run_apart(code, {}, seconds=180)
     return done.stdout.strip() if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr}"
 
 
