@@ -294,11 +294,23 @@ def test_turns_messages_and_bounds_are_judged_without_vectors(edit: Edit, messag
         judged([bare(event) for event in edit(SHARED)], ROUND, header)
 
 
-def test_what_is_not_promised_is_not_asked_for() -> None:
-    judged([*SHARED, Dropped(7.0, (2,))], Guarantee(lossless=False))
-    judged(changed(5, kept=mass(0.0), lost=mass(-1.0))(without(*range(14, 20))(SHARED)), Guarantee(remembers=False))
-    lopsided = changed(6, weights=((0.5, 0.5), (0.25, 0.75)), models=(mass(7.0), mass(11.5)))
-    judged(without(8)(lopsided(MIXED)), Guarantee(preserves_mean=False))
+LOPSIDED = changed(6, weights=((0.5, 0.5), (0.25, 0.75)), models=(mass(7.0), mass(11.5)))
+UNPROMISED: dict[str, tuple[list[Event], Guarantee]] = {
+    "that nothing is lost": ([*SHARED, Dropped(7.0, (2,))], Guarantee(lossless=False)),
+    "to remember": (
+        changed(5, kept=mass(0.0), lost=mass(-1.0))(without(*range(14, 20))(SHARED)),
+        Guarantee(remembers=False),
+    ),
+    "to preserve the mean": (without(8)(LOPSIDED(MIXED)), Guarantee(preserves_mean=False)),
+}
+
+
+@pytest.mark.parametrize("promise", UNPROMISED)
+def test_what_is_not_promised_is_not_asked_for_and_what_is_promised_is(promise: str) -> None:
+    events, guarantee = UNPROMISED[promise]
+    judged(events, guarantee)
+    with pytest.raises(Violation):
+        judged(events, Guarantee())
 
 
 def test_what_is_dropped_is_no_longer_under_way() -> None:
