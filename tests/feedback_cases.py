@@ -330,6 +330,11 @@ def all_cases() -> dict[str, Case]:
     scales = [1.0, 0.25] * 4
     mixed = [scale * normal(9000, 200 + index) for index, scale in enumerate(scales)]
     mixed_residuals = [scale * normal(9000, 300 + index) for index, scale in enumerate(scales)]
+    # So few non-zeros that exact Top-k sends zeros of either sign too, from more than one worker's stretch.
+    few = [gradient * (gradient > 2.4) for gradient in gradients]
+    few_solid = [g for g in few if g.numel()]
+    late = spotted(torch.where(torch.arange(300_000) < 140_000, math.inf, -0.0), {7: 2.0, 299_999: 1.0})
+    nothing = torch.full_like(late, -0.0)
     special: dict[str, Case] = {}
     # Several chunks of 64 tiles, and more tiles than a look-back sees at once.
     long = (normal(600_001, 22), normal(600_001, 23))
@@ -351,6 +356,11 @@ def all_cases() -> dict[str, Case]:
             f"{rule}: every tensor": make_case(
                 [g for g, _ in solid], [e for _, e in solid], rule, counts=[1 + g.numel() // 100 for g, _ in solid]
             ),
+            f"{rule}: few non-zeros in all": make_case(few, [e * 0 for e in residuals], rule, counts=[400]),
+            f"{rule}: few non-zeros in each": make_case(
+                few_solid, [g * 0 for g in few_solid], rule, counts=[1 + g.numel() // 9 for g in few_solid]
+            ),
+            f"{rule}: zeros that come late": make_case(nothing, late, rule, counts=[1000], memory=(1, 9)),
             f"{rule}: mixed sources": make_case(mixed, mixed_residuals, rule, counts=[90] * 8, memory=(0x40533333, 9)),
             f"{rule}: many tensors": make_case([gradient[:8]] * 150, [residual[:8]] * 150, rule, counts=[60]),
         }

@@ -88,8 +88,8 @@ Part& Call::part_of(Worker& worker, int64_t group) {
 // would take the square of their number.)
 void Call::find_parts() {
   for (GroupState& state : states_) state.parts.clear();
-  for (const Worker& worker : workers_) {
-    for (const Part& part : worker.parts) {
+  for (Worker& worker : workers_) {
+    for (Part& part : worker.parts) {
       if (part.is_live) states_[(size_t)part.group].parts.emplace_back(&worker, &part);
     }
   }

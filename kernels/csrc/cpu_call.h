@@ -29,9 +29,10 @@ struct GroupState {
   OrderStatistics statistics{0, 0, 0};
   Cut cut{0, 0};
   bool cut_needs_vector = false;  // the list does not hold everything that is selected
+  bool list_lacks_zeros = false;  // it holds all but zeros, and those are soon found
   int64_t first_list_count = -1;  // what exceeded the bound while adding
   int pass_count = 1;
-  std::vector<std::pair<const Worker*, const Part*>> parts;  // the live parts of the list
+  std::vector<std::pair<const Worker*, Part*>> parts;  // the live parts of the list
 };
 
 class Call {
@@ -77,6 +78,9 @@ class Call {
   // largest corrected magnitude in each of a few times as many columns.
   uint32_t folded_bound(int64_t group) const;
 
+  // Adds the zeros that are sent to the lists that lack nothing else.
+  void list_zeros();
+
   // Writes what the cuts select, takes it out of the residuals, and fills in the report.
   void emit();
 
@@ -87,6 +91,7 @@ class Call {
   void find_parts();
   void count_copy(int64_t group);
   void count_prefixes(int64_t group, Descent& upper, Descent& lower);
+  std::vector<Entry> first_zeros(int64_t group) const;
   void emit_part(const Worker& worker, const Part& part);
   void finish_group(int64_t group, int64_t above_count, int64_t tie_count);
 

@@ -1,9 +1,56 @@
 // The end of a call on the CPU: what the cuts select leaves the residuals, in order, and the report is written.
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "cpu_call.h"
 
 namespace sparsync {
+
+// The zeros that a group's cut selects, in order. With the non-zeros they are k entries, and no further than about the
+// k-th entry of the vector: this is not another pass.
+std::vector<Entry> Call::first_zeros(int64_t group) const {
+  const Group& members = request_.groups[(size_t)group];
+  const int64_t wanted = states_[(size_t)group].cut.tie_count;
+  std::vector<Entry> zeros;
+  zeros.reserve((size_t)wanted);
+  for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
+    const Piece& piece = request_.pieces[(size_t)index];
+    for (int64_t offset = 0; offset < piece.length; ++offset) {
+      if ((int64_t)zeros.size() == wanted) return zeros;
+      const float value = piece.residual[offset];
+      if (value == 0.0f) zeros.push_back({(uint32_t)(piece.group_offset + offset), value});
+    }
+  }
+  return zeros;
+}
+
+// One worker keeps the new lists: they are short, and the workers' stretches no longer matter.
+void Call::list_zeros() {
+  const auto lacks_zeros = [](const GroupState& state) { return state.list_lacks_zeros; };
+  if (std::none_of(states_.begin(), states_.end(), lacks_zeros)) return;
+  std::vector<std::vector<Entry>> lists((size_t)group_count());
+  for_each_group([&](int64_t group) {
+    if (!lacks_zeros(state(group))) return;
+    std::vector<Entry> non_zeros;
+    for (const auto& [worker, part] : state(group).parts) {
+      worker->entries.for_each(part->first, part->count, [&](const Entry& entry) { non_zeros.push_back(entry); });
+      part->is_live = false;
+    }
+    const std::vector<Entry> zeros = first_zeros(group);
+    std::merge(zeros.begin(), zeros.end(), non_zeros.begin(), non_zeros.end(),
+               std::back_inserter(lists[(size_t)group]),
+               [](const Entry& one, const Entry& other) { return one.index < other.index; });
+  });
+  Worker& keeper = workers_.front();
+  for (int64_t group = 0; group < group_count(); ++group) {
+    if (!lacks_zeros(state(group))) continue;
+    const std::vector<Entry>& list = lists[(size_t)group];
+    keeper.parts.push_back({group, keeper.entries.size(), (int64_t)list.size()});
+    keeper.entries.append(list.data(), (int64_t)list.size());
+  }
+  find_parts();
+}
 
 void Call::emit() {
   for_each_worker([&](Worker& worker) {

@@ -48,7 +48,9 @@ void decide_from_list(Call& call, int64_t group) {
   state.statistics = call.listed_statistics(group);
   state.cut = decide_cut(call.request().rule, members.target_count, members.dimension, state.statistics.upper_value,
                          state.statistics.lower_value, state.statistics.above_count);
-  state.cut_needs_vector = state.cut.threshold < state.bound;
+  const bool sends_zeros = state.cut.threshold == 0;  // there are too few non-zeros, and the list holds all of them
+  state.list_lacks_zeros = sends_zeros && list_is_worthwhile(members.target_count, members.dimension);
+  state.cut_needs_vector = sends_zeros && !state.list_lacks_zeros;
   state.is_decided = true;
 }
 
@@ -124,6 +126,7 @@ void select_by_rank(Call& call) {
   }
   for (int64_t group = 0; group < call.group_count(); ++group) remember(call, group);
   list_selected(call, [&](int64_t group) { return call.state(group).cut_needs_vector; });
+  call.list_zeros();
 }
 
 // The walk of the released refinement: three counts at most, the last change of the threshold is never used.
