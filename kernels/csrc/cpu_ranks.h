@@ -1,8 +1,9 @@
-// Order statistics of magnitudes by counting digits, from the most significant one: no copy, no sorting.
+// Order statistics of magnitudes by counting: no copy, and no sorting but of the few that are left in the end.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -52,29 +53,95 @@ OrderStatistics order_statistics_by_sorting(int64_t count, Ranks ranks, const Vi
   return {upper, lower, std::lower_bound(sorted.begin(), sorted.begin() + size, lower, std::greater<>()) - sorted.begin()};
 }
 
-// The order statistics of a list of `count` magnitudes below 2^31; `visit(f)` calls f with each of them.
+// Where the `rank`-th largest of many magnitudes lies: in low, ..., low + 2^bits - 1.
+struct Bracket {
+  int64_t rank;
+  uint32_t low;
+  int bits;
+  int64_t above;   // magnitudes beyond it
+  int64_t inside;  // magnitudes in it
+
+  bool is_narrow() const { return bits == 0 || inside <= kShortList; }
+  bool operator==(const Bracket& other) const { return low == other.low && bits == other.bits; }
+  uint32_t part_of(uint32_t magnitude, int part_bits) const { return (magnitude - low) >> (bits - part_bits); }
+
+  // Becomes the one of its 2^part_bits equal parts that holds the rank; `histogram` counts the magnitudes in each.
+  void narrow(const uint32_t* histogram, int part_bits) {
+    uint32_t part = (1u << part_bits) - 1;
+    while (above + histogram[part] < rank) above += histogram[part--];
+    bits -= part_bits;
+    low += part << bits;
+    inside = histogram[part];
+  }
+
+  // Ends the search with all the magnitudes inside, which are put in order.
+  void finish(uint32_t* found) {
+    std::sort(found, found + inside, std::greater<>());
+    bits = 0;
+    low = found[rank - above - 1];
+    above += std::lower_bound(found, found + inside, low, std::greater<>()) - found;
+  }
+};
+
+// One pass over the magnitudes that narrows both brackets, each with a half of `tables`.
+template <class Visit>
+void narrow_both(Bracket& upper, Bracket& lower, std::vector<uint32_t>& tables, const Visit& visit) {
+  const int table_bits = (int)std::bit_width(tables.size() / 2) - 1;
+  const int upper_bits = std::min(upper.bits, table_bits), lower_bits = std::min(lower.bits, table_bits);
+  const Bracket one = upper, other = lower;  // copies that stay in registers
+  uint32_t* const upper_table = tables.data();
+  uint32_t* const lower_table = one == other ? upper_table : upper_table + tables.size() / 2;
+  std::fill(tables.begin(), tables.end(), 0u);
+  if (one == other) {
+    visit([&](uint32_t bits) {
+      const uint32_t part = one.part_of(bits, upper_bits);
+      if (part >> upper_bits == 0) ++upper_table[part];
+    });
+  } else {
+    visit([&](uint32_t bits) {
+      const uint32_t upper_part = one.part_of(bits, upper_bits), lower_part = other.part_of(bits, lower_bits);
+      if (upper_part >> upper_bits == 0) ++upper_table[upper_part];
+      if (lower_part >> lower_bits == 0) ++lower_table[lower_part];
+    });
+  }
+  upper.narrow(upper_table, upper_bits);
+  lower.narrow(lower_table, lower_bits);
+}
+
+// One pass that ends the search in two narrow brackets.
+template <class Visit>
+void finish_both(Bracket& upper, Bracket& lower, const Visit& visit) {
+  std::array<uint32_t, kShortList> upper_found, lower_found;
+  const Bracket one = upper, other = lower;
+  int64_t upper_count = 0, lower_count = 0;
+  visit([&](uint32_t bits) {
+    if (one.bits > 0 && one.part_of(bits, 0) == 0) upper_found[(size_t)upper_count++] = bits;
+    if (other.bits > 0 && other.part_of(bits, 0) == 0) lower_found[(size_t)lower_count++] = bits;
+  });
+  if (upper.bits > 0) upper.finish(upper_found.data());
+  if (lower.bits > 0) lower.finish(lower_found.data());
+}
+
+// The order statistics of a list of `count` magnitudes below 2^31; `visit(f)` calls f with each of them. What they
+// range over is cut into as many parts as pay, which spreads them better than digits do: they differ by little.
 template <class Visit>
 OrderStatistics order_statistics(int64_t count, Ranks ranks, const Visit& visit) {
+  constexpr int kMostTableBits = 11;
   if (count <= kShortList) return order_statistics_by_sorting(count, ranks, visit);
-  std::array<Descent, 2> descents{Descent{ranks.upper}, Descent{ranks.lower}};
-  std::vector<uint32_t> histograms(2 * 2048);
-  int shift = 31;
-  for (const int width : {11, 10, 10}) {
-    shift -= width;
-    std::fill(histograms.begin(), histograms.end(), 0u);
-    const uint32_t upper = descents[0].prefix, lower = descents[1].prefix, mask = (1u << width) - 1;
-    uint32_t* const first = histograms.data();
-    uint32_t* const second = upper == lower ? first : first + 2048;
-    visit([&](uint32_t bits) {
-      const uint32_t prefix = (uint32_t)((uint64_t)bits >> (shift + width)), digit = bits >> shift & mask;
-      if (prefix == upper) ++first[digit];
-      if (upper != lower && prefix == lower) ++second[digit];
-    });
-    if (count >= ranks.upper) descents[0].descend(first, width);
-    if (count >= ranks.lower) descents[1].descend(second, width);
-  }
-  return {count >= ranks.upper ? descents[0].prefix : 0u, count >= ranks.lower ? descents[1].prefix : 0u,
-          count >= ranks.lower ? descents[1].above : count};
+  uint32_t least = UINT32_MAX, most = 0;
+  visit([&](uint32_t bits) {
+    least = std::min(least, bits);
+    most = std::max(most, bits);
+  });
+  const int width = (int)std::bit_width(most - least);
+  Bracket upper{std::min(ranks.upper, count), least, width, 0, count};
+  Bracket lower{std::min(ranks.lower, count), least, width, 0, count};
+  const int table_bits = std::min(kMostTableBits, (int)std::bit_width((uint64_t)count) - 1);
+  std::vector<uint32_t> tables((size_t)2 << table_bits);
+  while (!upper.is_narrow() || !lower.is_narrow()) narrow_both(upper, lower, tables, visit);
+  if (upper.bits > 0 || lower.bits > 0) finish_both(upper, lower, visit);
+  return {count >= ranks.upper ? upper.low : 0u, count >= ranks.lower ? lower.low : 0u,
+          count >= ranks.lower ? lower.above : count};
 }
 
 }  // namespace sparsync
