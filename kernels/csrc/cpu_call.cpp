@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 
 namespace sparsync {
@@ -52,6 +53,32 @@ int64_t sampled_rank(int64_t needed, int64_t capacity, int64_t sampled, int64_t 
   const double tail = (double)needed * share;
   const double safe = (double)needed * (1.0 + std::max(0.3, 6.0 / std::sqrt(tail)));
   return (int64_t)std::ceil(std::min(safe, std::sqrt((double)needed * (double)capacity)) * share);
+}
+
+// The rank-th largest of magnitudes, 0 where there are fewer.
+uint32_t largest(const std::vector<uint32_t>& magnitudes, int64_t rank) {
+  const OrderStatistics found = order_statistics((int64_t)magnitudes.size(), {rank, rank}, [&](const auto& visit) {
+    for (const uint32_t bits : magnitudes) visit(bits);
+  });
+  return found.lower_value;
+}
+
+// The same of lines side by side: so many of them reach the rank-th largest of the lines' maxima that nothing smaller
+// can have the rank, and of a high rank few lines are left to look at.
+uint32_t largest_in_lines(const std::vector<uint32_t>& lines, int64_t rank) {
+  std::vector<uint32_t> maxima(lines.size() / kSampledLine);
+  for (size_t line = 0; line < maxima.size(); ++line) {
+    const uint32_t* const first = lines.data() + line * kSampledLine;
+    maxima[line] = *std::max_element(first, first + kSampledLine);
+  }
+  const uint32_t least = largest(maxima, rank);
+  std::vector<uint32_t> tail;
+  for (size_t line = 0; line < maxima.size(); ++line) {
+    if (maxima[line] < least) continue;
+    const uint32_t* const first = lines.data() + line * kSampledLine;
+    std::copy_if(first, first + kSampledLine, std::back_inserter(tail), [=](uint32_t bits) { return bits >= least; });
+  }
+  return largest(tail, rank);
 }
 
 }  // namespace
@@ -248,10 +275,7 @@ uint32_t Call::sampled_bound(int64_t group, bool is_added) const {
   int64_t sampled = 0;
   const std::vector<uint32_t> sample = sampled_magnitudes(members, stride, is_added, sampled);
   const int64_t rank = sampled_rank(needed, state.list_capacity, sampled, members.dimension);
-  const OrderStatistics found = order_statistics((int64_t)sample.size(), {rank, rank}, [&](const auto& visit) {
-    for (const uint32_t bits : sample) visit(bits);
-  });
-  return std::max(1u, found.lower_value);
+  return std::max(1u, largest_in_lines(sample, rank));
 }
 
 // Columns are no power of two apart, as the rows of weights are: what is large in one of their columns is spread.
@@ -263,10 +287,7 @@ uint32_t Call::folded_bound(int64_t group) const {
   for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
     loops().fold(request_.pieces[(size_t)index].residual, request_.pieces[(size_t)index].length, width, maxima.data());
   }
-  const OrderStatistics found = order_statistics(width, {needed, needed}, [&](const auto& visit) {
-    for (const uint32_t bits : maxima) visit(bits);
-  });
-  return std::max(1u, found.lower_value);
+  return std::max(1u, largest(maxima, needed));
 }
 
 // The magnitudes of one line of entries in each `stride` lines of the group, at a place that a hash chooses; lines that
