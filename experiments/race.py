@@ -230,7 +230,8 @@ def main() -> None:
     with exit_on_bad_input():
         command, options = tyro.cli(
             RaceCommand,
-            description="Race synchronisation models in simulation.",
+            description="Race synchronisation models in simulation. The parameters of policies, which --list shows, "
+            "are options too: --policy ssp --staleness 3.",
             return_unknown_args=True,
             default=RaceCommand(race=Race()),
         )

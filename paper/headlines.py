@@ -301,7 +301,7 @@ HEADLINES: tuple[Headline, ...] = (
         "tyagi2023",
         "SelSync trains up to 14 times as fast as BSP at its accuracy",
         _in_races("selsync"),
-        _is_faster("selsync", "equal"),
+        None,
         r"with equal workers; messages that take as long as steps allow a factor of two (\statement{selsync_speed_up})",
     ),
     Headline(

@@ -150,9 +150,9 @@ def switching_table(data_folder: Path) -> str:
 
 
 def _marked(value: float, least: float) -> str:
-    """Three digits, the least of a row in italics."""
+    """Three digits, the least of a row in bold."""
     text = latex.decimal(value, 3)
-    return f"\\emph{{{text}}}" if value == least else text
+    return f"{{\\boldmath{text}}}" if value == least else text
 
 
 def _pairs(first: str, second: str, conditions: tuple[str, ...]) -> Callable[[Path], str]:

@@ -87,8 +87,8 @@ def test_limits_are_compared_with_their_formulas(folder: Path) -> None:
 def test_the_table_has_a_row_for_each_place_and_marks_its_least(folder: Path) -> None:
     table = switching_table(folder)
     assert table.count(r"\\") == 1 + len(CONDITIONS) * len(CLUSTERS)
-    assert table.count(r"\emph{") == len(CONDITIONS) * len(CLUSTERS) * 6
-    assert r"0.300} & \ensuremath{0.600} & \emph{\ensuremath{0.200}}" in table
+    assert table.count(r"\boldmath") == len(CONDITIONS) * len(CLUSTERS) * 6
+    assert r"0.300} & \ensuremath{0.600} & {\boldmath\ensuremath{0.200}}" in table
 
 
 def test_every_macro_can_be_written(folder: Path) -> None:

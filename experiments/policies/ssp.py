@@ -1,4 +1,4 @@
-"""Stale synchronous parallel: a worker may be at most s steps ahead of the slowest."""
+"""Stale synchronous parallel: who is more than s steps ahead of the slowest waits."""
 
 from __future__ import annotations
 

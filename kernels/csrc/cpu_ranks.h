@@ -62,7 +62,6 @@ struct Bracket {
   int64_t inside;  // magnitudes in it
 
   bool is_narrow() const { return bits == 0 || inside <= kShortList; }
-  bool operator==(const Bracket& other) const { return low == other.low && bits == other.bits; }
   uint32_t part_of(uint32_t magnitude, int part_bits) const { return (magnitude - low) >> (bits - part_bits); }
 
   // Becomes the one of its 2^part_bits equal parts that holds the rank; `histogram` counts the magnitudes in each.
@@ -74,38 +73,38 @@ struct Bracket {
     inside = histogram[part];
   }
 
-  // Ends the search with all the magnitudes inside, which are put in order.
+  // Ends the search: `low` becomes the value, by all the magnitudes inside, which are put in order.
   void finish(uint32_t* found) {
     std::sort(found, found + inside, std::greater<>());
-    bits = 0;
     low = found[rank - above - 1];
     above += std::lower_bound(found, found + inside, low, std::greater<>()) - found;
   }
 };
 
-// One pass over the magnitudes that narrows both brackets, each with a half of `tables`.
+// One pass over the magnitudes that narrows both brackets, which are of one length, each with a half of `tables`.
 template <class Visit>
 void narrow_both(Bracket& upper, Bracket& lower, std::vector<uint32_t>& tables, const Visit& visit) {
   const int table_bits = (int)std::bit_width(tables.size() / 2) - 1;
-  const int upper_bits = std::min(upper.bits, table_bits), lower_bits = std::min(lower.bits, table_bits);
+  const int part_bits = std::min(upper.bits, table_bits);
   const Bracket one = upper, other = lower;  // copies that stay in registers
+  const bool is_shared = one.low == other.low;
   uint32_t* const upper_table = tables.data();
-  uint32_t* const lower_table = one == other ? upper_table : upper_table + tables.size() / 2;
+  uint32_t* const lower_table = is_shared ? upper_table : upper_table + tables.size() / 2;
   std::fill(tables.begin(), tables.end(), 0u);
-  if (one == other) {
+  if (is_shared) {
     visit([&](uint32_t bits) {
-      const uint32_t part = one.part_of(bits, upper_bits);
-      if (part >> upper_bits == 0) ++upper_table[part];
+      const uint32_t part = one.part_of(bits, part_bits);
+      if (part >> part_bits == 0) ++upper_table[part];
     });
   } else {
     visit([&](uint32_t bits) {
-      const uint32_t upper_part = one.part_of(bits, upper_bits), lower_part = other.part_of(bits, lower_bits);
-      if (upper_part >> upper_bits == 0) ++upper_table[upper_part];
-      if (lower_part >> lower_bits == 0) ++lower_table[lower_part];
+      const uint32_t upper_part = one.part_of(bits, part_bits), lower_part = other.part_of(bits, part_bits);
+      if (upper_part >> part_bits == 0) ++upper_table[upper_part];
+      if (lower_part >> part_bits == 0) ++lower_table[lower_part];
     });
   }
-  upper.narrow(upper_table, upper_bits);
-  lower.narrow(lower_table, lower_bits);
+  upper.narrow(upper_table, part_bits);
+  lower.narrow(lower_table, part_bits);
 }
 
 // One pass that ends the search in two narrow brackets.
@@ -115,11 +114,11 @@ void finish_both(Bracket& upper, Bracket& lower, const Visit& visit) {
   const Bracket one = upper, other = lower;
   int64_t upper_count = 0, lower_count = 0;
   visit([&](uint32_t bits) {
-    if (one.bits > 0 && one.part_of(bits, 0) == 0) upper_found[(size_t)upper_count++] = bits;
-    if (other.bits > 0 && other.part_of(bits, 0) == 0) lower_found[(size_t)lower_count++] = bits;
+    if (one.part_of(bits, 0) == 0) upper_found[(size_t)upper_count++] = bits;
+    if (other.part_of(bits, 0) == 0) lower_found[(size_t)lower_count++] = bits;
   });
-  if (upper.bits > 0) upper.finish(upper_found.data());
-  if (lower.bits > 0) lower.finish(lower_found.data());
+  upper.finish(upper_found.data());
+  lower.finish(lower_found.data());
 }
 
 // The order statistics of a list of `count` magnitudes below 2^31; `visit(f)` calls f with each of them. What they
@@ -139,7 +138,7 @@ OrderStatistics order_statistics(int64_t count, Ranks ranks, const Visit& visit)
   const int table_bits = std::min(kMostTableBits, (int)std::bit_width((uint64_t)count) - 1);
   std::vector<uint32_t> tables((size_t)2 << table_bits);
   while (!upper.is_narrow() || !lower.is_narrow()) narrow_both(upper, lower, tables, visit);
-  if (upper.bits > 0 || lower.bits > 0) finish_both(upper, lower, visit);
+  if (upper.bits > 0) finish_both(upper, lower, visit);
   return {count >= ranks.upper ? upper.low : 0u, count >= ranks.lower ? lower.low : 0u,
           count >= ranks.lower ? lower.above : count};
 }
