@@ -200,7 +200,7 @@ def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date
     ratios = {"add": 1, "gaussian_k, cold": 4, "gaussian_k, warm": 2, "top_k, cold": 4, "top_k, warm": 2}
     if device == "cuda":
         ratios["copy"] = 1
-    ratios |= {"torch.topk, unsorted": 64, "released, PyTorch": 32}
+    ratios |= {"torch.topk, sorted": 48, "torch.topk, unsorted": 64, "released, PyTorch": 32}
     places = [("gaussian", "vector", 10**power) for power in (3, 5, 7)]
     places += [("laplace", "vector", 10**5), ("recorded", "vector", 5000), ("vgg16", "tensors", 10**6)]
     return {

@@ -36,8 +36,8 @@ def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
         ("KernelColdRatio", "4.00"),
         ("KernelWarmRatio", "2.00"),
         ("KernelWarmTopkRatio", "2.00"),
-        # 64/2 and 32/2.
-        ("KernelTopkAdvantage", "32"),
+        # The faster of 48/2 and 64/2, and 32/2.
+        ("KernelTopkAdvantage", "24"),
         ("KernelReleasedAdvantage", "16"),
         ("KernelLawsSmallest", "2.00"),
         ("KernelLawsLargest", "4.00"),

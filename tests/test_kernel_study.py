@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from sparsync.experiments.studies.kernel_contenders import FLOOR, Contender, Res
 from sparsync.experiments.studies.kernel_laws import LAWS, Case, drawn_case, model_cases, recorded_case
 from sparsync.experiments.studies.kernel_timing import Effort, Timing, check_and_time
 from sparsync.experiments.studies.model_shapes import MODEL_SHAPES
+from sparsync.kernels import native_build
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -304,6 +306,20 @@ def test_memory_is_measured_in_a_process_of_its_own_and_stays_below_five_percent
     assert [(row["density"], row["contender"]) for row in rows] == [(x, mode) for x in (0.001, 0.01) for mode in modes]
     assert all(row["residual_share"] == row["extra_bytes"] / (4 * dimension) for row in rows)
     assert max(row["residual_share"] for row in rows) <= 0.05
+
+
+@pytest.mark.parametrize("study", [kernels, kernel_checks])
+def test_a_gpu_without_a_kernel_is_not_served_by_the_definition_in_its_place(
+    study: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = native_build.Library(None, ("cpu",), "no CUDA: nvcc failed")
+    monkeypatch.setattr(native_build, "library", lambda: half)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    folder = ["--output-folder", str(tmp_path)] if study is kernels else []
+    monkeypatch.setattr(sys, "argv", ["study", "--device", "cuda", *folder])
+    with pytest.raises(RuntimeError, match=r"no kernel for cuda: native \(CPU\); no CUDA: nvcc failed"):
+        study.main()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -5,7 +5,8 @@ What a GPU computes is tested with every other backend in `test_native.py`; thes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from tests.native_backends import cuda_backend
 
 RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
 LENGTH, COUNT, LEAST = 300_007, 300, 2.5
+Outputs = TypeVar("Outputs")
 
 
 @pytest.fixture(autouse=True)
@@ -75,18 +77,23 @@ def test_reading_a_payload_does_wait(stops_are_errors: None) -> None:
         _ = payload.count
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_captured_call_is_replayed_on_new_gradients(rule: Rule) -> None:
-    gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
+def captured(call: Callable[[], Outputs]) -> tuple[torch.cuda.CUDAGraph, Outputs]:
+    """A call that is made once on a stream of its own, then recorded; and what every replay fills."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        selected(gradient, residual, rule, state)
+        call()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    residual.zero_()
     with torch.cuda.graph(graph):
-        values, indices, count = selected(gradient, residual, rule, state).padded()
+        outputs = call()
+    return graph, outputs
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_captured_call_is_replayed_on_new_gradients(rule: Rule) -> None:
+    gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
+    graph, (values, indices, count) = captured(lambda: selected(gradient, residual, rule, state).padded())
     residual.zero_()
     own = torch.zeros(LENGTH)
     for seed in range(2, 8):
@@ -100,14 +107,35 @@ def test_a_captured_call_is_replayed_on_new_gradients(rule: Rule) -> None:
         assert torch.equal(residual.cpu(), own)
 
 
+def test_a_captured_call_for_hundreds_of_tensors_is_replayed_on_new_gradients() -> None:
+    """Their rows, 128 bytes a tensor, come as the arguments of several launches."""
+    lengths = range(500, 800)
+    gradients = [drawn(1, length).cuda() for length in lengths]
+    residuals, counts, state = [torch.zeros_like(one) for one in gradients], [5] * len(lengths), SelectionState()
+    graph, payloads = captured(lambda: feedback_select_many(gradients, residuals, counts, rule="top_k", state=state))
+    for residual in residuals:
+        residual.zero_()
+    own, memory = [torch.zeros(length) for length in lengths], torch.zeros(len(lengths), 2, dtype=torch.int32)
+    for seed in (2, 3):
+        fresh = [drawn(seed, length) for length in lengths]
+        for gradient, one in zip(gradients, fresh, strict=True):
+            gradient.copy_(one)
+        graph.replay()
+        wanted = feedback_reference.feedback_select_(fresh, own, counts, 0, [0.0] * len(counts), counts, memory)
+        found = [torch.cat([payload.padded()[place] for payload in payloads]).cpu() for place in (0, 1)]
+        assert all(map(torch.equal, found, wanted))
+        assert all(torch.equal(residual.cpu(), one) for residual, one in zip(residuals, own, strict=True))
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_call_runs_on_the_current_stream(rule: Rule) -> None:
-    stream, own = torch.cuda.Stream(), torch.zeros(LENGTH)
+    stream, own, pinned = torch.cuda.Stream(), torch.zeros(LENGTH), drawn(3).pin_memory()
     residual = torch.zeros(LENGTH, device="cuda")
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        torch.cuda._sleep(50_000_000)  # whatever ran on another stream would be done before the copy below
-        gradient = torch.empty(LENGTH, device="cuda").copy_(drawn(3).pin_memory(), non_blocking=True)
+        # Whatever ran on another stream would be done before the copy; to pin memory here might wait for the device.
+        torch.cuda._sleep(50_000_000)
+        gradient = torch.empty(LENGTH, device="cuda").copy_(pinned, non_blocking=True)
         payload = selected(gradient, residual, rule, None)
         indices = payload.indices.cpu()
     assert torch.equal(indices, expected(drawn(3), own, rule)[1])

@@ -26,6 +26,7 @@ from sparsync.experiments.studies.kernel_contenders import (
     selections,
 )
 from sparsync.experiments.studies.kernel_laws import LAWS, Case, drawn_case, model_cases
+from sparsync.kernels import native_build
 from sparsync.kernels.native import Rule, backend
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
@@ -132,6 +133,16 @@ def check(contender: Contender, expected: Expectation, residuals: Sequence[Tenso
     return _quality(expected, found)
 
 
+def require_kernel(device: torch.device) -> None:
+    """Refuse a GPU without a kernel, where the definition in PyTorch would be checked against itself and timed as ours.
+
+    Raises:
+        RuntimeError: the device is a GPU and the native library has no part for it.
+    """
+    if device.type == "cuda" and device.type not in native_build.library().devices:
+        raise RuntimeError(f"there is no kernel for {device}: {backend()}")
+
+
 def check_ours(case: Case) -> int:
     """Check the fused kernel with every rule, cold and warm; returns the number of checks.
 
@@ -221,6 +232,7 @@ def main() -> None:
     parser.add_argument("--few", action="store_true", help="one law only, for tools that slow everything down")
     options = parser.parse_args()
     device = torch.device(options.device)
+    require_kernel(device)
     drawn = [
         drawn_case(law, dimension, density, device=device)
         for law in (list(LAWS)[:1] if options.few else LAWS)

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sparsync.experiments.studies import kernel_cub
-from sparsync.experiments.studies.kernel_checks import WARM_UP_COUNT, expect
+from sparsync.experiments.studies.kernel_checks import WARM_UP_COUNT, expect, require_kernel
 from sparsync.experiments.studies.kernel_contenders import BYTES_PER_ENTRY, FLOOR, contenders
 from sparsync.experiments.studies.kernel_laws import LAWS, Case, drawn_case, model_cases, recorded_case
 from sparsync.experiments.studies.kernel_memory import memory_rows
@@ -97,8 +97,9 @@ def run_kernels(
             measured outlives a machine that is taken away.
 
     Raises:
-        RuntimeError: a contender's result is wrong.
+        RuntimeError: a contender's result is wrong, or the device is a GPU without a kernel.
     """
+    require_kernel(device)
     sizes, makers = SIZES[profile_name], case_makers(profile_name, device, seed)
     study: dict[str, Any] = {
         "profile": profile_name,

@@ -71,7 +71,8 @@ inline void upload_rows(const Plan& plan, ClearedWords cleared, void* workspace,
   auto* destination = static_cast<unsigned long long*>(workspace);
   for (size_t begin = 0; begin < words.size();) {
     const size_t rest = words.size() - begin;
-    const auto upload_next = rest > kSmallParcel ? &upload_parcel<kLargeParcel> : &upload_parcel<kSmallParcel>;
+    const bool is_large = rest > kSmallParcel && !is_recorded(stream);
+    const auto upload_next = is_large ? &upload_parcel<kLargeParcel> : &upload_parcel<kSmallParcel>;
     begin += upload_next(destination + begin, words.data() + begin, rest, cleared, stream);
     cleared.count = 0;  // the first launch has done it
   }

@@ -158,7 +158,8 @@ struct ClearedWords {
   int64_t count;
 };
 
-// Part of a table, as a kernel argument: arguments may take 4 KB, since CUDA 12.1 32764 bytes.
+// Part of a table, as a kernel argument: arguments may take 4 KB, since CUDA 12.1 32764 bytes, but not in a graph, where
+// CUDA 12 ended the process on longer ones.
 template <int kWords>
 struct Parcel {
   unsigned long long words[kWords];

@@ -83,6 +83,13 @@ void launch(void (*kernel)(Parameters...), GridSize grid, int block, stream_t st
   if (status != cudaSuccess) check_cuda(status, kernel_name(function) + ", " + grid.place());
 }
 
+// Whether launches on the stream are recorded for a graph.
+inline bool is_recorded(stream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
 // How many blocks a grid that loops over its work should have: four for each multiprocessor.
 inline int resident_block_count() {
   int device = 0, multiprocessors = 0;

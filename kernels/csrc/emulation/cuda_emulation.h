@@ -52,6 +52,8 @@ void launch(void (*kernel)(Parameters...), GridSize grid, int block, stream_t, A
       [=] { emulation::run_grid(name, function, grid.count, block, [&] { std::apply(kernel, values); }); });
 }
 
+inline bool is_recorded(stream_t) { return emulation::recording.is_open(); }
+
 inline int resident_block_count() { return emulation::blocks_setting; }
 
 }  // namespace sparsync

@@ -45,6 +45,8 @@ class Recording {
 
   void end() { is_open_ = false; }
 
+  bool is_open() const { return is_open_; }
+
   // Does the work, or writes it down with its description while the recording is open.
   template <class Description, class Work>
   void perform(const Description& description, Work work) {
