@@ -1,0 +1,60 @@
+"""The training loops that the README prints run as printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from sparsync.kernels.native import SelectionState, feedback_select
+from sparsync.kernels.payload import SparsePayload
+from tests.workers import run_module
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+LEARNS = """
+torch.manual_seed(7)
+images = torch.randn(2000, 784)
+accuracy = (network(images).argmax(dim=1) == images[:, :10].argmax(dim=1)).float().mean()
+digest = sum(layer.detach().double().sum() for layer in layers)
+print(f"accuracy {accuracy:.3f} digest {digest.item().hex()}", flush=True)
+"""
+
+
+def block(mark: str) -> str:
+    """The one Python block of the README that holds a text."""
+    blocks = README.read_text(encoding="utf-8").split("```python\n")[1:]
+    (found,) = [text for text in (block.split("```")[0] for block in blocks) if mark in text]
+    return found
+
+
+def test_the_program_of_the_readme_trains_all_workers_alike(tmp_path: Path) -> None:
+    program = tmp_path / "loop.py"
+    program.write_text(block("init_process_group") + LEARNS, encoding="utf-8")
+    finished = run_module("torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program))
+    assert finished.returncode == 0, finished.stderr
+    said = [line.split("accuracy ")[1] for line in finished.stdout.splitlines() if "accuracy " in line]
+    assert len(said) == 2
+    assert said[0] == said[1]
+    # By chance one of ten classes is right.
+    assert float(said[0].split()[0]) > 0.2
+
+
+class OneWorker:
+    """Averages over this process alone."""
+
+    def average(self, payloads: list[SparsePayload]) -> OneWorker:
+        self.mean = payloads[0].dense()
+        return self
+
+
+def test_the_single_steps_of_the_readme_are_one_call_of_the_kernel() -> None:
+    code = compile(block("feedback.store_residual"), "README.md", "exec")
+    stream, dimension, state = torch.Generator().manual_seed(3), 5000, SelectionState()
+    names = {"dimension": dimension, "k": 50, "step_size": 1.0, "averager": OneWorker()}
+    gradient = torch.randn(dimension, generator=stream)
+    parameters, residual = torch.zeros(dimension), torch.zeros(dimension)
+    exec(code, names | {"gradient": gradient, "parameters": parameters})
+    payload = feedback_select(gradient, residual, 50, rule="gaussian_k", state=state)
+    assert 34 <= payload.count <= 66
+    assert torch.equal(parameters, -payload.dense())
+    assert torch.equal(residual - parameters, gradient)
