@@ -1,6 +1,6 @@
 """Error feedback and selection in one step: e ← e + g, select from e, zero what was selected, return it.
 
-`feedback_select(gradient, residual, k)` is what `ErrorFeedback` and `SELECTORS[rule]` do together, in one to four
+`feedback_select(gradient, residual, k)` is what `ErrorFeedback` and `SELECTORS[rule]` do together, in one to five
 passes over the vector instead of many: the same payload and the same residual, bit for bit. The work is done by the op
 `sparsync::feedback_select_`, compiled on first use (`native_build.py`), or by its definition in PyTorch where there is
 no compiler, no kernel for the device, or a residual that is not float32; `backend()` says which.

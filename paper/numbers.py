@@ -136,11 +136,13 @@ def _provenance(results: Sequence[Result], name: str) -> str:
 def _commits(data_folder: Path) -> str:
     """The commits of all result files, a file from changed sources being marked."""
     records = [result.record("provenance") for result in _all_results(data_folder)]
-    names = (
-        str(record["git_commit"])[:_SHOWN_COMMIT_LENGTH] + (" with local changes" if record["git_dirty"] else "")
-        for record in records
-    )
-    return latex.escape(", ".join(dict.fromkeys(names)))
+    return latex.escape(", ".join(dict.fromkeys(map(_shown_commit, records))))
+
+
+def _shown_commit(record: Result) -> str:
+    if record["git_commit"] is None:
+        return "a copy without history"
+    return str(record["git_commit"])[:_SHOWN_COMMIT_LENGTH] + (" with local changes" if record["git_dirty"] else "")
 
 
 def _all_results(data_folder: Path) -> list[Result]:

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import sympy
+
 from paper.claims import LABEL, claim_latex
 from paper.formulas import formula
 from paper.latex import escape
@@ -23,16 +25,25 @@ from sparsync.verify.checks import CHECK_MODULES
 
 ROOT = Path(__file__).resolve().parents[1]
 
+RANGES: tuple[tuple[str, Callable[[sympy.Symbol], bool]], ...] = (
+    (r"\in\mathbb{N}", lambda symbol: symbol.is_integer and symbol.is_positive),
+    (r"\in\mathbb{N}_0", lambda symbol: symbol.is_integer and symbol.is_nonnegative),
+    ("> 0", lambda symbol: symbol.is_positive),
+    (r"\geq 0", lambda symbol: symbol.is_nonnegative),
+    (r"\in\mathbb{R}", lambda symbol: symbol.is_real),
+)
+"""What a symbol's own assumptions say; of several that hold, the first says most."""
 SHORTEST_SHARED = 3
 """From so many steps on that an earlier proof has too, word for word, the paper refers to it."""
 
-_PAGE_HEAD = """# Every statement with its proof
+_PAGE_HEAD = r"""# Every statement with its proof
 
 Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
 Each step of a proof is a computation that must come out as zero or true; `make verify FRESH=1` executes them all. Where
 the evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
 [`verify/formal/`](../verify/formal); `make formal` compiles them. The symbols are those of
-[`theory/symbols.py`](../theory/symbols.py), which says what each stands for.
+[`theory/symbols.py`](../theory/symbols.py), which says what each stands for; $`\mathbb{N}`$ begins with 1, and
+$`\mathbb{N}_0`$ with 0.
 """
 
 
@@ -233,9 +244,22 @@ def _markdown_block(statement: Statement, evidence: str) -> str:
 
 def _conditions(statement: Statement) -> str:
     assumptions = f"Assumptions: {'; '.join(statement.assumptions)}." if statement.assumptions else ""
-    domain = ", ".join(f"${formula(condition)}$" for condition in statement.domain)
+    conditions = (formula(condition) for condition in statement.domain)
+    domain = ", ".join(f"${condition}$" for condition in (*_ranges(statement), *conditions))
     ranges = f"Domain: {domain}." if domain else ""
     return "".join(f"{part}\n" for part in (assumptions, ranges) if part)
+
+
+def _ranges(statement: Statement) -> Iterator[str]:
+    r"""What each parameter is by itself, those of one kind together: `d, k \in\mathbb{N}`, `\kappa > 0`."""
+    kinds: dict[str, list[str]] = {range_: [] for range_, _ in RANGES}
+    for symbol in statement.parameters:
+        kinds[next(range_ for range_, holds in RANGES if holds(symbol))].append(formula(symbol))
+    return (f"{', '.join(sorted(names, key=_letters))} {range_}" for range_, names in kinds.items() if names)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^A-Za-z]", "", name).lower()
 
 
 def _markdown_mathematics(text: str) -> str:

@@ -298,6 +298,7 @@ def contents() -> dict[str, tuple[Tensor, Tensor]]:
         "ties at the cut": (normal(size, 1).round(), normal(size, 2).round()),
         "integers": ((picked % 91).float(), zeros),
         "rising": (torch.arange(size).float(), zeros),
+        "neighbours of a power of two": (zeros, from_bits(2**30 + 119 - picked)),
         "random bits": (random_bits(size, 7), random_bits(size, 8)),
         "infinite gradient": (spotted(normal(size, 3), infinite), normal(size, 4)),
         "overflowing sum": (spotted(normal(size, 3), {70: largest, 71: -largest}), spotted(zeros, {70: largest})),
@@ -342,6 +343,7 @@ def all_cases() -> dict[str, Case]:
         special |= {
             f"{rule}: k = d": make_case(gradient, residual, rule, counts=[size]),
             f"{rule}: k = d, zeros": make_case(gradient * (gradient > 0), residual * 0, rule, counts=[size]),
+            f"{rule}: k = d, tiny": make_case(gradient * 1e-30, spotted(residual * 0, {9: 1.0}), rule, counts=[size]),
             f"{rule}: k = d / 2": make_case(gradient, residual, rule, density=0.5),
             f"{rule}: k = 1": make_case(gradient, residual, rule, counts=[1]),
             f"{rule}: capacity 50": make_case(gradient, residual, rule, capacities=[50]),
@@ -374,6 +376,10 @@ def all_cases() -> dict[str, Case]:
             special[f"{rule}: gradient at {offset}"] = make_case(
                 shifted(gradient.to(torch.bfloat16), offset), residual, rule
             )
+    # So many ends of tensors that a sample of a long vector meets some.
+    short, kept = ([normal(61, seed + index) for index in range(4400)] for seed in (400, 5400))
+    for rule in ("top_k", "gaussian_k"):
+        special[f"{rule}: long, of short tensors"] = make_case(short, kept, rule, counts=[2700])
     for level in range(14):
         # Two numbers that cancel where their subtrees meet, after swallowing what is small beside them: the mean,
         # which is the threshold here, tells in which order was added.
@@ -388,6 +394,6 @@ def all_cases() -> dict[str, Case]:
         special[f"threshold {parameter}"] = make_case(gradient.round(), residual * 0, "threshold", parameter=parameter)
     for parameter in (-3.0, 0.0, 50.0, math.inf):
         special[f"released, z = {parameter}"] = make_case(
-            gradient, residual + 1.0, "gaussian_k_released", parameter=parameter
+            gradient.relu(), (residual + 1.0) * (gradient > 0), "gaussian_k_released", parameter=parameter
         )
     return plain | special

@@ -235,7 +235,7 @@ def test_beyond_the_capacity_the_lowest_indices_are_sent_and_the_rest_is_kept(
     residual = torch.zeros_like(gradient)
     expected = expected_of(gradient, 50, rule)
     payload = feedback_select(gradient, residual, 50, rule=rule, threshold=least_for(rule), capacity=capacity)
-    assert payload.count == min(capacity, expected.count)
+    assert [payload.count, int(payload.padded()[2])] == [min(capacity, expected.count)] * 2
     assert payload.selected_count == expected.count
     assert payload.indices.tolist() == expected.indices[:capacity].tolist()
     assert same_bits(residual, payload.remainder(gradient))
@@ -328,6 +328,44 @@ def test_a_warm_step_reads_a_long_vector_once_or_twice(compiled: Backend) -> Non
         report = compiled.operator([direction], [residual], [200], 1, [0.0], [266], memory)[2]
         passes.append(int(report[0, 3]))
     assert passes[-1] == 1
+
+
+SHORT, LONG = drawn(9001, 9), drawn(2**18 + 1, 9)
+BOTH = [drawn(70_000, 9), drawn(66_000, 9, family="ties")]
+PLACE, FEW = torch.arange(LONG.numel()), SHORT[:100] * (torch.arange(100) % 9 == 1)
+TIES = torch.where(PLACE > 2**18 - 5000, 2.0, 1.0) * (PLACE % 1024 == 1)
+# Gradients, targets, rule, parameter and remembered bound in one, and how often the CPU reads each selection's entries.
+ROADS: dict[str, tuple[list[Tensor], list[int], Rule, float, list[int]]] = {
+    "room for everything": ([SHORT[:70], SHORT[:2500] * (PLACE[:2500] % 2)], [50, 2000], "top_k", 0.0, [1, 2]),
+    "a bound of the whole": ([SHORT, SHORT[:78]], [90, 9], "top_k", 0.0, [3, 3]),
+    "remembered in vain": ([SHORT], [90], "gaussian_k", 3.15, [3]),
+    "counted": ([SHORT], [4500], "gaussian_k", 0.0, [3]),
+    "counted on two threads": (BOTH, [30_000], "top_k", 0.0, [4]),
+    "counted one by one": (BOTH, [30_000, 35_000], "gaussian_k", 0.0, [4, 4]),
+    "sampled one by one": ([LONG, 9 * LONG], [300, 300], "top_k", 0.0, [1, 1]),
+    "sampled again": ([LONG], [300], "gaussian_k", 4.5, [2]),
+    "sampled in vain": ([1 + 2**-23 * (PLACE == 2**18)], [300], "top_k", 0.0, [4]),
+    "remembered and sampled in vain": ([LONG * 0 + 1], [300], "top_k", 0.5, [5]),
+    "ties before what is larger": ([TIES], [99], "top_k", 1.0, [1]),
+    "behind a list that is kept": ([FEW, SHORT], [50, 90], "top_k", 4.5, [2, 3]),
+    "moments": ([SHORT, *[SHORT[:31]] * 3], [90, 1, 3, 6], "gaussian_k_released", 1.5, [3, 3, 3, 3]),
+    "a threshold": ([SHORT], [90], "threshold", 2.4, [1]),
+    "no threshold": ([SHORT], [90], "threshold", 0.0, [2]),
+}
+
+
+@pytest.mark.parametrize("name", ROADS)
+def test_every_road_to_a_selection_is_as_defined_and_counts_its_passes(name: str) -> None:
+    """Every seventh residual is not finite, so that no road ranks, counts or sends those."""
+    gradients, counts, rule, number, passes = ROADS[name]
+    residuals = [torch.where(torch.arange(g.numel()) % 7 == 0, math.inf, 0.25 * g) for g in gradients]
+    lengths = [g.numel() for g in gradients] if len(counts) > 1 else [sum(g.numel() for g in gradients)]
+    arguments = (counts, RULES.index(rule), [number] * len(counts), lengths)
+    memory = torch.tensor([[number, 0.0]] * len(counts)).view(torch.int32)
+    expected, _ = results_of(feedback_reference.feedback_select_, gradients, residuals, arguments, memory)
+    found, counted = results_of(BACKENDS["native"]().operator, gradients, residuals, arguments, memory)
+    assert all(same_bits(one, two) for one, two in zip(found, expected, strict=True))
+    assert counted.tolist() == passes
 
 
 def test_two_threads_and_one_find_the_same_bits() -> None:

@@ -42,6 +42,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"rule": "threshold", "threshold": math.nan}, "got nan"),
         ({"rule": "threshold", "threshold": math.inf}, "got inf"),
         ({"rule": "top_k", "threshold": 0.5}, "rule 'top_k' takes no threshold, got 0.5"),
+        ({"rule": "top_k", "threshold": 0.0}, "rule 'top_k' takes no threshold, got 0.0"),
         ({"capacity": 0}, "at least 1, got 0"),
         ({"capacity": 2.0}, "at least 1, got 2.0"),
         ({"gradient": torch.zeros(3)}, r"got shapes \(3,\) and \(4,\)"),
@@ -77,6 +78,7 @@ def test_a_call_that_cannot_be_served_is_refused(changed: Arguments, message: st
         ({"gradients": [], "residuals": [], "ks": []}, "got 0 and 0"),
         ({"gradients": [], "residuals": [], "ks": 1}, "got 0 and 0"),
         ({"gradients": [torch.ones(4), torch.ones(3).bfloat16()]}, "gradient and residual 1 are torch.bfloat16"),
+        ({"residuals": [torch.ones(4), torch.ones(3).double()]}, "1 are torch.float32 and torch.float64"),
         ({"rule": "threshold", "thresholds": [1.0]}, "thresholds must be one number or 2, got 1"),
         ({"rule": "threshold", "thresholds": [1.0, -1.0]}, "got -1.0"),
         ({"capacity": [1, 2, 3]}, "capacity must be one number or 2, got 3"),
@@ -86,6 +88,10 @@ def test_a_call_that_cannot_be_served_is_refused(changed: Arguments, message: st
         (
             {"gradients": [torch.ones(4), OVERLAPPING[9:]], "residuals": [torch.ones(4), OVERLAPPING[8:11]]},
             "gradient 1 shares memory",
+        ),
+        (
+            {"gradients": [OVERLAPPING[:6], OVERLAPPING[1:3]], "residuals": [torch.ones(6), OVERLAPPING[4:6]]},
+            "residual 1 shares memory",
         ),
     ],
 )
@@ -102,19 +108,67 @@ def test_a_call_for_many_that_cannot_be_served_is_refused(changed: Arguments, me
     assert all(torch.equal(left, right) for left, right in zip(arguments["residuals"], before, strict=True))
 
 
-def test_neighbours_in_memory_and_gradients_that_overlap_are_served() -> None:
-    memory, gradient = torch.zeros(12), torch.ones(6)
+def test_a_residual_on_another_device_than_the_first_is_refused() -> None:
+    residuals = [torch.ones(4), torch.ones(3, device="meta")]
+    with pytest.raises(ValueError, match="residual 1 on meta, the first residual on cpu"):
+        feedback_select_many([torch.ones(4), torch.ones(3)], residuals, [2, 1])
+    assert residuals[0].tolist() == [1.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_neighbours_in_memory_and_gradients_that_overlap_are_served(dtype: torch.dtype) -> None:
+    """Only float32 residuals have a native op."""
+    memory, gradient = torch.zeros(12, dtype=dtype), torch.ones(6, dtype=dtype)
     residuals = [memory[:4], memory[4:8], memory[8:8]]
     payload = feedback_select_many([gradient[:4], gradient[2:], memory[8:8]], residuals, 8, rule="top_k")
     assert payload.count == 8
 
 
-def test_a_half_precision_gradient_may_end_where_its_residual_begins() -> None:
-    memory = torch.zeros(8)
-    gradient, residual = memory.view(torch.bfloat16)[4:8].fill_(1.0), memory[4:]
-    assert feedback_select(gradient, residual, 2, rule="top_k").values.tolist() == [1.0, 1.0]
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_half_precision_gradient_may_end_where_its_residual_begins(dtype: torch.dtype) -> None:
+    memory = torch.zeros(8, dtype=dtype)
+    halves, residual, begin = memory.view(torch.bfloat16), memory[4:], 2 * dtype.itemsize
+    halves[begin - 4 : begin] = 1.0
+    assert feedback_select(halves[begin - 4 : begin], residual, 2, rule="top_k").values.tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="0 shares memory"):
-        feedback_select(memory.view(torch.bfloat16)[5:9], residual, 2, rule="top_k")
+        feedback_select(halves[begin - 3 : begin + 1], residual, 2, rule="top_k")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"counts": [0, 1]}, "group 0: k must satisfy 1 <= k <= d = 4, got 0"),
+        ({"counts": [2, 4]}, "group 1: k must satisfy 1 <= k <= d = 3, got 4"),
+        ({"counts": [1, 1, 1]}, "expected 1 or 2 counts, got 3"),
+        ({"rule": -1}, "unknown rule -1"),
+        ({"rule": 4}, "unknown rule 4"),
+        ({"parameters": [0.0]}, "must have one length"),
+        ({"capacities": [2]}, "must have one length"),
+        ({"capacities": [-1, 1]}, r"group 0: the capacity must lie in \[0, d\], got -1"),
+        ({"capacities": [2, 4]}, r"group 1: the capacity must lie in \[0, d\], got 4"),
+        ({"memory": torch.zeros(2, 2)}, r"the memory must be int32 \[2, 2\]"),
+        ({"memory": torch.zeros(1, 2, dtype=torch.int32)}, r"the memory must be int32 \[2, 2\]"),
+        ({"memory": torch.zeros(2, 4, dtype=torch.int32)[:, ::2]}, r"the memory must be int32 \[2, 2\]"),
+        ({"residuals": [torch.ones(4), torch.ones(3).double()]}, "residual 1 must be float32"),
+    ],
+)
+def test_the_op_itself_refuses_what_its_memory_accesses_rest_on(changed: Arguments, message: str) -> None:
+    """Who calls it by its name in torch has none of the checks in Python."""
+    assert "cpu" in native_build.library().devices
+    arguments: Arguments = {
+        "gradients": [torch.ones(4), torch.ones(3)],
+        "residuals": [torch.ones(4), torch.ones(3)],
+        "counts": [2, 1],
+        "rule": 0,
+        "parameters": [0.0, 0.0],
+        "capacities": [2, 1],
+        "memory": torch.zeros(2, 2, dtype=torch.int32),
+        **changed,
+    }
+    with pytest.raises(RuntimeError, match=message):
+        torch.ops.sparsync.feedback_select_.default(*arguments.values())
+    assert [residual.tolist() for residual in arguments["residuals"]] == [[1.0] * 4, [1.0] * 3]
 
 
 @pytest.mark.parametrize("arguments", [{"k": True}, {"k": 1.0}, {"k": 1, "capacity": True}, {"k": 1, "capacity": 1.0}])
@@ -138,6 +192,9 @@ def test_a_vector_too_long_for_int32_indices_is_refused() -> None:
     half = torch.zeros(1).expand(2**30)
     with pytest.raises(ValueError, match="d = 2147483648 does not fit"):
         call_plan.dimensions_of([half, half], [1])
+    with pytest.raises(ValueError, match="d = 2147483648 does not fit"):
+        call_plan.dimensions_of([half, half[:1].expand(2**31)], [1, 1])
+    assert call_plan.dimensions_of([half, half[1:]], [1]) == [2**31 - 1]
 
 
 @pytest.mark.parametrize(
@@ -177,11 +234,59 @@ def test_a_state_belongs_to_no_call_that_was_refused() -> None:
     assert feedback_select(sample(), residual, 10, rule="gaussian_k", state=state).count > 0
 
 
+@pytest.mark.parametrize("ks", [2, [1, 1]])
+def test_a_sum_that_is_not_finite_at_the_beginning_of_a_tensor_is_named(ks: int | list[int]) -> None:
+    gradients, residuals = [torch.ones(4), torch.tensor([math.inf, 1.0])], [torch.zeros(4), torch.zeros(2)]
+    with pytest.raises(ValueError, match="entry 0 of tensor 1 is not finite"):
+        feedback_select_many(gradients, residuals, ks)
+
+
+@pytest.mark.parametrize(
+    ("rule", "k", "places"),
+    [
+        ("top_k", 10, 10),
+        ("gaussian_k", 10, 13),
+        ("gaussian_k", 90, 100),
+        ("gaussian_k", 100, 100),
+        ("gaussian_k_released", 10, 100),
+    ],
+)
+def test_a_payload_has_as_many_places_as_its_rule_can_fill(rule: Rule, k: int, places: int) -> None:
+    payloads = feedback_select_many([sample(length=100)], [torch.zeros(100)], [k], rule=rule)
+    assert [payload.padded()[0].numel() for payload in payloads] == [places]
+
+
 @needs_compiler
 def test_a_state_remembers_across_calls() -> None:
     state = SelectionState()
     feedback_select(sample(), torch.zeros(1000), 10, state=state)
     assert int(state.memory_for("gaussian_k", 1, torch.device("cpu"))[0, 0]) > 0
+
+
+ONE = 0x3F800000
+# 10 ones, 60 of the largest number below 1, zeros.
+CROWDED = torch.tensor([ONE] * 10 + [ONE - 1] * 60 + [0] * 930, dtype=torch.int32).view(torch.float32)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("gradient", "k", "before", "after"),
+    [
+        (CROWDED, 10, (ONE - 1, 1), (ONE - 1, 1)),
+        (CROWDED, 10, (ONE + 8, 2**30), (ONE - 2**23, 2**23)),
+        (torch.zeros(1000), 10, (ONE, 5), (1, 10)),
+        (torch.ones(1000), 1000, (0, 5), (ONE - 10, 10)),
+    ],
+    ids=["at least one", "at most an octave", "not below zero", "everything is needed"],
+)
+def test_a_state_remembers_a_magnitude_and_at_most_an_octave(
+    gradient: Tensor, k: int, before: tuple[int, int], after: tuple[int, int]
+) -> None:
+    """The bound of the next list, and how far it lies below the magnitude that decided, both in magnitude bits."""
+    state, memory = SelectionState(), torch.tensor([before], dtype=torch.int32)
+    state.keep("top_k", memory)
+    feedback_select(gradient, torch.zeros_like(gradient), k, rule="top_k", state=state)
+    assert tuple(memory[0].tolist()) == after
 
 
 def one_step(gradient: Tensor, residual: Tensor, state: SelectionState) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""How often a selection reads the vector: once warm, at most three times cold on common laws, four times on any input.
+"""How often a selection reads the vector: once warm, cold at most three times on common laws and four on any input.
 
 One pass is the addition itself, 12 bytes an entry; every further one reads 4 more.
 """

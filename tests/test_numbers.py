@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from tests.paper_data import rewrite, theorem_record, write_results, write_run
 
 MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
 TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in ("main.tex", "synchronisation.tex"))
+PUBLICATION = re.compile(r"([^\W\d_]+)(?:(?:, [^\W\d_]+)* and [^\W\d_]+| et al\.)? (\d{4}(?:, \d{4})*)")
+"""First author and years of what a source names: `Efron and Stein 1981`, `Chen et al. 2016`."""
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +118,29 @@ def test_macro_names_hold_letters_only() -> None:
 
 def test_the_text_cites_only_what_is_in_the_references_and_all_of_it() -> None:
     references = MAIN_TEX.with_name("references.bib").read_text(encoding="utf-8")
-    cited = re.findall(r"\\cite[pt]\{([^}]*)\}", TEXT)
+    cited = re.findall(r"\\(?:cite[pt]|nocite)\{([^}]*)\}", TEXT)
     cited += [headline.source for headline in HEADLINES]
     assert {key for keys in cited for key in keys.split(",")} == set(re.findall(r"@\w+\{(\w+),", references))
+
+
+def surname(name: str) -> str:
+    """The last word of a surname in plain letters: `thomsen` for `Berg Thomsen`, `sos` for `Sós`."""
+    return re.sub(r"[^a-z]", "", unicodedata.normalize("NFD", name.split()[-1]).lower())
+
+
+def test_every_publication_that_a_source_names_is_in_the_references() -> None:
+    entries = MAIN_TEX.with_name("references.bib").read_text(encoding="utf-8").split("@")
+    field = re.compile(r"author\s*=\s*\{([^,]+),.*year\s*=\s*\{(\d+)\}", flags=re.DOTALL)
+    listed = {(surname(match[1]), match[2]) for entry in entries if (match := field.search(entry))}
+    named = [
+        (surname(author), year)
+        for statement in STATEMENTS.values()
+        for author, years in PUBLICATION.findall(statement.source)
+        for year in years.split(", ")
+    ]
+    assert ("renyi", "1953") in named
+    assert ("thomsen", "2026") in named
+    assert set(named) <= listed
 
 
 def test_the_command_line_defines_every_macro_once(data_folder: Path, tmp_path: Path) -> None:
@@ -165,6 +188,12 @@ def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> 
     folder = write_results(tmp_path / "data")
     rewrite(folder / "verify.json", provenance={"git_commit": "f" * 40, "git_dirty": True})
     assert numbers.MACROS["Commits"](folder) == "ffffffffffff with local changes, 0123456789ab"
+
+
+def test_a_result_from_a_copy_without_history_says_so(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "verify.json", provenance={"git_commit": None, "git_dirty": None})
+    assert numbers.MACROS["Commits"](folder) == "a copy without history, 0123456789ab"
 
 
 def test_the_grade_formal_is_counted_by_statements(tmp_path: Path) -> None:

@@ -6,12 +6,31 @@ import re
 from pathlib import Path
 
 import pytest
+import sympy
 
 from paper import proofs
 from paper.formulas import formula
 from paper.proofs import label_link, proofs_latex, proofs_markdown, theorem_link, title_latex
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, write_results
+
+MEMBERS = {
+    r"\in\mathbb{N}": ("1",),
+    r"\in\mathbb{N}_0": ("0", "1"),
+    "> 0": ("1/2", "1"),
+    r"\geq 0": ("0", "1/2", "1"),
+    r"\in\mathbb{R}": ("-1", "0", "1/2", "1"),
+}
+"""Which of -1, 0, 1/2 and 1 a range holds."""
+
+
+def allowed_by(symbol: sympy.Symbol) -> tuple[str, ...]:
+    """Which of -1, 0, 1/2 and 1 a symbol may be by its own assumptions."""
+    return tuple(
+        number
+        for number in ("-1", "0", "1/2", "1")
+        if all(getattr(sympy.Rational(number), f"is_{fact}") is said for fact, said in symbol.assumptions0.items())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +147,17 @@ def test_a_formula_of_the_page_is_in_the_form_that_markdown_leaves_alone(page: s
 
 def test_several_conditions_are_several_formulas(page: str) -> None:
     section = page.partition("\n### student_t_law\n")[2]
-    assert section.count("\nDomain: $`\\kappa \\leq 1`$, $`\\nu > 2`$.\n", 0, section.index("\n### ")) == 1
+    line = "\nDomain: $`\\kappa, \\nu > 0`$, $`\\kappa \\leq 1`$, $`\\nu > 2`$.\n"
+    assert section.count(line, 0, section.index("\n### ")) == 1
+
+
+@pytest.mark.parametrize("label", [label for label, statement in STATEMENTS.items() if statement.parameters])
+def test_the_domain_says_once_which_numbers_each_parameter_may_be(label: str, appendix: str) -> None:
+    (domain,) = re.findall(r"^Domain: (.*)\.$", blocks(appendix)[label], flags=re.MULTILINE)
+    ranges = re.findall(r"\$([^$]*) (\\in\\mathbb\{[NR]\}(?:_0)?|> 0|\\geq 0)\$", domain)
+    said = [(name, MEMBERS[members]) for names, members in ranges for name in names.split(", ")]
+    parameters = STATEMENTS[label].parameters
+    assert sorted(said) == sorted((formula(symbol), allowed_by(symbol)) for symbol in parameters)
 
 
 def test_evidence_is_counted_and_a_count_of_none_is_not_said(tmp_path: Path) -> None:

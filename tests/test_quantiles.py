@@ -15,7 +15,9 @@ from sparsync.theory.quantiles import (
     ShiftedNormalQuantile,
     StudentQuantile,
     UpperQuantile,
+    meanings,
 )
+from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import kappa
 
 R = sympy.Rational
@@ -30,8 +32,30 @@ CASES = [(quantile, parameters) for quantile, rows in PARAMETERS.items() for par
 SHARES = [R(1, 10**12), R(1, 1000), R(1, 2), R(9, 10), 1 - R(1, 10**12)]
 
 
+PRINTED = {quantile: f"{quantile.latex_name}(" for quantile in PARAMETERS}
+PRINTED |= {RegularisedGamma: "$P(a,x)=", RegularisedBeta: "$I_y(a,b)$"}
+"""How the words that say what a function means begin to name it."""
+SPECIAL = [
+    (label, function) for label, made in STATEMENTS.items() for function in PRINTED if made.relation.has(function)
+]
+
+
 def test_every_quantile_is_tried() -> None:
     assert set(PARAMETERS) == set(UpperQuantile.__subclasses__())
+
+
+def test_every_function_is_in_some_statement() -> None:
+    assert {function for _label, function in SPECIAL} == set(PRINTED)
+
+
+@pytest.mark.parametrize(("label", "function"), SPECIAL)
+def test_an_assumption_says_what_a_function_of_the_bound_means(label: str, function: type[sympy.Function]) -> None:
+    assert any(PRINTED[function] in assumption for assumption in STATEMENTS[label].assumptions)
+
+
+def test_only_the_functions_of_an_expression_are_explained() -> None:
+    assert meanings(kappa**2) == ()
+    assert len(meanings(NormalQuantile(kappa) + RegularisedGamma(kappa, 1))) == 2
 
 
 @pytest.mark.parametrize(("quantile", "parameters"), CASES)

@@ -1,6 +1,6 @@
-"""How much of the energy of a Gaussian vector does Top-k keep at small densities? Two-sided bounds for every density.
+"""How much of the energy of a Gaussian vector does Top-k send at small densities? Two-sided bounds for every density.
 
-δ = 1 − ε is the share of the energy kept, and δ/κ the gain over k random coordinates, which keep κ. Everything is
+δ = 1 − ε is the share of the energy sent, and δ/κ the gain over k random coordinates, which send κ. Everything is
 written in the level z; signs are decided after division by positive factors. The bounds on the Mills ratio, κ/(2φ(z)),
 go back to Gordon 1941 and Birnbaum 1942 and are proved here. Heavier tails: `theory/heavy_tails.py`.
 """
@@ -12,7 +12,7 @@ from sparsync.theory.magnitude_laws import (
     HALF,
     standard_density,
 )
-from sparsync.theory.quantiles import LEVEL, NormalQuantile
+from sparsync.theory.quantiles import LEVEL, NormalQuantile, meanings
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import delta, kappa
 
@@ -123,7 +123,7 @@ def gain_statement(
     return Statement(
         label=label,
         title=title,
-        assumptions=(law, LONG_VECTOR),
+        assumptions=(law, LONG_VECTOR, *meanings(relation)),
         relation=relation,
         domain=(*DENSITY_DOMAIN, *domain),
         source="ours",

@@ -35,8 +35,10 @@ from sparsync.theory.symbols import (
 )
 
 TWO_STAGES = (
-    r"a worker computes for $T_c$, exchanges $M-S$ bytes, and then computes anew while the other $S$ are exchanged",
+    r"all $n$ workers start together; each computes for $T_c$, then $M-S$ bytes of each are exchanged; when those of "
+    r"all have passed, all compute anew while the other $S$ are exchanged",
     r"one link carries the bytes of all $n$ workers, $B$ per unit of time, in the order in which they are ready",
+    "the first iteration, which exchanges nothing deferred, does not count",
 )
 SELECTIVE = (
     r"every step takes $T_c$ to compute and $t_f$ to agree whether to exchange; an exchange takes $t_s$",

@@ -190,9 +190,10 @@ def crossover_variance() -> Statement:
         label="crossover_variance",
         title="updates until compression costs a constant, bounded variance",
         assumptions=(
-            r"$\eta=1/\sqrt{T}$",
-            r"for all $f(x_0)-f^{*}$ and $\sigma_0^{2}$ the rate with $\delta$ is at most $2(1+\sqrt{1-\delta})$ times "
-            r"that with $\delta=1$ from $T^{*}$ on, and not before",
+            r"$\eta=1/\sqrt{T}$, $a=\sqrt{1-\delta}$, and the rate is "
+            r"$((f(x_0)-f^{*})/(\eta T)+\eta L\sigma_0^{2}(1+a)/2)/(1-\eta L(1+a)/(2(1-a)))$",
+            r"for all $f(x_0)-f^{*}$ and $\sigma_0^{2}$ the rate with $\delta$ is at most $2(1+a)$ times that with "
+            r"$\delta=1$ from $T^{*}$ on, and not before",
         ),
         relation=sympy.Eq(crossover, bound),
         domain=(sympy.Lt(delta, 1),),

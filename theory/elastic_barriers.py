@@ -1,6 +1,6 @@
 """What does a barrier gain that is planned, or whose staleness may be exceeded? Waits, leads and regret.
 
-ElasticBSP (Zhao, Papagelis, An et al. 2019) predicts the next R times at which each worker ends an iteration, and puts
+ElasticBSP (Zhao, Papagelis, An et al. 2020) predicts the next R times at which each worker ends an iteration, and puts
 the barrier where one time of each worker are closest together; ZipLine finds them. DSSP (Zhao, An, Liu and Chen 2019)
 lets a worker exceed a lower staleness by some iterations. Proofs, the law of two workers and the counterexample: ours.
 """
@@ -11,7 +11,7 @@ from itertools import combinations, product
 import sympy
 
 from sparsync.theory.stability import decided
-from sparsync.theory.stale_regret import CONVEX, DIAMETER, ssp_regret
+from sparsync.theory.stale_regret import CONVEX, DIAMETER, MOVES, NUMBERED, ssp_regret
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
     T,
@@ -35,6 +35,7 @@ SMALL_INSTANCES = ((2, 3, 6), (3, 2, 5))
 """(workers, times of each, number of different times) of the instances that are listed."""
 LARGEST_LOOK_AHEAD = 12
 """Up to which the case of equality is also searched."""
+LOOK_AHEAD = r"$Z$ holds for each worker one of the first $R$ times at which it ends an iteration"
 ELASTIC = r"a worker starts an iteration at a lead of at most $s$, or if allowed to, of at most $s+r$, over the slowest"
 
 
@@ -44,18 +45,19 @@ def zipline_sweep() -> Statement:
     It compares only when the worker with the earliest time in hand has moved. It must stop when that worker has no time
     left: what is in hand then lacks a worker, and its range can be too small.
 
-    Source: Zhao, Papagelis, An et al. 2019 and 2021; proof ours.
+    Source: Zhao, Papagelis, An et al. 2020 and 2021; proof ours.
     """
     return Statement(
         label="zipline_sweep",
         title="Planned barrier, found by one sweep",
         assumptions=(
+            r"$Z$ holds one time of each worker",
             r"all times are taken in ascending order, the latest of each worker is in hand",
             r"when all workers are in hand, and whenever the one with the earliest time moves, ranges are compared",
         ),
         relation=sympy.Eq(swept_range, shortest_range),
         domain=(),
-        source="Zhao et al. 2019 and 2021; proof ours",
+        source="Zhao et al. 2020 (ElasticBSP); Zhao et al. 2021 (ZipLine); proof ours",
         derivation=(
             Step("a later time of a worker that is at most max Z raises min Z or keeps it", _later_is_closer),
             Step("so for each max Z the latest times up to it are best: those in hand", _latest_are_best),
@@ -77,7 +79,10 @@ def zipline_two_workers() -> Statement:
     return Statement(
         label="zipline_two_workers",
         title="Wait at a planned barrier, two workers",
-        assumptions=(r"two workers start together; an iteration takes one always $d_{\min}$, the other $d_{\max}$",),
+        assumptions=(
+            r"two workers start together; an iteration takes one always $d_{\min}$, the other $d_{\max}$",
+            LOOK_AHEAD,
+        ),
         relation=sympy.Le(shortest_range, bound, evaluate=False),
         domain=(
             sympy.Le(shortest_duration, longest_duration),
@@ -115,7 +120,7 @@ def dssp_lead() -> Statement:
         assumptions=(ELASTIC,),
         relation=sympy.Le(lead, bound, evaluate=False),
         domain=(),
-        source="rule: Zhao et al. 2019; cap and counterexample: ours",
+        source="rule: Zhao et al. 2019 (DSSP); cap and counterexample: ours",
         derivation=(
             Step("the lead at the start, at most s or s + r, grows by one at the push", _lead_grows, concludes=bound),
             Step("s ≤ 2, r ≤ 3: a worker that is always allowed to attains it", _lead_is_attained),
@@ -140,13 +145,14 @@ def dssp_regret() -> Statement:
         label="dssp_regret",
         title="Regret, dynamic staleness with a cap",
         assumptions=(
-            *(ELASTIC, CONVEX, DIAMETER),
-            r"a view of iteration $k$ holds iterations up to $k-1-s-r$ and any of $k-s-r,\dots,k-1+s+r$ of the others",
-            r"steps $\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+r+1)n})$",
+            *(ELASTIC, CONVEX, DIAMETER, NUMBERED, MOVES),
+            r"a view of iteration $k$ holds all earlier updates of its own worker, and of every other those of "
+            r"iterations up to $k-1-s-r$ and any of $k-s-r,\dots,k-1+s+r$",
+            r"$\eta_t=\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+r+1)n})$",
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
-        source="form: Zhao et al. 2019; constant and condition: ours",
+        source="form: Zhao et al. 2019 (DSSP); constant and condition: ours",
         derivation=(
             Step("a lead of at most s + r at every start is the rule of SSP with s + r for s", _is_stale_synchronous),
             Step(

@@ -1,7 +1,7 @@
 """What does error feedback keep back, and what is still true of what it sends?
 
 u_t = e_t + η g_t is compressed, x_{t+1} = x_t − C(u_t), e_{t+1} = u_t − C(u_t), e_0 = 0, and C contracts:
-E‖u − C(u)‖² ≤ (1 − δ)‖u‖². Rates: `feedback_rates.py`, and `worker_rates.py`; the factor 1/δ²: `complexity.py`.
+E‖u − C(u)‖² ≤ (1 − δ)‖u‖². Rates: `feedback_rates.py`, `worker_rates.py`, `lyapunov_rate.py`; 1/δ²: `complexity.py`.
 Sources are named per statement; algorithm and lemma: Karimireddy, Rebjock, Stich and Jaggi 2019.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import sympy
 
-from sparsync.theory import complexity, feedback_rates, residual, worker_rates
+from sparsync.theory import complexity, feedback_rates, lyapunov_rate, residual, worker_rates
 from sparsync.theory.residual import CONTRACTION, DELTA_DOMAIN, RESIDUAL_MINKOWSKI, ROOT, jensen_step, minkowski_steps
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
@@ -247,6 +247,7 @@ STATEMENTS: dict[str, Statement] = {
     "mean_of_local_top_k": mean_of_local_top_k(),
     **feedback_rates.STATEMENTS,
     **worker_rates.STATEMENTS,
+    **lyapunov_rate.STATEMENTS,
     **complexity.STATEMENTS,
 }
 """The statements of the family, by label."""

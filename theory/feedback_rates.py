@@ -15,6 +15,7 @@ from sparsync.theory.residual import (
     RESIDUAL_BOUND,
     RESIDUAL_MINKOWSKI,
     ROOT,
+    UPDATE,
     at_root,
     below_one,
     jensen_step,
@@ -84,8 +85,9 @@ def nonconvex_rate() -> Statement:
 def nonconvex_rate_minkowski() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ (√B + √(B + 4A))²/4, A = (f(x_0) − f*)/(ηT) + ηLσ²/2, B = L² times `residual_minkowski`.
 
-    It is at most 2A + B ≤ `nonconvex_rate`, and A, the rate of SGD without compression, for δ = 1. No smaller constant
-    is true for any δ: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞.
+    It is at most 2A + B ≤ `nonconvex_rate`, and A, the rate of SGD without compression, for δ = 1. No constant factor
+    can be taken off for any δ: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞. At smaller ηL
+    better bounds exist, such as `descent_without_bounded_gradients` at half of it, for small δ.
 
     Source: ours.
     """
@@ -93,7 +95,7 @@ def nonconvex_rate_minkowski() -> Statement:
     bound = (residual_root + sympy.sqrt(residual_root**2 + 4 * (_START + _NOISE / 2))) ** 2 / 4
     return Statement(
         label="nonconvex_rate_minkowski",
-        title="smooth functions, bounded second moments, sharp residual and best weight",
+        title="smooth functions, bounded second moments, sharp residual",
         assumptions=(SMOOTH, *CONTRACTION, WORKERS),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=DELTA_DOMAIN,
@@ -129,6 +131,7 @@ def stationary_gradient() -> Statement:
         label="stationary_gradient",
         title="a quadratic at rest: what no rate can exclude",
         assumptions=(
+            UPDATE,
             r"$f(x)=Lx^{2}/2$, $C(u)=(1+\sqrt{1-\delta})\,u$, $\mathbb{E}[g_t\mid x_t,e_t]=f'(x_t)$, "
             r"$\mathbb{E}\,g_t^{2}=\sigma^{2}$",
             r"$\mathbb{E}\,x_t^{2}$, $\mathbb{E}\,x_te_t$ and $\mathbb{E}\,e_t^{2}$ do not change with $t$",

@@ -1,4 +1,4 @@
-"""How much of the energy does Top-k keep where the magnitudes are gamma-distributed, or Laplace, their simplest case?
+"""How much of the energy does Top-k send where the magnitudes are gamma-distributed, or Laplace, their simplest case?
 
 Two-sided bounds for every density, in the level q that a share κ of the magnitudes exceeds. They come from the hazard
 rate of the gamma law, which lies between 1 and (q + 1 − a)/q; both are equal for a = 1, the exact Laplace law. Ours.

@@ -1,7 +1,7 @@
-"""How much of the energy does Top-k keep at small densities where the tails fall like a power?
+"""How much of the energy does Top-k send at small densities where the tails fall like a power?
 
-Student's t keeps a power of κ, with the constant, between two bounds that hold for every density. Tails that fall like
-e^(−|u|^β) are in `theory/stretched_tails.py` and `theory/weibull_tails.py`. Ours.
+For Student's t it is a power of κ, with the constant, between two bounds that hold for every density. Tails that fall
+like e^(−|u|^β) are in `theory/stretched_tails.py` and `theory/weibull_tails.py`. Ours.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def student_t_tail_upper() -> Statement:
     bound = _student_constant() * RealPower(kappa, 1 - 2 / df)
     return gain_statement(
         "student_t_tail_upper",
-        "Student's t: the energy kept is at most C κ^(1 − 2/ν)",
+        "Student's t: the energy sent is at most C κ^(1 − 2/ν)",
         sympy.Le(delta, bound, evaluate=False),
         law=STUDENT,
         domain=(sympy.Gt(df, 2),),
@@ -53,7 +53,7 @@ def student_t_tail_lower() -> Statement:
     bound = _student_constant() * RealPower(kappa, 1 - 2 / df) * (1 - RealPower(kappa / _share_constant(), 2 / df))
     return gain_statement(
         "student_t_tail_lower",
-        "Student's t: the energy kept is C κ^(1 − 2/ν) for small κ",
+        "Student's t: the energy sent is C κ^(1 − 2/ν) for small κ",
         sympy.Ge(delta, bound, evaluate=False),
         law=STUDENT,
         domain=(sympy.Gt(df, 2),),

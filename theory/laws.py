@@ -38,6 +38,7 @@ from sparsync.theory.quantiles import (
     RegularisedGamma,
     ShiftedNormalQuantile,
     StudentQuantile,
+    meanings,
 )
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import df, epsilon, kappa, mean, mean_slope, scale, shape, share, tail_exponent
@@ -203,7 +204,7 @@ def shifted_gaussian_slope() -> Statement:
     return Statement(
         label="shifted_gaussian_slope",
         title="Gaussian with a mean: the ratio increases with |μ|/σ",
-        assumptions=(r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $m=|\mu|/\sigma$", LONG_VECTOR),
+        assumptions=(r"$u\sim\mathcal{N}(\mu,\sigma^2)$, $m=|\mu|/\sigma$", LONG_VECTOR, *meanings(bound)),
         relation=sympy.Eq(mean_slope, bound, evaluate=False),
         domain=DENSITY_DOMAIN,
         source="ours",
@@ -233,7 +234,7 @@ def _law_statement(
     return Statement(
         label=label,
         title=f"Top-k of a long vector: {title}",
-        assumptions=(assumption, LONG_VECTOR),
+        assumptions=(assumption, LONG_VECTOR, *meanings(bound)),
         relation=sympy.Eq(epsilon, bound, evaluate=False),
         domain=(*DENSITY_DOMAIN, *domain),
         source="ours",

@@ -7,7 +7,7 @@ of small range, in place of a cube, the law for two workers is the case n = 2. O
 
 import sympy
 
-from sparsync.theory.elastic_barriers import zipline_two_workers
+from sparsync.theory.elastic_barriers import LOOK_AHEAD, zipline_two_workers
 from sparsync.theory.stability import decided
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
@@ -40,7 +40,8 @@ def zipline_waiting() -> Statement:
         title="Wait at a planned barrier, any number of workers",
         assumptions=(
             r"all workers start together, and the iterations of each take the same time",
-            r"$P$ is the product of all durations but $d_{\max}$",
+            r"the shortest takes $d_{\min}$, the longest $d_{\max}$; $P$ is the product of all durations but that",
+            LOOK_AHEAD,
         ),
         relation=sympy.Le(shortest_range, bound, evaluate=False),
         domain=(

@@ -1,4 +1,4 @@
-"""How much of the energy does Top-k keep at small densities where a Gaussian is shifted, or mixed with a wider one?
+"""How much of the energy does Top-k send at small densities where a Gaussian is shifted, or mixed with a wider one?
 
 Two-sided bounds in the level z that a share κ of the magnitudes exceeds. N(m, 1) and N(−m, 1) have the same magnitudes,
 so both laws are mixtures of Gaussian tails; the Mills ratio of each bounds the energy above z. Of a mixture the widest

@@ -45,7 +45,8 @@ def geometric_staleness() -> Statement:
         title="Expected move, gradients of geometric age",
         assumptions=(
             r"$x_{t+1}=x_t-\eta\nabla f(x_{t-l})$, where $l$ has probability $p(1-p)^{l}$, whatever else happens",
-            r"nothing moves where $l>t$; $g_t$ stands for $\mathbb{E}\,\nabla f(x_t)$",
+            r"nothing moves where $l>t$; $D_t=\mathbb{E}[x_{t+1}-x_t]$ and $g_t=\mathbb{E}\,\nabla f(x_t)$, in each "
+            "coordinate",
         ),
         relation=sympy.Eq(next_mean_move, bound),
         domain=(sympy.Le(arrival_share, 1),),

@@ -193,6 +193,23 @@ class MixtureQuantile(UpperQuantile):
         return share * sympy.erf(level / (scale * sympy.sqrt(2))) + (1 - share) * sympy.erf(level / sympy.sqrt(2))
 
 
+MEANINGS: dict[Any, str] = {
+    NormalQuantile: r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
+    StudentQuantile: r"Student's $t$ without a scale exceeds $z(\nu,\kappa)$ in magnitude with chance $\kappa$",
+    ShiftedNormalQuantile: r"$\mathcal{N}(m,1)$ exceeds $z(m,\kappa)$ in magnitude with chance $\kappa$",
+    MixtureQuantile: r"$|u|$ exceeds $z(\omega,s,\kappa)$ with chance $\kappa$",
+    GammaQuantile: r"a gamma variable of shape $a$ and scale $1$ exceeds $q(a,\kappa)$ with chance $\kappa$",
+    RegularisedGamma: r"$P(a,x)=\gamma(a,x)/\Gamma(a)$ is the regularised incomplete gamma function",
+    RegularisedBeta: r"$I_y(a,b)$ is the regularised incomplete beta function",
+}
+"""What each function means, as an assumption prints it."""
+
+
+def meanings(expression: sympy.Basic) -> tuple[str, ...]:
+    """What the functions of this file mean that an expression holds."""
+    return tuple(text for function, text in MEANINGS.items() if expression.has(function))
+
+
 Compiled = Callable[..., mpmath.mpf]
 """A function of mpmath numbers."""
 

@@ -34,7 +34,8 @@ def regret_tail_bound() -> Statement:
         assumptions=(
             CONVEX,
             START,
-            r"$x_{t+1}=x_t-\eta g_t$, and the view at which $g_t$ is taken misreads $\gamma_t\leq b$ updates",
+            r"$x_{t+1}=x_t-\eta g_t$, and $\tilde{x}_t$ is $x_t$ but for $\gamma_t\leq b$ of the $\eta g_l$, those "
+            r"lacked with $l<t$ or held already with $l\geq t$",
             r"$\mathbb{E}[\gamma_t]\leq m$ given everything before $t$",
         ),
         relation=sympy.Le(regret_tail, bound, evaluate=False),

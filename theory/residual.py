@@ -19,8 +19,10 @@ INVERSE_ODDS = 1 / (1 + ODDS)
 DELTA_DOMAIN = (sympy.Le(delta, 1),)
 """0 < δ ≤ 1; the lower end comes with the symbol."""
 
+UPDATE = r"$u_t=e_t+\eta g_t$, $x_{t+1}=x_t-C(u_t)$, $e_{t+1}=u_t-C(u_t)$"
+"""The algorithm from any state."""
 CONTRACTION = (
-    r"$u_t=e_t+\eta g_t$, $x_{t+1}=x_t-C(u_t)$, $e_{t+1}=u_t-C(u_t)$, $e_0=0$",
+    rf"{UPDATE}, $e_0=0$",
     r"$\mathbb{E}\,\lVert u-C(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$",
     r"$\mathbb{E}\,\lVert g_t\rVert^{2}\le\sigma^{2}$",
 )

@@ -48,7 +48,7 @@ def law_distance() -> Statement:
         label="law_distance",
         title="Ratios of two laws, every density at once",
         assumptions=(
-            r"$F$, $G$ are laws of $u^2$ with means $M>0$ and $M_G$",
+            r"$F$, $G$ are laws of $u^2$ with means $M>0$ and $M_G$; the ratio of $M_G=0$ is $0$",
             r"$N=\sup_\theta\max(|\int_0^\theta(G-F)|,|\int_\theta^\infty(G-F)|)$",
         ),
         relation=sympy.Le(ratio_distance, bound, evaluate=False),
@@ -89,7 +89,7 @@ def sample_ratio() -> Statement:
         title="Ratio of a sample against the ratio of its law, every k at once",
         assumptions=(
             r"the $d$ coordinates are independent and follow one law with $|u|\leq B$",
-            r"$\bar{v}=\mathbb{E}\,u^2/B^2$",
+            r"$\bar{v}=\mathbb{E}\,u^2/B^2$; the ratio of the zero vector is $0$",
         ),
         relation=sympy.Le(deviation_probability, bound, evaluate=False),
         domain=(sympy.Le(mean_square, 1),),

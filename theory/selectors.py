@@ -75,7 +75,7 @@ def count_band_square() -> Statement:
     return _with_least_count(
         square_convex(),
         label="count_band_square",
-        title="at least two thirds of k entries, squares convex in rank",
+        title="at least two thirds of k entries, squares convex in rank and zero at the end",
         hypotheses=(r"$v_i/(2(d-i)+1)$ is non-increasing in the rank $i$",),
     )
 

@@ -34,7 +34,10 @@ def exponent() -> Statement:
     return Statement(
         label="exponent",
         title="Top-k, profile below a power of a line",
-        assumptions=(r"$\pi(t)^p/(1-t)$ is non-increasing, $\pi(t)$ being the magnitude exceeded by the share $t$",),
+        assumptions=(
+            r"$\pi(t)^p/(1-t)$ is non-increasing, $\pi(t)$ being the magnitude exceeded by the share $t$",
+            r"the ratio is $\int_\kappa^1\pi(t)^2\,dt/\int_0^1\pi(t)^2\,dt$, as for $d\to\infty$ at $k/d=\kappa$",
+        ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(kappa, 1),),
         source="ours, after Shi, Chu, Cheung and See 2019",

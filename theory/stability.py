@@ -63,7 +63,7 @@ def delayed_descent_limit() -> Statement:
 
     τ = 0 gives the classical 2, τ = 1 gives 1. Every larger a, the limit itself, and every a ≤ 0 are unstable.
 
-    Source: classical; proof ours.
+    Source: Levin and May 1976; proof ours.
     """
     bound = 2 * sympy.sin(sympy.pi / (2 * (2 * tau + 1)))
     return Statement(
@@ -72,7 +72,7 @@ def delayed_descent_limit() -> Statement:
         assumptions=(r"$x_{t+1}=x_t-\eta\lambda\,x_{t-\tau}$ with $\lambda>0$",),
         relation=sympy.Eq(stable_limit, bound),
         domain=(),
-        source="classical; proof ours",
+        source="Levin and May 1976; proof ours",
         derivation=(
             Step("z = e^{iφ} is a root where a = z^τ(1 − z) = 2 sin(φ/2) e^{i((2τ+1)φ − π)/2}", _chord_on_circle),
             Step("this is real and > 0 iff φ = (4m + 1)π/(2τ + 1), m an integer", _meeting_angles),

@@ -18,9 +18,18 @@ WORKER = sympy.Symbol("i", integer=True, positive=True)
 """Position of a worker in the order of a round."""
 
 AT_ONCE = f"{RULE}, and then at once"
-IN_ORDER = r"a view holds all earlier updates of its own worker and the first ones of every other"
-IN_WINDOW = r"a view of iteration $k$ holds iterations up to $k-1-s$ and any of $k-s,\dots,k-1+s$ of every other worker"
-CONVEX = r"$f_t$ convex with subgradients of norm at most $\ell$"
+NUMBERED = r"updates $t$ are numbered by iteration, then by worker"
+MOVES = r"$x_{t+1}=x_t-\eta_t g_t$, and $\tilde{x}_t$ is $x_1$ less all $\eta_l g_l$ in the view of update $t$"
+IN_ORDER = (
+    r"a view, read as iteration $k$ starts, holds all earlier updates of its own worker, and of every other the first "
+    r"ones: $k-1-s$ or more, all of them completed"
+)
+IN_WINDOW = (
+    r"a view of iteration $k$ holds all earlier updates of its own worker, and of every other those of iterations up "
+    r"to $k-1-s$ and any of $k-s,\dots,k-1+s$"
+)
+MISREAD = "a view misreads the updates before its own that it lacks, and those after that it holds"
+CONVEX = r"$f_t$ is convex, $g_t$ is a subgradient of it at $\tilde{x}_t$, and $\lVert g_t\rVert\le\ell$"
 START = r"$\frac12\lVert x_1-x^{*}\rVert^2\le F^2$"
 ONE_STEP = (
     "f_t(x̃_t) − f_t(x*) ≤ g_t(x_t − x*) + g_t(x̃_t − x_t), and 2ηg(x − x*) = (x − x*)² − (x − ηg − x*)² + η²g² in each "
@@ -41,7 +50,7 @@ def ssp_views() -> Statement:
     return Statement(
         label="ssp_views",
         title="Updates that the views of one round lack or have too many",
-        assumptions=(AT_ONCE, IN_ORDER),
+        assumptions=(AT_ONCE, NUMBERED, IN_ORDER, MISREAD),
         relation=sympy.Le(misread_count, bound, evaluate=False),
         domain=(),
         source="order: Ho et al. 2013; counting: ours",
@@ -71,7 +80,7 @@ def ssp_regret_fixed_step() -> Statement:
     return Statement(
         label="ssp_regret_fixed_step",
         title="Regret under bounded staleness, fixed step size",
-        assumptions=(CONVEX, START, AT_ONCE, IN_ORDER),
+        assumptions=(CONVEX, START, NUMBERED, MOVES, r"$\eta_t=\eta$", AT_ONCE, IN_ORDER),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
         source="ours",
@@ -104,8 +113,8 @@ def ssp_regret_optimised() -> Statement:
         label="ssp_regret_optimised",
         title="Regret under bounded staleness, best fixed step size",
         assumptions=(
-            *(CONVEX, START, AT_ONCE, IN_ORDER),
-            r"$\eta=\frac{F}{\ell}\sqrt{2/((1+(2s+1)(n-1))T)}$",
+            *(CONVEX, START, NUMBERED, MOVES, AT_ONCE, IN_ORDER),
+            r"$\eta_t=\frac{F}{\ell}\sqrt{2/((1+(2s+1)(n-1))T)}$",
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
@@ -141,7 +150,10 @@ def ssp_regret() -> Statement:
     return Statement(
         label="ssp_regret",
         title="Regret under bounded staleness, published step size",
-        assumptions=(CONVEX, DIAMETER, IN_WINDOW, r"steps $\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+1)n})$"),
+        assumptions=(
+            *(CONVEX, DIAMETER, NUMBERED, MOVES, IN_WINDOW),
+            r"$\eta_t=\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+1)n})$",
+        ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
         source="steps and form: Ho et al. 2013; constant and proof: ours",

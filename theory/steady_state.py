@@ -30,9 +30,11 @@ def steady_drift() -> Statement:
     bound = (1 - kappa) / (1 + 2 * kappa)
     return Statement(
         label="steady_drift",
-        title="Top-k under error feedback, persistent gradient, any rates",
+        title="Threshold under error feedback, persistent gradient, any rates",
         assumptions=(
-            r"every coordinate adds a constant $\tau/N_i$ per step, $N_i$ a positive integer, and is sent at $\tau$",
+            r"from $0$, every coordinate adds a constant $\tau/N_i$ per step, $N_i$ a positive integer, and is sent "
+            r"and set to $0$ at $\tau$",
+            r"$\kappa$ is the mean of $1/N_i$, and energies are summed over a common period of the $N_i$",
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=DENSITY_DOMAIN,
@@ -64,7 +66,8 @@ def steady_drift_equal() -> Statement:
         label="steady_drift_equal",
         title="Top-k under error feedback, constant gradient of equal magnitudes",
         assumptions=(
-            r"the gradient is constant, $\lvert g_i\rvert$ the same for all $i$, $k$ divides $d$, $d/k$ steps done",
+            r"the gradient is constant, $\lvert g_i\rvert>0$ the same for all $i$, $k$ divides $d$",
+            r"from $e_0=0$; the step is $d/k$ or later",
         ),
         relation=sympy.Eq(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, d), sympy.Eq(sympy.Mod(d, k), 0)),
@@ -89,18 +92,19 @@ def steady_drift_equal() -> Statement:
 def steady_noise() -> Statement:
     """Pure noise: ε = (1 − κ)/(1 + 5κ), so δ = 6κ/(1 + 5κ), whatever the coordinates' scales.
 
-    Each coordinate is a symmetric random walk with steps ±τ/N_i, sent on reaching ±τ; expectations in the stationary
-    state.
+    Each coordinate is a symmetric random walk with steps ±τ/N_i, sent on reaching ±τ, after N_i² steps on the average;
+    energies are means over many steps.
 
     Source: ours.
     """
     bound = (1 - kappa) / (1 + 5 * kappa)
     return Statement(
         label="steady_noise",
-        title="Top-k under error feedback, pure noise, any scales",
+        title="Threshold under error feedback, pure noise, any scales",
         assumptions=(
-            r"every coordinate moves by $\pm\tau/N_i$ with equal chance per step, $N_i$ a positive integer, and is "
-            r"sent at $\pm\tau$; expected energies in the stationary state",
+            r"from $0$, every coordinate moves by $\pm\tau/N_i$ with equal chance per step, $N_i$ a positive integer, "
+            r"and is sent and set to $0$ at $\pm\tau$",
+            r"$\kappa$ is the mean of $1/N_i^2$, and energies are means over the first $t$ steps, as $t\to\infty$",
         ),
         relation=sympy.Eq(ratio, bound, evaluate=False),
         domain=DENSITY_DOMAIN,

@@ -1,4 +1,4 @@
-"""How much of the energy does Top-k keep where the tails fall like e^(−|u|^β)? Generalised Gaussian laws, and uniform.
+"""How much of the energy does Top-k send where the tails fall like e^(−|u|^β)? Generalised Gaussian laws, and uniform.
 
 Bounds for every density, in the level z = q^(1/β) that a share κ of the magnitudes exceeds, where |u|^β is gamma with
 shape α = 1/β. In the derivations the level is q itself, and f and Q are the density and the upper tail of that gamma

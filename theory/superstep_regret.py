@@ -1,6 +1,6 @@
 """What do elastic barriers cost in regret? Leads within a superstep, and regret in two orders of the same updates.
 
-ElasticBSP (Zhao, Papagelis, An et al. 2019) lets every worker end M iterations after a barrier, predicts the next R of
+ElasticBSP (Zhao, Papagelis, An et al. 2020) lets every worker end M iterations after a barrier, predicts the next R of
 each, and stops everybody after one of these. Between barriers nobody waits. Numbered by superstep, iteration and
 worker, its updates are those of bounded staleness; numbered as they arrive, neither R nor any speed matters. Ours.
 """
@@ -12,7 +12,7 @@ from itertools import product
 import sympy
 
 from sparsync.theory.stability import decided
-from sparsync.theory.stale_regret import CONVEX, DIAMETER, START, ssp_regret, ssp_regret_fixed_step
+from sparsync.theory.stale_regret import CONVEX, DIAMETER, MOVES, START, ssp_regret, ssp_regret_fixed_step
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import (
     T,
@@ -34,8 +34,8 @@ SUPERSTEP = (
     r"once all have ended $M$ iterations, everybody may end $1$ to $R$ more before the next barrier",
 )
 FRESH = (
-    r"$x_{t+1}=x_t-\eta g_t$ when update $t$ arrives; a worker computes one update at a time, from the $x_l$ that it "
-    r"finds when it starts, $x_1$ or one no older than its own last update"
+    r"$x_{t+1}=x_t-\eta g_t$ when update $t$ arrives; a worker computes one update at a time, at the $\tilde{x}_t=x_l$ "
+    r"that it finds when it starts, $x_1$ or one no older than its own last update"
 )
 DURATIONS = (sympy.Le(shortest_duration, longest_duration),)
 SMALL_SUPERSTEPS = tuple(product(range(4), range(1, 5)))
@@ -59,7 +59,7 @@ def elastic_lead() -> Statement:
     The slowest worker's M iterations leave time for ⌊M d_max/d_min⌋ of the fastest before anything is planned. It is
     attained for all M and R. Over many supersteps leads add up, and no number bounds them.
 
-    Source: rule: Zhao, Papagelis, An et al. 2019; bound ours.
+    Source: rule: Zhao, Papagelis, An et al. 2020; bound ours.
     """
     bound = _superstep_lead()
     return Statement(
@@ -68,7 +68,7 @@ def elastic_lead() -> Statement:
         assumptions=(*SUPERSTEP, r"iterations are counted from the last barrier"),
         relation=sympy.Le(lead, bound, evaluate=False),
         domain=DURATIONS,
-        source="rule: Zhao et al. 2019; bound ours",
+        source="rule: Zhao et al. 2020 (ElasticBSP); bound ours",
         derivation=(
             Step(
                 "the plan is made at M d_max at the latest, when a worker has ended ⌊M d_max/d_min⌋ at most",
@@ -92,11 +92,11 @@ def elastic_lead() -> Statement:
 def elastic_regret() -> Statement:
     """R ≤ 3Fℓ√(2GnT) for R ≥ 2, G = ⌊M d_max/d_min⌋ − M + R the lead of `elastic_lead`: `ssp_regret` at s = G − 1.
 
-    As described to us, Zhao, Papagelis, An et al. 2019 take the difference of iterations in a superstep to be at most
+    As described to us, Zhao, Papagelis, An et al. 2020 take the difference of iterations in a superstep to be at most
     R, and conclude as for SSP. With monitoring G depends on the ratio of speeds as well, and R alone is too small. It
     is a bound for the whole run, though leads add up over supersteps: views hold everything before the last barrier.
 
-    Source: form: Zhao, Papagelis, An et al. 2019, not read; condition and constant: ours.
+    Source: form: Zhao, Papagelis, An et al. 2020, not read; condition and constant: ours.
     """
     bound = 3 * radius * lipschitz * sympy.sqrt(2 * _superstep_lead() * n * T)
     return Statement(
@@ -104,12 +104,14 @@ def elastic_regret() -> Statement:
         title="Regret between planned barriers",
         assumptions=(
             *(*SUPERSTEP, CONVEX, DIAMETER),
-            "a worker reads when it starts, and between barriers it starts at once",
-            r"steps $\sigma/\sqrt{t}$, $\sigma=F/(\ell\sqrt{2Gn})$, $G=\lfloor Md_{\max}/d_{\min}\rfloor-M+R$",
+            r"updates $t$ are numbered by superstep, then by iteration, then by worker",
+            MOVES,
+            "a view holds what is completed when its worker starts, and between barriers a worker starts at once",
+            r"$\eta_t=\sigma/\sqrt{t}$, $\sigma=F/(\ell\sqrt{2Gn})$, $G=\lfloor Md_{\max}/d_{\min}\rfloor-M+R$",
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(*DURATIONS, sympy.Ge(look_ahead, 2)),
-        source="form: Zhao et al. 2019, not read; condition and constant: ours",
+        source="form: Zhao et al. 2020 (ElasticBSP), not read; condition and constant: ours",
         derivation=(
             Step(
                 "iteration k of a superstep starts at a lead of s = G − 1 or less: ⌊M d_max/d_min⌋ − M + 1 before the "

@@ -421,7 +421,7 @@ LATEX_NAMES = {
     tolerance: r"\text{tol}",
     lyapunov_factor: r"\sup\frac{V_{t+1}}{V_t}",
     function_factor: r"\sup\frac{f(x_{t+1})-f^{*}}{f(x_t)-f^{*}}",
-    heterogeneity: r"\zeta_{\star}^{2}",
+    heterogeneity: r"\zeta^{2}",
     limit_distance: r"\lim_{t\to\infty}\|x_t-x^{*}\|^2",
     best_step: r"\eta^{*}",
     steps_needed: r"\frac{\ln\text{tol}}{\ln\rho^{*}}",

@@ -88,7 +88,7 @@ def error_feedback_21() -> Statement:
             CONTRACTION,
             r"EF21: $x^{+}=x-\frac{\eta}{n}\sum_i d_i$, $d_i^{+}=d_i+C(\nabla f_i(x^{+})-d_i)$",
             OPTIMAL_STEP,
-            r"the $f_i$ may differ, and $\nabla f_i(x^{*})\neq 0$ at the minimiser $x^{*}$ of their mean",
+            r"the $f_i$ may differ: $\nabla f_i(x^{*})$ need not be $0$ at the minimiser $x^{*}$ of their mean",
             r"$V=\sum_i\|\nabla f_i(x)-d_i\|^2/\sqrt{\epsilon}+\|\sum_i\nabla f_i(x)\|^2/n$, $n\geq 1$ workers "
             r"($d_i=\nabla f_i(x)$ if $\epsilon=0$)",
         ),
@@ -124,7 +124,8 @@ def compressed_descent() -> Statement:
 
     It is a statement about f − f*. ‖x − x*‖² and ‖∇f(x)‖² shrink more slowly in some step, from two dimensions on.
 
-    Source: Thomsen, Taylor and Dieuleveut 2025 for the rate; this proof ours.
+    Source: de Klerk, Glineur and Taylor 2020, Theorem 5.3, for the rate of inexact gradients, as PEPit cites them;
+    Thomsen, Taylor and Dieuleveut 2025 for compression; this proof ours.
     """
     bound = descent_rate(ROOT)
     return Statement(
@@ -137,7 +138,9 @@ def compressed_descent() -> Statement:
         ),
         relation=sympy.Eq(function_factor, bound),
         domain=CLASS_DOMAIN,
-        source="rate: Thomsen, Taylor and Dieuleveut 2025; proof: ours",
+        source=(
+            "rate: de Klerk, Glineur and Taylor 2020; as compression: Thomsen, Taylor and Dieuleveut 2025; proof: ours"
+        ),
         derivation=descent_steps(bound),
     )
 

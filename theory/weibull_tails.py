@@ -1,4 +1,4 @@
-"""How much of the energy does Top-k keep of Weibull magnitudes? Two-sided bounds in ℓ = ln(1/κ) for every density.
+"""How much of the energy does Top-k send of Weibull magnitudes? Two-sided bounds in ℓ = ln(1/κ) for every density.
 
 |u|^a is exponential, so that the level is ℓ^(1/a) and δ = Q(1 + p, ℓ) with p = 2/a. Two comparisons, with ℓ^p and with
 a p-th power of a linear function, are lower and upper bounds for a ≤ 2 and change places at a = 2, where both are

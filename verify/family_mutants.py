@@ -94,6 +94,14 @@ FEEDBACK: dict[str, Mutant] = {
         "smt",
         "property",
     ),
+    "nonconvex_rate_lyapunov_cost": wrong_bound(
+        "nonconvex_rate_lyapunov",
+        "half of (1 − δ)/δ",
+        lambda bound: bound.subs(delta, 2 * delta / (1 + delta)),
+        "smt",
+        "numeric",
+        "property",
+    ),
     "descent_of_workers_noise": wrong_bound(
         "descent_of_workers",
         "σ²/n² for σ²/n",

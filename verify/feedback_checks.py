@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify import complexity_checks, feedback_rate_checks, worker_checks
+from sparsync.verify import complexity_checks, feedback_rate_checks, lyapunov_checks, worker_checks
 from sparsync.verify.feedback_queries import outside_queries, residual_queries, virtual_queries
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
@@ -291,6 +291,7 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
     **feedback_rate_checks.CHECKS,
     **worker_checks.CHECKS,
+    **lyapunov_checks.CHECKS,
     **complexity_checks.CHECKS,
 }
 """Every check of the family, by label and grade."""

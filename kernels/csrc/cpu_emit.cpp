@@ -49,7 +49,6 @@ void Call::list_zeros() {
     keeper.parts.push_back({group, keeper.entries.size(), (int64_t)list.size()});
     keeper.entries.append(list.data(), (int64_t)list.size());
   }
-  find_parts();
 }
 
 void Call::emit() {
