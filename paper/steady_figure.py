@@ -76,7 +76,7 @@ def _draw_laws(axes: Axes, study: Result, position: int) -> None:
     for label, name in LAWS.items():
         gain = study.record("predicted_gain")[label][position]
         axes.axhline(gain, color=BLACK, linewidth=0.6)
-        axes.annotate(name, (0.01, gain), xycoords=("axes fraction", "data"), va="bottom", fontsize=7)
+        axes.annotate(name, (0.99, gain), xycoords=("axes fraction", "data"), ha="right", va="top", fontsize=7)
 
 
 def _look(study: Result, stream: str) -> Look:
