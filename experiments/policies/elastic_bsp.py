@@ -30,7 +30,7 @@ class ElasticBsp(Policy):
         objective: what `zipline` minimises; "spread" is the source's.
         monitoring: reports of every worker before the plan; 0 plans at the barrier, from the intervals before it.
 
-    Source: Zhao, Papagelis, An, Chen, Liu, Hu 2019. Time of planning and of joining workers ours.
+    Source: Zhao, Papagelis, An, Chen, Liu, Hu 2020. Time of planning and of joining workers ours.
     """
 
     lookahead: int = 15

@@ -3,7 +3,7 @@
 Of the times at which each worker is expected to finish its next steps one is chosen for each; the latest chosen is the
 barrier, and whoever finishes earlier waits. For a given barrier everybody's latest time up to it is best, so one sweep
 over all times finds the optimum: for the spread, the smallest range that holds an element of each of n sorted lists.
-Source: Zhao, Papagelis, An, Chen, Liu, Hu 2019; other objectives than the spread are ours.
+Source: Zhao, Papagelis, An, Chen, Liu, Hu 2020; other objectives than the spread are ours.
 """
 
 from __future__ import annotations
