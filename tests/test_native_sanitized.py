@@ -65,6 +65,7 @@ def require_sanitisers() -> None:
         pytest.skip("g++ comes without its sanitizers")
 
 
+@pytest.mark.slow
 def test_all_cases_stay_within_their_memory(tmp_path: Path) -> None:
     require_sanitisers()
     finished = sanitised(ROOT / "kernels" / "csrc", tmp_path)
