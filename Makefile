@@ -96,7 +96,7 @@ gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, sanitize and time t
 	attempt() { name=$$1; shift; echo "== $$name"; timeout -k 5 "$$@" 2>&1 | tee "$(OUT)/$$name.log" || failed="$$failed $$name"; }; \
 	export PYTHONPATH=$(CURDIR)/build/typing PYTHONUNBUFFERED=1; \
 	attempt build 70 $(GPU_PYTHON) -m sparsync.kernels.native_build; \
-	attempt tests 100 $(GPU_PYTHON) -m pytest -q -n 4 --timeout 45 --timeout-method thread $(GPU_TESTS); \
+	attempt tests 100 $(GPU_PYTHON) -m pytest -q -n 4 -m "not slow" --timeout 45 --timeout-method thread $(GPU_TESTS); \
 	attempt checks 40 $(GPU_PYTHON) $(SANITIZED); \
 	if command -v compute-sanitizer >/dev/null; then \
 	  for tool in memcheck racecheck; do \

@@ -40,8 +40,8 @@ class Command:
     """the run with its overrides"""
 
 
-def read_command(description: str, arguments: Sequence[str] | None = None) -> Command:
-    """Parse the command line (None: the process's own).
+def read_command(program: str, description: str, arguments: Sequence[str] | None = None) -> Command:
+    """Parse the command line (None: the process's own); `program` starts the command, for its help.
 
     Raises:
         ValueError: unknown run, a field out of range, or an output folder that is absent or not writable.
@@ -53,15 +53,13 @@ def read_command(description: str, arguments: Sequence[str] | None = None) -> Co
     name = scout.parse_known_args(words)[0].run
     if name is not None and name not in RUNS:
         raise ValueError(f"unknown run {name!r}; known: {', '.join(RUNS)}")
+    shown = next(iter(RUNS)) if name is None else name
     command = tyro.cli(
         Command,
-        description=description,
+        prog=program,
+        description=f"{description} Runs: {', '.join(RUNS)}. The defaults below are those of {shown}.",
         args=words,
-        default=Command(
-            run=tyro.MISSING if name is None else name,
-            output=tyro.MISSING,
-            settings=RUNS[next(iter(RUNS)) if name is None else name],
-        ),
+        default=Command(run=name or tyro.MISSING, output=tyro.MISSING, settings=RUNS[shown]),
     )
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")

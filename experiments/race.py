@@ -230,6 +230,7 @@ def main() -> None:
     with exit_on_bad_input():
         command, options = tyro.cli(
             RaceCommand,
+            prog="python -m sparsync.experiments.race",
             description="Race synchronisation models in simulation. The parameters of policies, which --list shows, "
             "are options too: --policy ssp --staleness 3.",
             return_unknown_args=True,

@@ -97,7 +97,7 @@ def compare_with_torchrun(run_name: str) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command line."""
-    command = tyro.cli(ReproduceCommand)
+    command = tyro.cli(ReproduceCommand, prog="python -m sparsync.experiments.reproduce")
     with exit_on_bad_input():
         reproduce(command)
 

@@ -57,7 +57,9 @@ def simulate(
 def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
-        command: Command = read_command("Simulate distributed training in one process.")
+        command: Command = read_command(
+            "python -m sparsync.experiments.simulate", "Simulate distributed training in one process."
+        )
         with step_progress(command.settings.steps, visible=True) as advance:
             result = simulate(command.settings, observe=lambda *_: advance())
         write_json(command.output, training_record(command.run, result, process_count=1))

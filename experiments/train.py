@@ -106,7 +106,7 @@ def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Ave
 def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
-        train(read_command("Distributed training; start it with torchrun."))
+        train(read_command("torchrun -m sparsync.experiments.train", "Distributed training; start it with torchrun."))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
     spans.sort()
     read_end = written_end = 0
     for begin, size, written, position in spans:
-        if size > 0 and begin < (max(read_end, written_end) if written else written_end):
+        if begin < (max(read_end, written_end) if written else written_end):
             name = "residual" if written else "gradient"
             raise ValueError(f"{name} {position} shares memory with a residual that is to be changed")
         if written:

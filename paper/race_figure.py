@@ -25,7 +25,7 @@ SHOWN = {
     "dybw": Look("DyBW", PURPLE, (0, (1, 1))),
 }
 """Policies drawn in colour."""
-LOWEST_ACCURACY = 0.3
+LOWEST_PERCENT = 30
 """Below that all curves rise alike."""
 _MEGABYTE = 1e6
 
@@ -47,8 +47,8 @@ def races(data_folder: Path) -> Figure:
         compressed.set_xlabel("simulated seconds")
         by_bytes.set_xlabel("MB sent by all workers")
     for axes, kind in zip(panels[:, 0], ("dense", "Top-$k$", "Top-$k$ and dense"), strict=True):
-        axes.set_ylabel(f"{kind}\ntest accuracy")
-    panels[0, 0].set_ylim(bottom=LOWEST_ACCURACY)
+        axes.set_ylabel(f"{kind}\ntest accuracy (%)")
+    panels[0, 0].set_ylim(bottom=LOWEST_PERCENT)
     legend_below(figure, panels[0, 0], columns=len(SHOWN))
     return figure
 
@@ -60,11 +60,12 @@ def _grey_first(names: Sequence[str]) -> list[str]:
 
 def _draw(axes: Axes, policy: str, places: Sequence[float], repetitions: Sequence[Result]) -> None:
     # Nothing is sent at the first measurement, and a logarithmic axis has no place for it.
-    places, accuracy = places[1:], smoothed(mean_curve(repetitions, "accuracy"))[1:]
+    places = places[1:]
+    percent = [100 * share for share in smoothed(mean_curve(repetitions, "accuracy"))[1:]]
     if policy in SHOWN:
-        axes.plot(places, accuracy, **SHOWN[policy].line, linewidth=1.0)
+        axes.plot(places, percent, **SHOWN[policy].line, linewidth=1.0)
     else:
-        axes.plot(places, accuracy, color=GREY, linewidth=0.4, alpha=0.6)
+        axes.plot(places, percent, color=GREY, linewidth=0.4, alpha=0.6)
 
 
 def _megabytes(repetitions: Sequence[Result]) -> list[float]:

@@ -1,6 +1,6 @@
-"""Where does the released threshold rule miss its band? A map of its count over k for two families of laws.
+"""Where does the released threshold rule miss its range? A map of its count over k for two families of laws.
 
-Reads `refinement.json`. White is inside the band, from two thirds to four thirds of k.
+Reads `refinement.json`. White is inside the range, from two thirds to four thirds of k.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TITLES = {"shifted gaussian": "Gaussian with a mean", "generalised gaussian": "g
 EDGES = (0.0, 0.01, 0.1, 2 / 3, 4 / 3, 10.0, 100.0, float("inf"))
 """Counts over k at which the colour changes; the lowest class holds a count of zero."""
 _COLOURS = ("#08306B", "#4292C6", "#C6DBEF", "#FFFFFF", "#FDD0A2", "#F16913", "#7F2704")
-_NAMES = ("below 0.01", "0.01 to 0.1", "0.1 to 2/3", "in the band", "4/3 to 10", "10 to 100", "above 100")
+_NAMES = ("below 0.01", "0.01 to 0.1", "0.1 to 2/3", "in the range", "4/3 to 10", "10 to 100", "above 100")
 
 
 def failure_map(data_folder: Path) -> Figure:
@@ -62,13 +62,13 @@ def failure_map(data_folder: Path) -> Figure:
 
 
 def relative_class(count: int, target: int) -> int:
-    """Which of the classes between `EDGES` a count falls into; the band includes both its ends, exactly.
+    """Which of the classes between `EDGES` a count falls into; the range includes both its ends, exactly.
 
     Args:
         count: entries selected.
         target: k.
     """
     if 2 * target <= 3 * count <= 4 * target:
-        return _NAMES.index("in the band")
+        return _NAMES.index("in the range")
     ratio = count / target
     return sum(ratio >= edge for edge in EDGES[1:-1])

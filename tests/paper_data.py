@@ -147,7 +147,7 @@ def steady_state_record(profile: str) -> dict[str, Any]:
 
 
 def refinement_record(profile: str) -> dict[str, Any]:
-    """Two laws of each family at two densities: nothing, in the band, above it, far above it."""
+    """Two laws of each family at two densities: nothing, in the range, above it, far above it."""
     selected = {"gaussian_k_released": [[0, 6], [30, 700]], "gaussian_k": [[6, 6], [6, 6]]}
     return {
         "profile": profile,

@@ -13,7 +13,7 @@ from sparsync.experiments.runs import RUNS
 @pytest.mark.parametrize("option", ["--run", "--run-name", "--run_name"])
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_is_chosen_by_name(option: str, name: str, tmp_path: Path) -> None:
-    command = read_command("", [option, name, "--output", str(tmp_path / "out.json")])
+    command = read_command("", "", [option, name, "--output", str(tmp_path / "out.json")])
     assert (command.run, command.output, command.settings) == (name, tmp_path / "out.json", RUNS[name])
 
 
@@ -30,7 +30,7 @@ def test_fields_override_the_run(tmp_path: Path) -> None:
         "1",
         "0.7",
     ]
-    command = read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json"), *words])
+    command = read_command("", "", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json"), *words])
     settings = command.settings
     assert (settings.density, settings.seed, settings.data, settings.rank_order) == (0.5, 7, "cifar10:here", True)
     assert settings.density_warmup == (1.0, 0.7)
@@ -39,35 +39,47 @@ def test_fields_override_the_run(tmp_path: Path) -> None:
 
 def test_an_unknown_run_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="unknown run 'fnn4'; known: fnn3_dense"):
-        read_command("", ["--run", "fnn4", "--output", "out.json"])
+        read_command("", "", ["--run", "fnn4", "--output", "out.json"])
+
+
+@pytest.mark.parametrize(("words", "run"), [([], next(iter(RUNS))), (["--run", "fnn3_top_k"], "fnn3_top_k")])
+def test_the_help_names_the_command_the_runs_and_whose_defaults_it_shows(
+    words: list[str], run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        read_command("python -m start", "Trains.", [*words, "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith(f"usage: python -m start [-h] [OPTIONS] Trains. Runs: {', '.join(RUNS)}.")
+    assert f"The defaults below are those of {run}." in shown
+    assert f"key of SELECTORS (default: {RUNS[run].selector})" in " ".join(shown.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("words", [[], ["--run", "fnn3_top_k"], ["--output", "out.json"]])
 def test_run_and_output_are_required(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        read_command("", words)
+        read_command("", "", words)
     assert caught.value.code == 2
 
 
 def test_an_output_that_is_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must name a file"):
-        read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path)])
+        read_command("", "", ["--run", "fnn3_top_k", "--output", str(tmp_path)])
 
 
 def test_an_output_where_nothing_can_be_written_is_refused() -> None:
     """In /proc not even root can create a file."""
     with pytest.raises(ValueError, match="no file can be written in the output folder /proc"):
-        read_command("", ["--run", "fnn3_top_k", "--output", "/proc/out.json"])
+        read_command("", "", ["--run", "fnn3_top_k", "--output", "/proc/out.json"])
 
 
 def test_asking_leaves_nothing_behind(tmp_path: Path) -> None:
-    read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json")])
+    read_command("", "", ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json")])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_output_in_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not exist"):
-        read_command("", ["--run", "fnn3_top_k", "--output", str(tmp_path / "absent" / "out.json")])
+        read_command("", "", ["--run", "fnn3_top_k", "--output", str(tmp_path / "absent" / "out.json")])
 
 
 @pytest.mark.parametrize(

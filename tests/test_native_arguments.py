@@ -119,8 +119,8 @@ def test_a_residual_on_another_device_than_the_first_is_refused() -> None:
 def test_neighbours_in_memory_and_gradients_that_overlap_are_served(dtype: torch.dtype) -> None:
     """Only float32 residuals have a native op."""
     memory, gradient = torch.zeros(12, dtype=dtype), torch.ones(6, dtype=dtype)
-    residuals = [memory[:4], memory[4:8], memory[8:8]]
-    payload = feedback_select_many([gradient[:4], gradient[2:], memory[8:8]], residuals, 8, rule="top_k")
+    residuals = [memory[:4], memory[4:8], memory[2:2]]
+    payload = feedback_select_many([gradient[:4], gradient[2:], memory[6:6]], residuals, 8, rule="top_k")
     assert payload.count == 8
 
 

@@ -106,13 +106,13 @@ def top_k_shares(label: str, *, worker_count: int) -> list[float]:
         )  # fmt: skip
         numbers = {"delta": count / DIMENSION, "step_size": step, "smoothness": 1, "T": update_count}
         noise_energy = DIMENSION * noise**2
-        if label in ("nonconvex_rate", "nonconvex_rate_minkowski"):
+        if label.startswith("nonconvex_rate"):
             numbers["second_moment"] = slopes + noise_energy
         else:
             numbers["variance"] = noise_energy
         if label == "descent_of_workers":
             numbers |= {"n": worker_count, "dissimilarity": DIMENSION * spread**2, "residual_weight": 0.5}
-        shares.append(_share(label, energies, numbers))
+        shares.append(share_of_bound(label, energies, numbers))
     return shares
 
 
@@ -121,7 +121,7 @@ def saturated_share(label: str) -> float:
     noise = 0.01
     run = SaturatedRun(root=Fraction(63, 64), step=Fraction(1), slope=Fraction(1), cycle_count=20_000)
     energies = saturated_energies(run, worker_count=2, noise=noise, repeat_count=10)
-    return _share(label, energies, run.parameters(bounded="second moment") | {"second_moment": 1 + noise**2})
+    return share_of_bound(label, energies, run.parameters(bounded="second moment") | {"second_moment": 1 + noise**2})
 
 
 def resting_share(label: str, *, worker_count: int) -> float:
@@ -135,7 +135,7 @@ def resting_share(label: str, *, worker_count: int) -> float:
     numbers = {"delta": 1 - root**2, "step_size": step, "smoothness": 1, "T": update_count, "variance": 1}
     if label == "descent_of_workers":
         numbers |= {"n": worker_count, "dissimilarity": 0, "residual_weight": 8}
-    return _share(label, energies, numbers)
+    return share_of_bound(label, energies, numbers)
 
 
 def simulation_check(_profile: Profile, *, label: str, worker_count: int) -> Outcome:
@@ -143,6 +143,11 @@ def simulation_check(_profile: Profile, *, label: str, worker_count: int) -> Out
     top_k = top_k_shares(label, worker_count=worker_count)
     is_variance_bounded = label.startswith("descent")
     adversarial = resting_share(label, worker_count=worker_count) if is_variance_bounded else saturated_share(label)
+    return simulation_outcome(top_k, adversarial)
+
+
+def simulation_outcome(top_k: list[float], adversarial: float) -> Outcome:
+    """Earned if no run exceeds the bound; from shares of it."""
     return Outcome(
         earned=max(*top_k, adversarial) <= 1,
         detail={
@@ -157,7 +162,8 @@ def _summary(energies: NDArray[numpy.float64], gap: float) -> Energies:
     return energies.mean(axis=1), energies.std(axis=1, ddof=1) / math.sqrt(energies.shape[1]), gap
 
 
-def _share(label: str, energies: Energies, numbers: Mapping[str, float | Fraction]) -> float:
+def share_of_bound(label: str, energies: Energies, numbers: Mapping[str, float | Fraction]) -> float:
+    """min_t E‖∇f(x_t)‖², raised by its standard errors, over the bound."""
     means, errors, gap = energies
     bound = STATEMENTS[label].evaluate(**{"gap": gap, **numbers})
     return float(numpy.min(means + STANDARD_ERRORS * errors)) / bound

@@ -167,11 +167,11 @@ NEAR_ONE_CLAIMS: dict[str, Positivity] = {
         lambda z: gain_below_log_over_level(z, factor=1),
     ),
 }
-"""The bounds on the energy kept for κ near 1, each difference divided by the power of z with which it vanishes."""
+"""The bounds on the energy sent for κ near 1, each difference divided by the power of z with which it vanishes."""
 
 
 def gain_claims(label: str) -> tuple[Positivity, ...]:
-    """A bound on the energy kept of a Gaussian, as the statement has it, on all levels from `FIRST_LEVEL` on.
+    """A bound on the energy sent of a Gaussian, as the statement has it, on all levels from `FIRST_LEVEL` on.
 
     The twin claims an eighth too much: more than what a bound that is weaker by a sixteenth leaves.
     """

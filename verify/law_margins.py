@@ -1,7 +1,7 @@
 """How much room do the statements about laws leave at one level? The margins of the searches.
 
 A law is determined by ε(1) = 0 and by its slope in κ: between two levels the mean slope lies between their squares, in
-units of E[u²]. A bound on the energy kept is compared with that energy. Both are restated in `verify/law_levels.py`.
+units of E[u²]. A bound on the energy sent is compared with that energy. Both are restated in `verify/law_levels.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ RUNGS: dict[str, Exponent] = {
 
 @dataclass(frozen=True)
 class Gain:
-    """Where a bound on the energy kept is tried.
+    """Where a bound on the energy sent is tried.
 
     Args:
         law: the label of the law.
@@ -147,7 +147,7 @@ def law_margin(height: float, parameters: Parameters, distance: Fraction, *, lab
 
 
 def gain_margin(height: float, parameters: Parameters, *, label: str) -> Fraction:
-    """The room that a bound leaves at one level, relative to the energy kept; for an equality minus the distance."""
+    """The room that a bound leaves at one level, relative to the energy sent; for an equality minus the distance."""
     law, statement = GAINS[label].restricted(), STATEMENTS[label]
     with mpmath.workdps(DIGITS):
         exact = tuple(mpmath.mpf(parameter) for parameter in parameters)

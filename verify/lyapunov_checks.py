@@ -25,13 +25,10 @@ from sparsync.verify.feedback_rate_checks import (
     saturated_runs,
 )
 from sparsync.verify.feedback_simulations import (
-    DIMENSION,
-    LARGEST_SLOPE,
-    STANDARD_ERRORS,
-    TOP_K_RUNS,
-    Energies,
     resting_energies,
-    top_k_energies,
+    share_of_bound,
+    simulation_outcome,
+    top_k_shares,
 )
 from sparsync.verify.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.properties import property_check
@@ -146,26 +143,6 @@ def best_weight_check(_profile: Profile) -> Outcome:
     )
 
 
-def _share(energies: Energies, numbers: Mapping[str, float | Fraction]) -> float:
-    means, errors, start = energies
-    bound = STATEMENTS[LABEL].evaluate(**{"gap": start, **numbers})
-    return float(numpy.min(means + STANDARD_ERRORS * errors)) / bound
-
-
-def top_k_shares() -> list[float]:
-    """Shares of the bound with δ = k/d."""
-    slopes = float(numpy.sum((numpy.linspace(0.1, 0.5, DIMENSION) * LARGEST_SLOPE) ** 2))
-    shares = []
-    for count, step, noise, update_count in TOP_K_RUNS:
-        energies = top_k_energies(
-            worker_count=1, count=count, step=step, noise=noise, spread=0.0, update_count=update_count, repeat_count=50
-        )
-        second_moment = slopes + DIMENSION * noise**2
-        numbers = {"delta": count / DIMENSION, "step_size": step, "smoothness": 1, "second_moment": second_moment}
-        shares.append(_share(energies, {**numbers, "T": update_count}))
-    return shares
-
-
 def resting_share() -> float:
     """Share of the bound in a run with C(u) = (1 + a)u, a = 1/64, that noise of variance one keeps from descending.
 
@@ -182,20 +159,12 @@ def resting_share() -> float:
         root=float(run.root), step=float(run.step), start=float(run.start),
         worker_count=1, update_count=RESTING_COUNT, repeat_count=160_000,
     )  # fmt: skip
-    return _share(energies, run.parameters(bounded="second moment"))
+    return share_of_bound(LABEL, energies, run.parameters(bounded="second moment"))
 
 
 def simulation_check(_profile: Profile) -> Outcome:
     """`simulated`: min_t of the mean ‖∇f(x_t)‖², raised by its standard errors, is below the bound in every run."""
-    top_k, resting = top_k_shares(), resting_share()
-    return Outcome(
-        earned=max(*top_k, resting) <= 1,
-        detail={
-            "runs_count": len(top_k) + 1,
-            "largest_share_of_bound_with_top_k": max(top_k),
-            "largest_share_of_bound": max(*top_k, resting),
-        },
-    )
+    return simulation_outcome(top_k_shares(LABEL, worker_count=1), resting_share())
 
 
 def runs() -> st.SearchStrategy[Any]:

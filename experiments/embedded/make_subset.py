@@ -64,7 +64,10 @@ def make_subset(source: Path) -> bytes:
 
 def main() -> None:
     """Write the subset and print its size and digest."""
-    parser = argparse.ArgumentParser(description="Remake the embedded subset of Fashion-MNIST.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsync.experiments.embedded.make_subset",
+        description="Remake the embedded subset of Fashion-MNIST.",
+    )
     parser.add_argument("--source", type=Path, default=FASHION_MNIST_SYSTEM_FOLDER, help="folder of the IDX files")
     parser.add_argument("--output", type=Path, required=True, help="file to write (.npz)")
     arguments = parser.parse_args()

@@ -119,7 +119,9 @@ def zipline_seconds(worker_count: int, lookahead: int) -> float:
 def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
-        command = tyro.cli(SpeedCommand, description="Time the simulation.")
+        command = tyro.cli(
+            SpeedCommand, prog="python -m sparsync.experiments.studies.engine_speed", description="Time the simulation."
+        )
         require_writable(command.output.parent)
         for name in command.policies:
             make_policy(name, {})

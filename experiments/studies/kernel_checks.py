@@ -227,7 +227,10 @@ def _require(holds: bool, contender: Contender, case: Case, what: str) -> None:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="Check the fused kernel on awkward sizes.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsync.experiments.studies.kernel_checks",
+        description="Check the fused kernel on awkward sizes.",
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--few", action="store_true", help="one law only, for tools that slow everything down")
     options = parser.parse_args()

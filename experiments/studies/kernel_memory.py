@@ -119,7 +119,10 @@ def _status_bytes(name: str) -> int:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="Measure the memory that the fused kernel needs on the CPU.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsync.experiments.studies.kernel_memory",
+        description="Measure the memory that the fused kernel needs on the CPU.",
+    )
     parser.add_argument("--dimension", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()

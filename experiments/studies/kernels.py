@@ -226,7 +226,9 @@ def summary(study: dict[str, Any]) -> Table:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="Time the fused kernel and its rivals.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsync.experiments.studies.kernels", description="Time the fused kernel and its rivals."
+    )
     parser.add_argument("--profile", choices=get_args(ProfileName), default="quick", help="how large the study is")
     parser.add_argument("--output-folder", type=Path, required=True, help="where the JSON goes; created if absent")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where everything runs")

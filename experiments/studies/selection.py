@@ -95,7 +95,7 @@ def _measured(name: str, law: str, vector: Tensor) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command line."""
-    command = tyro.cli(SelectionCommand)
+    command = tyro.cli(SelectionCommand, prog="python -m sparsync.experiments.studies.selection")
     with exit_on_bad_input():
         require_writable(command.output.parent)
         with step_progress(vector_count(command.profile), visible=True, title="vectors") as advance:

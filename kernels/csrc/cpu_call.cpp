@@ -211,8 +211,7 @@ void Call::count_everything(const std::function<bool(int64_t)>& wanted) {
     Descent upper{state.ranks.upper}, lower{state.ranks.lower};
     count_prefixes(group, upper, lower);
     const int64_t dimension = request_.groups[(size_t)group].dimension;
-    state.statistics = {state.ranks.upper <= dimension ? upper.prefix : 0u,
-                        state.ranks.lower <= dimension ? lower.prefix : 0u,
+    state.statistics = {upper.prefix, state.ranks.lower <= dimension ? lower.prefix : 0u,
                         state.ranks.lower <= dimension ? lower.above : dimension};
   }
 }

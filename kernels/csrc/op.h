@@ -62,7 +62,6 @@ inline void check_disjoint(const std::vector<Piece>& pieces, GradientType type) 
   extents.reserve(2 * pieces.size());
   for (size_t index = 0; index < pieces.size(); ++index) {
     const uintptr_t length = static_cast<uintptr_t>(pieces[index].length);
-    if (length == 0) continue;
     const uintptr_t read = reinterpret_cast<uintptr_t>(pieces[index].gradient);
     const uintptr_t written = reinterpret_cast<uintptr_t>(pieces[index].residual);
     extents.push_back({read, read + length * gradient_bytes, false, index});
