@@ -19,7 +19,7 @@ export MPLBACKEND := Agg
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
-GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py tests/test_cuda*.py))
+GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py tests/test_kernel_replay.py))
 SANITIZED = -m sparsync.experiments.studies.kernel_checks --device cuda
 
 .PHONY: help install check test test-all verify formal reproduce paper bench gpu clean

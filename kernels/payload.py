@@ -176,7 +176,7 @@ class SparsePayload:
 
         The places from m on hold 0 and −1. c is the capacity, until `values` or `indices` is read and m afterwards.
         Where a captured CUDA graph made the payload, these are the tensors that each replay fills anew; the other
-        properties keep what they found first.
+        properties keep what they found first, so ask them of a `reread`.
         """
         values, indices = self._values, self._indices
         if self._places is not None:
@@ -185,6 +185,19 @@ class SparsePayload:
         if self._report is not None:
             return values, indices, self._report.table[self._row, 0]
         return values, indices, torch.full((), values.numel(), dtype=torch.int32, device=values.device)
+
+    def reread(self) -> SparsePayload:
+        """The payload that is in the same buffers now; waits for nothing, as long as it is not asked.
+
+        After each replay of a captured CUDA graph that is what was selected of the new gradient, until the next one.
+
+        Raises:
+            ValueError: somebody read the values or indices of this payload itself, which cut them from the buffers.
+        """
+        if self._report is None or self._places is None:
+            raise ValueError("a payload whose values or indices were read, or that no call filled, cannot be reread")
+        report = Report(self._report.table)
+        return SparsePayload.from_report(self._values, self._indices, self._dimension, report, self._row, self._places)
 
     def dense(self) -> Tensor:
         """The vector [d] that is zero except at the kept positions."""

@@ -28,6 +28,8 @@ CONTENDERS = {
     "top_k, warm": r"exact Top-$k$, later calls",
     "gaussian_k_released": r"the released rule",
     "threshold": r"a given threshold",
+    "gaussian_k, warm, replayed": r"Gaussian-$k$ and $e+g$ as graphs",
+    "top_k, warm, replayed": r"exact Top-$k$ and $e+g$ as graphs",
     "cub::DeviceTopK": r"\texttt{cub::DeviceTopK}",
     "torch.topk, unsorted": r"\texttt{torch.topk}",
     "torch.topk, sorted": r"\texttt{torch.topk}, sorted",

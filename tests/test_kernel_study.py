@@ -230,11 +230,17 @@ def test_what_was_measured_outlives_a_machine_that_is_taken_away(
     assert {row["name"] for row in study["rows"]} == set(LAWS)
 
 
-def test_the_full_profile_times_a_billion_entries_on_a_gpu_only() -> None:
+def test_on_a_gpu_calls_are_replayed_too_and_the_full_profile_ends_with_a_billion_entries() -> None:
     names = {
-        device: [name for name, _ in kernels.case_makers("full", torch.device(device), 0)] for device in ("cpu", "cuda")
+        (profile, device): [part.name for part in kernels.study_parts(profile, torch.device(device), 0)]
+        for profile in ("quick", "full")
+        for device in ("cpu", "cuda")
     }
-    assert names["cuda"] == [*names["cpu"], f"gaussian, d = {kernels.LARGEST_ON_GPU}, density 0.001"]
+    replays = [f"{model}, replayed" for model in MODEL_SHAPES]
+    largest = f"gaussian, d = {kernels.LARGEST_ON_GPU}, density 0.001"
+    assert names["quick", "cpu"] == names["full", "cpu"]
+    assert names["quick", "cuda"] == [*names["full", "cpu"], *replays]
+    assert names["full", "cuda"] == [*names["full", "cpu"], *replays, largest]
 
 
 @pytest.mark.parametrize(

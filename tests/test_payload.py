@@ -78,6 +78,28 @@ def test_a_padded_payload_gives_its_buffers_and_its_count_as_tensors(count: int)
     assert indices.tolist() == [*range(count), *[-1] * (4 - count)]
 
 
+@pytest.mark.parametrize("known", [None, 3])
+def test_what_comes_into_the_buffers_later_is_seen_by_who_reads_them_again(known: int | None) -> None:
+    recorded = padded(3, 5, known=known)
+    first = recorded.reread()
+    assert (first.count, first.values.tolist()) == (3, [1.0, 2.0, 3.0])
+    values, indices, count = recorded.padded()
+    values[:2], indices[:2], indices[2:] = torch.tensor([7.0, 8.0]), torch.tensor([20, 30], dtype=torch.int32), -1
+    count.fill_(2)
+    second = recorded.reread()
+    assert (second.count, second.values.tolist(), second.indices.tolist()) == (2, [7.0, 8.0], [20, 30])
+    assert (second.dimension, second.streaming_pass_count, first.count) == (100, 2, 3)
+    assert second.values.tolist() == second.padded()[0].tolist()
+
+
+def test_a_payload_that_was_cut_or_that_no_call_filled_cannot_be_read_again() -> None:
+    cut = padded(3, 5)
+    assert cut.indices.numel() == 3
+    for spent in (cut, payload([2.0, -3.0], [1, 4], 5)):
+        with pytest.raises(ValueError, match="cannot be reread"):
+            spent.reread()
+
+
 def test_payloads_of_one_call_share_its_buffers() -> None:
     values = torch.tensor([1.0, 0.0, 2.0, 3.0, 0.0])
     indices = torch.tensor([4, -1, 0, 1, -1], dtype=torch.int32)

@@ -46,6 +46,7 @@ class Contender:
         remembers: does a call depend on the ones before it, in time and not in result.
         capacity: at most so many entries are returned per group; None: as many as the rule selects.
         threshold: of the rule `threshold`.
+        prepare: done before a call's measured time begins, with the call's arguments.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Contender:
     remembers: bool = False
     capacity: int | None = None
     threshold: float | None = None
+    prepare: Callable[[list[Tensor], list[Tensor]], None] | None = None
 
 
 def contenders(case: Case, *, threshold: float) -> list[Contender]:

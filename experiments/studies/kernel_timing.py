@@ -50,6 +50,7 @@ def check_and_time(
         RuntimeError: a contender's result is wrong.
     """
     case = expected.case
+    # The same ones for every call: a recorded call knows no others.
     residuals = [torch.empty_like(residual) for residual in case.step(0)[0]]
     quality = {}
     for contender in contenders:
@@ -86,6 +87,8 @@ def _run(contender: Contender, case: Case, index: int, residuals: list[Tensor]) 
     before, gradients = case.step(index)
     for residual, start in zip(residuals, before, strict=True):
         residual.copy_(start)
+    if contender.prepare is not None:
+        contender.prepare(gradients, residuals)
     timed = _timed_on_gpu if residuals[0].is_cuda else _timed
     return timed(lambda: contender.call(gradients, residuals))
 

@@ -22,9 +22,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from sparsync.experiments.studies import kernel_cub
-from sparsync.experiments.studies.kernel_checks import WARM_UP_COUNT, expect, require_kernel
-from sparsync.experiments.studies.kernel_contenders import BYTES_PER_ENTRY, FLOOR, contenders
+from sparsync.experiments.studies import kernel_cub, kernel_replay
+from sparsync.experiments.studies.kernel_checks import WARM_UP_COUNT, Expectation, expect, require_kernel
+from sparsync.experiments.studies.kernel_contenders import BYTES_PER_ENTRY, FLOOR, Contender, contenders
 from sparsync.experiments.studies.kernel_laws import LAWS, Case, drawn_case, model_cases, recorded_case
 from sparsync.experiments.studies.kernel_memory import memory_rows
 from sparsync.experiments.studies.kernel_timing import Effort, check_and_time
@@ -73,7 +73,17 @@ SIZES: dict[ProfileName, Sizes] = {
 }
 LARGEST_ON_GPU = 1_000_000_000
 """A further dimension of the full profile, on a GPU only."""
-CaseMaker = Callable[[], list[Case]]
+Entrants = Callable[[Expectation], list[Contender]]
+"""Who is timed on a case; the first is the floor."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cases that are in memory together, and who is timed on them."""
+
+    name: str
+    make: Callable[[], list[Case]]
+    entrants: Entrants
 
 
 def run_kernels(
@@ -92,15 +102,15 @@ def run_kernels(
         device: where everything runs.
         thread_count: arithmetic threads on the CPU.
         seed: of the draws.
-        report: called with each case's name before it is drawn.
-        save: called after each case with the study so far, whose `unmeasured` names the cases to come: what was
+        report: called with each part's name before it is drawn.
+        save: called after each part with the study so far, whose `unmeasured` names the parts to come: what was
             measured outlives a machine that is taken away.
 
     Raises:
         RuntimeError: a contender's result is wrong, or the device is a GPU without a kernel.
     """
     require_kernel(device)
-    sizes, makers = SIZES[profile_name], case_makers(profile_name, device, seed)
+    sizes, parts = SIZES[profile_name], study_parts(profile_name, device, seed)
     study: dict[str, Any] = {
         "profile": profile_name,
         "seed": seed,
@@ -112,7 +122,7 @@ def run_kernels(
         "rows": [],
         "memory": [],
         "absent": kernel_cub.absence() if device.type == "cuda" else {},
-        "unmeasured": [name for name, _ in makers],
+        "unmeasured": [part.name for part in parts],
         "provenance": provenance(process_count=1, device=device),
     }
     threads_before = torch.get_num_threads()
@@ -120,34 +130,48 @@ def run_kernels(
     try:
         for dimension in sizes.memory_dimensions:
             study["memory"] += memory_rows(dimension, device, thread_count=thread_count)
-        for name, make in makers:
-            report(name)
-            for case in make():
-                study["rows"] += case_rows(case, sizes.effort)
-            study["unmeasured"].remove(name)
+        for part in parts:
+            report(part.name)
+            for case in part.make():
+                study["rows"] += case_rows(case, sizes.effort, part.entrants)
+            study["unmeasured"].remove(part.name)
             save(study)
     finally:
         torch.set_num_threads(threads_before)
     return study
 
 
-def case_makers(profile_name: ProfileName, device: torch.device, seed: int) -> list[tuple[str, CaseMaker]]:
-    """Names, each with a function that draws its cases, so that one at a time is in memory."""
+def study_parts(profile_name: ProfileName, device: torch.device, seed: int) -> list[Part]:
+    """What a profile times, in this order; a GPU is lent for minutes, so what can best be missed comes last."""
     sizes = SIZES[profile_name]
     drawn = [("gaussian", dimension, DENSITY) for dimension in sizes.dimensions]
     drawn += [("gaussian", dimension, 10 * DENSITY) for dimension in sizes.denser_dimensions]
     drawn += [(law, dimension, DENSITY) for law in LAWS if law != "gaussian" for dimension in sizes.law_dimensions]
     place: dict[str, Any] = {"device": device, "seed": seed}
-    makers: list[tuple[str, CaseMaker]] = [
-        (f"{law}, d = {dimension}, density {density:g}", partial(_drawn, law, dimension, density, **place))
-        for law, dimension, density in drawn
-    ]
-    makers.append(("recorded", partial(_recorded, WARM_UP_COUNT + 1 + sizes.effort.most, **place)))
-    makers += [(name, partial(_model, name, **place)) for name in sizes.models]
-    if profile_name == "full" and device.type == "cuda":
-        largest = partial(_drawn, "gaussian", LARGEST_ON_GPU, DENSITY, **place)
-        makers.append((f"gaussian, d = {LARGEST_ON_GPU}, density {DENSITY:g}", largest))
-    return makers
+    models = [(name, partial(_model, name, **place)) for name in sizes.models]
+    parts = [_drawn_part(*law, **place) for law in drawn]
+    parts.append(Part("recorded", partial(_recorded, WARM_UP_COUNT + 1 + sizes.effort.most, **place), usual_entrants))
+    parts += [Part(name, make, usual_entrants) for name, make in models]
+    if device.type == "cuda":
+        parts += [Part(f"{name}{kernel_replay.SUFFIX}", make, _replayed_entrants) for name, make in models]
+        if profile_name == "full":
+            parts.append(_drawn_part("gaussian", LARGEST_ON_GPU, DENSITY, **place))
+    return parts
+
+
+def usual_entrants(expected: Expectation) -> list[Contender]:
+    """Everyone, with nothing recorded."""
+    found = contenders(expected.case, threshold=expected.threshold)
+    return found + kernel_cub.contenders(expected.case) if expected.corrected[0].is_cuda else found
+
+
+def _replayed_entrants(expected: Expectation) -> list[Contender]:
+    return kernel_replay.replayed_contenders(expected.case)
+
+
+def _drawn_part(law: str, dimension: int, density: float, **place: Any) -> Part:
+    name = f"{law}, d = {dimension}, density {density:g}"
+    return Part(name, partial(_drawn, law, dimension, density, **place), usual_entrants)
 
 
 def _drawn(law: str, dimension: int, density: float, **place: Any) -> list[Case]:
@@ -162,14 +186,12 @@ def _model(name: str, **place: Any) -> list[Case]:
     return model_cases(name, MODEL_SHAPES[name](), DENSITY, **place)
 
 
-def case_rows(case: Case, effort: Effort) -> list[dict[str, Any]]:
+def case_rows(case: Case, effort: Effort, entrants: Entrants = usual_entrants) -> list[dict[str, Any]]:
     """One row per contender: what was asked, how good the answer was, and how long it took."""
     expected = expect(case)
-    entrants = contenders(case, threshold=expected.threshold)
-    if expected.corrected[0].is_cuda:
-        entrants += kernel_cub.contenders(case)
-    measured = check_and_time(expected, entrants, effort)
-    floor_seconds = min(measured[FLOOR][1].seconds)
+    found = entrants(expected)
+    measured = check_and_time(expected, found, effort)
+    floor_seconds = min(measured[found[0].name][1].seconds)
     rows = []
     for name, (quality, timing) in measured.items():
         best = min(timing.seconds)
