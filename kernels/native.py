@@ -233,7 +233,7 @@ def _number_of(rule: str) -> int:
     return number
 
 
-_REQUIRES_GRADIENT, _IS_META = attrgetter("requires_grad"), attrgetter("is_meta")
+_REQUIRES_GRADIENT = attrgetter("requires_grad")
 
 
 def _does_the_op_check(gradients: list[Tensor], residuals: list[Tensor]) -> bool:
@@ -242,10 +242,8 @@ def _does_the_op_check(gradients: list[Tensor], residuals: list[Tensor]) -> bool
         return False
     if _operator_for(residuals[0]) is feedback_reference.feedback_select_:
         return False
-    # Who needs a gradient is unknown to the op; a tensor without data would be served by its fake.
-    return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals))) and not any(
-        map(_IS_META, chain(gradients, residuals))
-    )
+    # Who needs a gradient is unknown to the op.
+    return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
 
 
 def _for_each(given: _Number | Sequence[_Number] | None, count: int, name: str) -> Sequence[_Number | None]:

@@ -323,9 +323,11 @@ def _shapes(
     capacities: Sequence[int],
     memory: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Empty tensors of the shapes that the op returns."""
-    del gradients, rule, parameters, memory
+    """Empty tensors of the shapes that the op returns; refuses a tensor without data beside others, which have some."""
+    del rule, parameters
     like, total = residuals[0], sum(capacities)
+    if any(tensor.device != like.device for tensor in (*gradients, *residuals, memory)):
+        raise RuntimeError(f"expected all tensors on {like.device}")
     report = like.new_empty((len(counts), REPORT_COLUMN_COUNT), dtype=torch.int32)
     return like.new_empty(total), like.new_empty(total, dtype=torch.int32), report
 
