@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import KEEP, PULL, Alarm, Effect, Plan, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
@@ -92,7 +93,7 @@ class Adsp(Policy):
         if losses:
             if self.search is None or self.search.is_finished:
                 self.search = CommitSearch(target_loss=self._target, commits=self.commit_rate)
-            self.search.observe(view.now, sum(losses) / len(losses))
+            self.search.observe(view.now, sum_in_order(losses) / len(losses))
             self.commit_rate = self.search.commits
         pause = self.search_seconds if self.search and self.search.is_finished else self.period / 2
         return (Alarm(view.now + pause, "search"),) if pause < math.inf else ()

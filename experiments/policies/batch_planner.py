@@ -8,6 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
+from sparsync.experiments.engine.addition import sum_in_order
+
 Seconds = Callable[[int], float]
 """Seconds that a worker takes for so many examples; it must not decrease."""
 
@@ -25,7 +27,7 @@ def proportional_split(paces: Sequence[float], total: float) -> list[float]:
     if min(paces) <= 0:
         raise ValueError(f"paces must be positive, got {list(paces)}")
     speeds = [1 / pace for pace in paces]
-    return [total * speed / sum(speeds) for speed in speeds]
+    return [total * speed / sum_in_order(speeds) for speed in speeds]
 
 
 def heap_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | None = None) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import Add, Effect, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -113,7 +114,7 @@ class Osp(Policy):
         if not self.adapts:
             return self.deferred_share
         losses = [self.view.statistics[worker].loss for worker in self.view.alive]
-        loss = sum(losses) / len(losses)
+        loss = sum_in_order(losses) / len(losses)
         self._first_loss = self._first_loss or loss
         return self.deferred_share * max(0.0, 1 - loss / self._first_loss) if self._first_loss > 0 else 0.0
 

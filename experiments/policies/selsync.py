@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Look, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -70,7 +71,7 @@ class SelSync(Policy):
         """Its flag is known; showing it takes a while."""
         view, significance = self.view, self._significance[worker]
         self._goes_on.discard(worker)
-        change = significance.after(sum(view.statistics[worker].block_norms))
+        change = significance.after(sum_in_order(view.statistics[worker].block_norms))
         self._is_up[worker] = significance.step_count <= self.window or change >= self.threshold
         if self.flag_seconds:
             return (Alarm(view.now + self.flag_seconds, (worker, view.clock[worker])),)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from operator import mul
+
+from sparsync.experiments.engine.addition import sum_in_order
 
 
 class Smoothed:
@@ -25,7 +28,7 @@ class Smoothed:
         """The mean once `value` has been added."""
         self._values.appendleft(value)
         weights = [(1 - self._decay) ** age for age in range(len(self._values))]
-        return sum(weight * value for weight, value in zip(weights, self._values, strict=True)) / sum(weights)
+        return sum_in_order(map(mul, weights, self._values)) / sum_in_order(weights)
 
 
 class Significance:

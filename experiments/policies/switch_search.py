@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sparsync.experiments.engine.addition import sum_in_order
+
 
 class Bracket(NamedTuple):
     """Where the least good switch fraction lies.
@@ -44,7 +46,7 @@ def switch_fraction(
         raise ValueError(f"repeats must be at least 1 and halvings at least 0, got {repeats} and {halvings}")
 
     def mean(fraction: float) -> float:
-        return sum(accuracy(fraction) for _ in range(repeats)) / repeats
+        return sum_in_order(accuracy(fraction) for _ in range(repeats)) / repeats
 
     least = mean(1.0) - tolerance
     rejected, accepted = 0.0, 1.0

@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+from sparsync.experiments.engine.addition import sum_in_order
+
 Objective = Literal["spread", "rate", "total"]
 Times = Sequence[Sequence[float]]
 """Ascending expected times, by worker."""
@@ -130,7 +132,7 @@ def exhaustive(times: Times, objective: Objective = "spread", *, begin: float = 
     def meeting(steps: tuple[int, ...]) -> Meeting:
         chosen = [row[step - 1] for row, step in zip(times, steps, strict=True)]
         barrier = max(chosen)
-        return Meeting(cost(Choice(min(chosen), barrier, sum(chosen), len(chosen), begin)), barrier, steps)
+        return Meeting(cost(Choice(min(chosen), barrier, sum_in_order(chosen), len(chosen), begin)), barrier, steps)
 
     choices = itertools.product(*(range(1, len(row) + 1) for row in times))
     return min(map(meeting, choices), key=lambda choice: choice[:2])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import pstdev
 from typing import Any
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.clusters import Cluster, Constant, Drawn, Durations, Link, exponential
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
@@ -192,7 +193,7 @@ def run_contestant(case: tuple[str, str]) -> dict[str, Any]:
     )
     simulation.run()
     report, clock = simulation.report(), simulation.view.clock
-    computing = sum(worker.computing_seconds for worker in report.workers)
+    computing = sum_in_order(worker.computing_seconds for worker in report.workers)
     return {
         "setting": name,
         "contestant": label,

@@ -27,6 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.studies.smooth_problems import PROBLEMS, SmoothProblem
 
@@ -83,8 +84,8 @@ def rate_bound(
         gap: Δ = F(x_1) − inf F.
         variance: σ².
     """
-    harmonic = sum(1 / step for step in range(1, step_count + 1))
-    roots = sum(1 / math.sqrt(step) for step in range(1, step_count + 1))
+    harmonic = sum_in_order(1 / step for step in range(1, step_count + 1))
+    roots = sum_in_order(1 / math.sqrt(step) for step in range(1, step_count + 1))
     bias = staleness * smoothness * gap / coherence**2
     return (bias + variance * harmonic / (2 * staleness)) / (roots - harmonic / 2)
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.feedback import ErrorFeedback
 from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
@@ -90,7 +91,9 @@ def run_steady_state(
             count = target_count(density, profile.steady_dimension)
             gains = stream_gains(stream, profile.steady_dimension, count, profile.steady_steps)
             ends = window_ends(profile.steady_steps)
-            means = [sum(gains[start:end]) / (end - start) for start, end in zip([0, *ends], ends, strict=False)]
+            means = [
+                sum_in_order(gains[start:end]) / (end - start) for start, end in zip([0, *ends], ends, strict=False)
+            ]
             runs.append({"stream": name, "density": density, "target_count": count, "step": ends, "gain": means})
             advance()
     return {
