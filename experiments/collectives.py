@@ -16,6 +16,10 @@ from typing import Literal, Protocol
 
 import torch
 import torch.distributed as dist
+
+# Its default arguments hold the default group for ever if it is first imported (as optimisers do) while there is one;
+# gloo's threads then outlive `destroy_process_group`, and may abort the process as it ends.
+import torch.distributed.nn.functional
 from torch import Tensor
 
 from sparsync.kernels.payload import SparsePayload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from sparsync.experiments.collectives import (
     LocalAverager,
     mean_in_rank_order,
 )
+from sparsync.experiments.launch import run_to_end
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 from tests.workers import run_workers
@@ -29,6 +31,16 @@ COUNTS = {
     "one entry in all": (0, 0, 1),
     "everything": (DIMENSION, DIMENSION, DIMENSION),
 }
+
+DESTROYED = """
+import torch, torch.distributed as dist, weakref
+import sparsync.experiments.collectives
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+group = weakref.ref(dist.group.WORLD)
+torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+dist.destroy_process_group()
+print(group())
+"""
 
 
 def vector_of(rank: int) -> torch.Tensor:
@@ -164,3 +176,10 @@ def test_the_mean_of_nothing_is_refused() -> None:
 def test_an_unknown_collective_is_refused() -> None:
     with pytest.raises(ValueError, match="'ring'"):
         LocalAverager("ring")  # type: ignore[arg-type]  # the point of the test
+
+
+def test_a_destroyed_group_is_gone_although_an_optimiser_was_made_meanwhile() -> None:
+    finished = run_to_end(
+        [sys.executable, "-c", DESTROYED], timeout_seconds=60, environment={"CUDA_VISIBLE_DEVICES": ""}
+    )
+    assert finished.stdout == "None\n", finished.stderr
