@@ -47,12 +47,20 @@ class ErrorFeedback:
         """The corrected gradient u [d]: e + ηg, or e + g when the step size stands outside; a new tensor.
 
         Raises:
-            ValueError: `gradient` has not the residual's shape.
+            ValueError: `gradient` has not the residual's shape, or values that the residual's dtype cannot hold.
         """
         if gradient.shape != self.residual.shape:
             raise ValueError(f"expected a gradient of shape {tuple(self.residual.shape)}, got {tuple(gradient.shape)}")
+        if torch.promote_types(gradient.dtype, self.residual.dtype) != self.residual.dtype:
+            raise ValueError(f"a residual of {self.residual.dtype} cannot take a gradient of {gradient.dtype}")
         return self.residual.add(gradient, alpha=step_size if self.step_location == "inside" else 1.0)
 
     def store_residual(self, corrected: Tensor, payload: SparsePayload) -> None:
-        """Keep what was not sent: e = u − C(u), exactly, as the selected entries are set to zero."""
+        """Keep what was not sent: e = u − C(u), exactly, as the selected entries are set to zero.
+
+        Raises:
+            ValueError: `corrected` or `payload` has not the residual's length.
+        """
+        if corrected.shape != self.residual.shape:
+            raise ValueError(f"expected a vector of shape {tuple(self.residual.shape)}, got {tuple(corrected.shape)}")
         self.residual = payload.remainder(corrected)

@@ -14,13 +14,20 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
     """Refuse tensors that `feedback_select_many` cannot add and select from.
 
     Raises:
-        ValueError: they are not as many of one as of the other, or none; a dtype, shape, device or layout does not fit;
-            one requires a gradient; a residual shares memory with another tensor of which something is read or written.
+        ValueError: they are not as many of one as of the other, or none; one is not a tensor; a dtype, shape, device or
+            layout does not fit; one requires a gradient; a residual shares memory with another tensor of which
+            something is read or written.
     """
     if not residuals or len(gradients) != len(residuals):
         raise ValueError(
             f"expected as many gradients as residuals and at least one, got {len(gradients)} and {len(residuals)}"
         )
+    for name, tensors in (("gradient", gradients), ("residual", residuals)):
+        for position, tensor in enumerate(tensors):
+            # A parameter that took no part in a step has None for its gradient.
+            if not isinstance(tensor, Tensor):
+                found = type(tensor).__name__
+                raise ValueError(f"{name} {position} must be a tensor, got {found}; give zeros where there is none")
     dtypes, device = (gradients[0].dtype, residuals[0].dtype), residuals[0].device
     if dtypes not in _DTYPE_PAIRS:
         raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")

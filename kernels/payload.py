@@ -123,6 +123,11 @@ class SparsePayload:
         payload._report, payload._row, payload._places = report, row, places
         return payload
 
+    def __repr__(self) -> str:
+        """Says how many entries of how many, or that nobody has asked yet; waits for nothing."""
+        count = "not read yet" if self._count is None else self._count
+        return f"SparsePayload(count={count}, dimension={self._dimension}, dtype={self._values.dtype})"
+
     @property
     def values(self) -> Tensor:
         """The kept entries [m]; the first access may wait for the device."""

@@ -58,3 +58,15 @@ def test_a_gradient_of_another_length_is_refused() -> None:
 def test_an_unknown_step_location_is_refused() -> None:
     with pytest.raises(ValueError, match="'beside'"):
         ErrorFeedback(4, step_location="beside")  # type: ignore[arg-type]  # the point of the test
+
+
+def test_a_gradient_that_the_residual_cannot_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"residual of torch\.float32 cannot take a gradient of torch\.float64"):
+        ErrorFeedback(4).correct(torch.ones(4, dtype=torch.float64), 1.0)
+
+
+def test_what_is_kept_has_the_residuals_length() -> None:
+    feedback, shorter = ErrorFeedback(4), torch.ones(3)
+    with pytest.raises(ValueError, match=r"shape \(4,\), got \(3,\)"):
+        feedback.store_residual(shorter, SELECTORS["top_k"](shorter, 1))
+    assert torch.equal(feedback.residual, torch.zeros(4))

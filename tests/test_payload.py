@@ -16,6 +16,13 @@ def test_dense_is_zero_except_at_the_kept_positions() -> None:
     assert payload([2.0, -3.0], [1, 4], 5).dense().tolist() == [0.0, 2.0, 0.0, 0.0, -3.0]
 
 
+def test_a_payload_prints_what_is_known_of_it_and_waits_for_nothing() -> None:
+    table, places = torch.zeros((1, 4), dtype=torch.int32, device="meta"), torch.zeros(3)
+    unread = SparsePayload.from_report(places, torch.zeros(3, dtype=torch.int32), 9, Report(table), 0, (0, 3))
+    assert repr(unread) == "SparsePayload(count=not read yet, dimension=9, dtype=torch.float32)"
+    assert repr(payload([2.0], [1], 3)) == "SparsePayload(count=1, dimension=3, dtype=torch.float32)"
+
+
 def test_an_empty_payload_is_a_zero_vector_of_zero_bytes() -> None:
     empty = payload([], [], 3)
     assert (empty.count, empty.size_bytes, empty.dense().tolist()) == (0, 0, [0.0, 0.0, 0.0])

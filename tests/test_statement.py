@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsync.theory.statement import Statement, Step, written
+from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.symbols import d, k, kappa, ratio
 
 HALF_OPEN = Statement(
@@ -69,6 +70,22 @@ def test_a_number_outside_the_domain_is_refused_by_name_and_value(numbers: dict[
     with pytest.raises(ValueError, match="count_bound") as refusal:
         RATIONAL.evaluate(**numbers)
     assert offender in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("label", "numbers", "message"),
+    [
+        ("bell_shaped", {"k": 20, "d": 10}, "k <= d is violated by d = 10, k = 20"),
+        ("bell_shaped", {"k": -1, "d": 10}, "k must be positive, got -1"),
+        ("ef_tight_rate", {"mu": 10, "smoothness": 1, "epsilon": 0.9}, "violated by mu = 10, smoothness = 1"),
+        ("ef_tight_rate", {"mu": -1, "smoothness": 1, "epsilon": 0.9}, "mu must be positive, got -1"),
+    ],
+)
+def test_a_refusal_shows_the_numbers_of_the_condition_as_they_were_given(
+    label: str, numbers: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{label}: .*{message}$"):
+        STATEMENTS[label].evaluate(**numbers)
 
 
 @pytest.mark.parametrize("number", [0.0, -0.5, 1.5, math.inf, math.nan, True])

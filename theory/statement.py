@@ -141,7 +141,8 @@ class Statement:
         values = {by_name[name]: self._number(by_name[name], numbers_by_name[name]) for name in by_name}
         for condition in self.domain:
             if condition.xreplace(values) != sympy.true:
-                got = ", ".join(f"{symbol} = {value}" for symbol, value in values.items())
+                names = sorted(str(symbol.name) for symbol in condition.free_symbols)
+                got = ", ".join(f"{name} = {numbers_by_name[name]}" for name in names)
                 raise ValueError(f"{self.label}: {condition} is violated by {got}")
         return values
 
@@ -152,9 +153,8 @@ class Statement:
             raise ValueError(f"{self.label}: {symbol} must be {kind}, got {number!r}")
         for fact, expected in symbol.assumptions0.items():
             if getattr(value, f"is_{fact}") is not expected:
-                raise ValueError(
-                    f"{self.label}: {symbol} must be {fact if expected else f'not {fact}'}, got {number!r}"
-                )
+                wanted = "positive" if symbol.is_positive else "at least 0" if symbol.is_nonnegative else fact
+                raise ValueError(f"{self.label}: {symbol} must be {wanted}, got {number!r}")
         return value
 
 
