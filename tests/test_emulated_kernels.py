@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from sparsync.kernels.feedback_reference import RULES, feedback_select_
+from tests.edge_cases import edge_cases
 from tests.feedback_cases import (
     COMPILE,
     ENTRY,
@@ -41,7 +42,7 @@ from tests.feedback_cases import (
 )
 from tests.native_backends import emulated_backend
 
-CASES = all_cases()
+CASES = all_cases() | edge_cases()
 RANKED = RULES[:2]
 PASSES = 3
 KERNEL_COUNT = 19
@@ -88,6 +89,14 @@ DELAY = "  for (int turn = 0; turn < 5000; ++turn) pause();\n"
 STAGE = "  state.stage = stage;\n"
 SLOW_DECISION = ("cuda_decide.cuh", STAGE, DELAY + STAGE + DELAY)
 TORN_DECISION = ("cuda_decide.cuh", STAGE, "  state.source = source;\n" + DELAY + STAGE)
+# Chunks of one tile: a small group has as many as otherwise one of 10^8 entries. And no unit but a group's first tells
+# the sum up to it: all others look back as far as there.
+SMALL_CHUNKS = ("cuda_tables.cuh", "kChunkTiles = 64;", "kChunkTiles = 1;")
+LONG_LOOK_BACK = (
+    "cuda_emit.cuh",
+    "  if (lane == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
+    "",
+)
 MISSING_CHECKS = {
     "arena": ("cuda_lists.cuh", "if (place < capacity) section[place]", "section[place]"),
     "outputs": ("cuda_emit.cuh", "    if (place >= capacity) return;\n", ""),
@@ -110,6 +119,8 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
             jobs[name] = pool.submit(compile_emulated, folder / f"{name}.so", flags=["-O1"], sources=sources)
         sources = faulty_sources(folder / "unchecked sources", MISSING_CHECKS.values())
         jobs["unchecked"] = pool.submit(compile_emulated, folder / "unchecked.so", flags=SANITISE, sources=sources)
+        sources = faulty_sources(folder / "far sources", [SMALL_CHUNKS, LONG_LOOK_BACK])
+        jobs["far"] = pool.submit(compile_emulated, folder / "far.so", flags=["-O1"], sources=sources)
         yield jobs
 
 
@@ -129,7 +140,7 @@ def test_the_kernels_return_and_keep_what_the_oracle_does(emulated: Emulated, na
         assert torch.equal(ours, theirs), f"{ours} instead of {theirs}"
 
 
-@pytest.mark.parametrize(("seed", "threads", "blocks"), [(2, 1, 1), (3, 3, 5), (4, 4, 40)])
+@pytest.mark.parametrize(("seed", "threads", "blocks"), [(10, 1, 1), (3, 3, 5), (4, 4, 40)])
 def test_the_schedule_changes_no_bit(emulated: Emulated, seed: int, threads: int, blocks: int) -> None:
     emulated.set(seed=seed, threads=threads, blocks=blocks)
     wrong = [name for name, case in CASES.items() if not same(outcome(emulated.select, case), expected(name))]
@@ -149,6 +160,15 @@ def test_a_sequence_of_warm_calls_equals_cold_ones(emulated: Emulated, rule: str
         )
         ours = [values.view(torch.int32), indices, report[:, :3], residual.view(torch.int32)]
         assert same(ours, reference)
+
+
+def test_many_chunks_and_sums_from_afar_change_no_bit(builds: dict[str, Future[Path]]) -> None:
+    emulated = Emulated(builds["far"].result())
+    size = 520 * 4096 + 1
+    largest = make_case(normal(size, 1), torch.zeros(size), "gaussian_k_released")
+    names = [f"{rule}: {name}" for rule in RANKED for name in ("long", "long, listed", "long pieces", "mixed sources")]
+    assert [name for name in names if not same(outcome(emulated.select, CASES[name]), expected(name))] == []
+    assert is_right(emulated, largest)
 
 
 def pass_counts(emulated: Emulated, case: Case, memory: Tensor) -> list[int]:
@@ -187,6 +207,10 @@ def test_a_warm_call_is_decided_while_adding(emulated: Emulated, rule: str, dens
         ("top_k: memory 2139095039", 4),  # the list is too short
         ("gaussian_k: long, listed", 1),
         ("top_k: memory -1", 3),  # no bound
+        ("top_k: just enough listed", 1),
+        ("top_k: just room for the listed", 1),
+        ("top_k: just room for the collected", 3),
+        ("top_k: k = d", 2),  # nothing has to be counted
         ("threshold: normal, d = 70001", 2),
         ("gaussian_k_released: normal, d = 70001", 3),
     ],
@@ -303,7 +327,8 @@ def check_sanitised(library: Path, code: str) -> subprocess.CompletedProcess[str
     """Run `code`, with `emulated` and all cases at hand, in a process of its own that can hold ASan."""
     runtime = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     prologue = (
-        f"from tests.feedback_cases import *\nfrom pathlib import Path\nemulated = Emulated(Path({str(library)!r}))\n"
+        "from tests.edge_cases import edge_cases\nfrom tests.feedback_cases import *\nfrom pathlib import Path\n"
+        f"emulated = Emulated(Path({str(library)!r}))\n"
     )
     return run_apart(
         prologue + code, {"LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}, seconds=600
@@ -311,7 +336,8 @@ def check_sanitised(library: Path, code: str) -> subprocess.CompletedProcess[str
 
 
 def test_all_cases_pass_the_sanitisers(builds: dict[str, Future[Path]]) -> None:
-    code = "print([name for name, case in all_cases().items() if not is_right(emulated, case)])"
+    cases = "(all_cases() | edge_cases()).items()"
+    code = f"print([name for name, case in {cases} if not is_right(emulated, case)])"
     done = check_sanitised(builds["sanitised"].result(), code)
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 

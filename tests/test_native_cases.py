@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from sparsync.kernels.feedback_reference import feedback_select_
+from tests.edge_cases import edge_cases
 from tests.feedback_cases import all_cases, outcome
 from tests.native_backends import native_backend
 
-CASES = all_cases()
+CASES = all_cases() | edge_cases()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -88,9 +88,9 @@ SPARSYNC_SHARED Cut decide_cut(Rule rule, int64_t k, int64_t dimension, uint32_t
   return {lower_value, k - above_count};
 }
 
-// The cut of |u| > threshold, strictly, as the released code compares; a negative threshold selects everything.
+// The cut of |u| > threshold, strictly, as the released code compares; a negative threshold selects everything, an
+// infinite one and NaN nothing.
 SPARSYNC_SHARED Cut strict_cut(float threshold) {
-  if (threshold != threshold) return {kInfinityBits, kAllTies};  // no comparison with NaN holds
   if (threshold < 0.0f) return {0u, kAllTies};
   const uint32_t bits = magnitude(threshold);
   return {bits >= kInfinityBits ? kInfinityBits : bits + 1, kAllTies};

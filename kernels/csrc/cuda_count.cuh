@@ -60,7 +60,7 @@ __device__ inline void count_vectors(const Tables& tables, Share& share, CountSc
     count_digits<kStage>(scratch.bins, digit_filter(state), values);
     if constexpr (kStage == kLastDigit) {
       if (tables.groups[tile.group].list_capacity == 0) continue;
-      const uint32_t edge = state.lower.is_absent ? 0u : state.lower.prefix << digit_bits(kLastDigit);
+      const uint32_t edge = state.lower.prefix << digit_bits(kLastDigit);
       const uint32_t bound = edge == 0 ? 1u : edge;
       const uint32_t mask = mark(values, [=](float value) { return ranked_magnitude(value) >= bound; });
       append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn, [](float) {});

@@ -107,7 +107,7 @@ __device__ inline void read_digit(const Tables& tables, int64_t group, DecisionS
   GroupState& state = tables.states[group];
   const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
   const uint32_t* const bins = tables.histograms + group * kHistogramBins;
-  const bool is_shared = kStage == kFirstDigit || state.upper.is_absent || state.upper.prefix == state.lower.prefix;
+  const bool is_shared = state.upper.prefix == state.lower.prefix;  // both are 0 before the first digit
   const OrderStatistic upper = refine<kStage>(state.upper, bins, ranks.upper, scratch);
   const uint32_t* const lower_bins = is_shared ? bins : bins + kHistogramBins / 2;
   const OrderStatistic lower = refine<kStage>(state.lower, lower_bins, ranks.lower, scratch);

@@ -18,6 +18,7 @@ constexpr int kTallyBits = 31;
 constexpr Tally kTallyMask = (Tally{1} << kTallyBits) - 1;
 // A status word is a tally with a flag: of the unit alone, or of all units of the group up to it.
 constexpr int kFlagShift = 62;
+static_assert(2 * kTallyBits == kFlagShift, "the counts and the flag share a word");
 constexpr Tally kOwn = Tally{1} << kFlagShift;
 constexpr Tally kInclusive = Tally{2} << kFlagShift;
 

@@ -8,16 +8,14 @@
 
 namespace sparsync {
 
-// Which entries are counted, and where.
+// Which entries are counted, and where: the prefixes sought. An absent rank's is 0; what it counts is not read.
 struct DigitFilter {
-  uint32_t upper;  // the prefixes sought, kNoPrefix if none
+  uint32_t upper;
   uint32_t lower;
 };
-constexpr uint32_t kNoPrefix = 0xffffffffu;
 
 __device__ inline DigitFilter digit_filter(const GroupState& state) {
-  return {state.upper.is_absent ? kNoPrefix : state.upper.prefix,
-          state.lower.is_absent ? kNoPrefix : state.lower.prefix};
+  return {state.upper.prefix, state.lower.prefix};
 }
 
 template <int kStage>

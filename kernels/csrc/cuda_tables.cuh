@@ -80,7 +80,7 @@ struct Moments {
 // An order statistic whose leading bits are known.
 struct OrderStatistic {
   uint32_t prefix;
-  uint32_t is_absent;  // fewer non-zero magnitudes than the rank: the value is 0
+  uint32_t is_absent;  // fewer non-zero magnitudes than the rank: the value and the prefix are 0
   int64_t above;       // magnitudes with a larger prefix
   int64_t inside;      // magnitudes with this prefix
 };
