@@ -52,6 +52,11 @@ def test_the_target_count_follows_the_epochs() -> None:
     assert counts == [18, 18, 18, 9, 9, 9, 1, 1, 1]
 
 
+def test_counts_are_of_what_was_selected_not_of_what_was_asked_for() -> None:
+    facts = simulate(replace(RUN, density=1 / 18, steps=1), few_examples()).steps[0]
+    assert (facts.target_count, facts.selected_counts) == (1, [18, 18])
+
+
 @pytest.mark.parametrize("step_location", ["inside", "outside"])
 def test_momentum_decay_and_warm_up_are_those_of_torch_on_the_mean_gradient(step_location: StepLocation) -> None:
     """torch multiplies what momentum remembers by the step size of now, as outside does; inside has no momentum."""
@@ -125,5 +130,14 @@ def test_of_nothing_everything_is_captured() -> None:
 
 
 def test_the_captured_share_of_numbers_whose_squares_are_no_float32_is_exact() -> None:
-    corrected = torch.tensor([3.0, -4.0]) * 2.0**80
-    assert captured_share(corrected, SELECTORS["top_k"](corrected, 1)) == 16 / 25
+    corrected = torch.tensor([3.0, -4.0, *[2.0] * 6]) * 2.0**80
+    assert captured_share(corrected, SELECTORS["top_k"](corrected, 2)) == 25 / 49
+
+
+def test_who_leaves_out_zeros_alone_captures_no_more_than_everything() -> None:
+    """The sums over all entries and over those that are not zero may be rounded differently."""
+    stream = torch.Generator().manual_seed(0)
+    corrected = torch.zeros(300, 12)
+    corrected[:, 1::2] = torch.randn(300, 6, generator=stream)
+    shares = [captured_share(row, SELECTORS["gaussian_k"](row, 12)) for row in corrected]
+    assert 1 - 2.0**-50 < min(shares) <= max(shares) == 1.0
