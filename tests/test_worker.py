@@ -24,7 +24,9 @@ from sparsync.kernels.selection import SELECTORS
 
 FEATURES, CLASSES = 5, 3
 # Two workers with four examples each: three steps an epoch, and two examples left over.
-RUN = Run(selector="keep_all", collective="dense", model="deep0", batch_size=4, steps=9, evaluate_every=4, workers=2)
+RUN = Run(
+    selector="keep_all", collective="dense", model="deep0", batch_size=4, steps=9, evaluate_every=4, workers=2, seed=3
+)
 STEPS_PER_EPOCH = 3
 
 
