@@ -98,6 +98,20 @@ def test_accuracy_is_measured_on_the_test_images() -> None:
     assert (result.evaluations[0].test_accuracy, result.test_accuracy) == (before, after)
 
 
+def test_a_simulation_that_names_no_number_of_workers_has_four_and_says_so() -> None:
+    result = simulate(replace(RUN, workers=None, steps=1), few_examples())
+    assert (result.run.workers, len(result.steps[0].selected_counts)) == (4, 4)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_every_parameter_changes_the_digest(place: int) -> None:
+    result = simulate(replace(RUN, model="fnn2", steps=1), few_examples())
+    parameters = result.parameters.clone()
+    assert replace(result, parameters=parameters).parameters_sha256 == result.parameters_sha256
+    parameters[place] += 1.0
+    assert replace(result, parameters=parameters).parameters_sha256 != result.parameters_sha256
+
+
 class OneOfTwoRanks:
     """The other rank's loss is what it is made with; nobody may send payloads."""
 
