@@ -46,6 +46,12 @@ def test_a_crash_loses_the_step_under_way_and_not_the_messages_sent() -> None:
     assert [event.clock for event in simulation.trace if isinstance(event, Stepped) and event.worker == 0] == [1, 2]
 
 
+def test_a_message_outlives_the_last_worker() -> None:
+    cluster = Cluster(1, upload=Link(latency_seconds=5.0), changes=(Change(1.5, 0, "crash"),))
+    simulation = run(Asp(), cluster, Horizon(steps=9))
+    assert (times(simulation, Departed), times(simulation, Applied)) == ([1.5], [6.0])
+
+
 def test_a_crash_during_a_step_loses_that_step() -> None:
     cluster = Cluster(2, Constant((1.0,)), changes=(Change(1.5, 0, "crash"), Change(3.25, 0, "join")))
     simulation = run(Asp(), cluster, Horizon(seconds=4.5))

@@ -246,6 +246,27 @@ def test_a_batch_takes_as_many_times_longer() -> None:
     assert simulation.view.compute_seconds == simulation.view.interval == [5.0]
 
 
+def test_a_step_is_computed_in_a_part_of_the_interval_between_two() -> None:
+    view = run(Bsp(), Cluster(2, Constant((1.0, 3.0))), Horizon(seconds=6.0)).view
+    assert (view.compute_seconds, view.interval) == ([1.0, 3.0], [3.0, 3.0])
+
+
+def test_a_round_trip_is_from_the_last_sending_to_its_reply() -> None:
+    @dataclass(eq=False)
+    class EverySecond(Asp):
+        def on_step(self, worker: int) -> Iterable[Effect]:
+            return super().on_step(worker) if self.view.clock[worker] % 2 else ()
+
+    cluster = Cluster(1, upload=Link(latency_seconds=0.25), download=Link(latency_seconds=0.5))
+    simulation = Simulation(EverySecond(), cluster, Horizon(steps=4))
+    simulation.advance(1.5)
+    assert simulation.view.round_trip == [0.0]
+    for until in (1.75, 3.25):
+        simulation.advance(until)
+        assert simulation.view.round_trip == [0.75]
+    assert times(simulation, Started) == [0.0, 1.75, 3.25]
+
+
 def test_mixing_models_takes_the_time_of_a_ring() -> None:
     # Four members of 80 bytes: each sends 2 · 3/4 · 80 = 120 bytes, 1.5 s at 80 bytes per second, and 0.25 s latency.
     cluster = Cluster(4, upload=Link(latency_seconds=0.25, bytes_per_second=80.0))
