@@ -78,6 +78,7 @@ def test_joining_starts_from_the_current_model() -> None:
     assert joined.model == last.model
     assert joined.model != simulation.header.initial
     assert times(simulation, Started, 1) == [2.25]
+    assert simulation.view.round_trip[1] == 0.0
 
 
 def test_who_joins_before_it_has_left_stays() -> None:
