@@ -246,6 +246,11 @@ def test_a_batch_takes_as_many_times_longer() -> None:
     assert simulation.view.compute_seconds == simulation.view.interval == [5.0]
 
 
+def test_the_seed_names_the_random_numbers_of_the_policy() -> None:
+    draws = [Simulation(Asp(), Cluster(1), Horizon(steps=1), seed=seed).view.random.random() for seed in (0, 0, 1)]
+    assert draws[0] == draws[1] != draws[2]
+
+
 def test_a_step_is_computed_in_a_part_of_the_interval_between_two() -> None:
     view = run(Bsp(), Cluster(2, Constant((1.0, 3.0))), Horizon(seconds=6.0)).view
     assert (view.compute_seconds, view.interval) == ([1.0, 3.0], [3.0, 3.0])
