@@ -52,6 +52,40 @@ def test_a_message_outlives_the_last_worker() -> None:
     assert (times(simulation, Departed), times(simulation, Applied)) == ([1.5], [6.0])
 
 
+def test_a_model_on_its_way_to_who_crashed_starts_nobody() -> None:
+    changes = (Change(1.5, 0, "crash"), Change(1.75, 0, "join"))
+    simulation = run(Asp(), Cluster(2, download=Link(latency_seconds=2.0), changes=changes), Horizon(seconds=4.5))
+    assert times(simulation, Started, 0) == [0.0, 3.75]
+
+
+@dataclass(eq=False)
+class Holding(Asp):
+    """Applies nothing, and notes who came and went."""
+
+    seen: list[tuple[int, bool]] = field(default_factory=list)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        del message
+        return ()
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        self.seen.append((worker, worker in self.view.alive))
+        return ()
+
+
+@pytest.mark.parametrize(("latency_seconds", "reporting_counts"), [(0.25, [1, 0, 0]), (1.0, [0, 0, 0])])
+def test_reports_of_who_is_gone_or_back_do_not_count(latency_seconds: float, reporting_counts: list[int]) -> None:
+    changes = (Change(1.5, 0, "crash"), Change(3.0, 0, "join"))
+    cluster = Cluster(2, Constant((1.0, 10.0)), upload=Link(latency_seconds), changes=changes)
+    policy, found = Holding(), []
+    simulation = Simulation(policy, cluster, Horizon(seconds=3.5))
+    for until in (1.25, 2.5, 3.5):
+        simulation.advance(until)
+        found.append(simulation.view.reporting_count)
+    assert (found, list(simulation.view.inbox)) == (reporting_counts, [0])
+    assert policy.seen == [(0, False), (0, True)]
+
+
 def test_a_crash_during_a_step_loses_that_step() -> None:
     cluster = Cluster(2, Constant((1.0,)), changes=(Change(1.5, 0, "crash"), Change(3.25, 0, "join")))
     simulation = run(Asp(), cluster, Horizon(seconds=4.5))
