@@ -384,16 +384,6 @@ def test_a_gradient_that_is_not_finite_is_refused() -> None:
         vectors.step(1, 3, USUAL_PLAN)
 
 
-@pytest.mark.parametrize("loss", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_is_refused_though_its_gradient_is(
-    loss: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vectors = make_vectors()
-    monkeypatch.setattr(vectors.problem, "loss_and_gradient", lambda *_: (loss, torch.ones(DIMENSION).double()))
-    with pytest.raises(FloatingPointError, match=f"step 3 of worker 1: loss {loss}, gradient norm"):
-        vectors.step(1, 3, USUAL_PLAN)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

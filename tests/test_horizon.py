@@ -276,6 +276,16 @@ def test_steps_are_refused_that_take_no_examples_or_no_time(plan: Plan) -> None:
         run(Planner(), Cluster(1), Horizon(steps=1))
 
 
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_is_refused_though_its_gradient_is(
+    loss: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = make_vectors(1)
+    monkeypatch.setattr(vectors.problem, "loss_and_gradient", lambda *_: (loss, vectors.problem.initial))
+    with pytest.raises(FloatingPointError, match=f"step 0 of worker 0: loss {loss}, gradient norm"):
+        run(Asp(), Cluster(1), Horizon(steps=1), vectors=vectors)
+
+
 @dataclass
 class Lasting:
     """Durations that nobody checks."""

@@ -163,6 +163,21 @@ class Counts(Ssp):
         return super().on_membership(worker)
 
 
+def test_who_goes_may_open_the_gate_of_one_before() -> None:
+    @dataclass(eq=False)
+    class AfterTheNext(Asp):
+        gate_opens_on: ClassVar[Wake] = "anything"
+
+        def gate(self, worker: int) -> bool:
+            waiting = self.view.waiting
+            return self.view.is_settled(0) and (1 not in waiting if worker == 0 else 0 in waiting)
+
+    cluster = Cluster(2, Constant((2.0, 1.0)), download=Link(latency_seconds=0.5))
+    simulation = run(AfterTheNext(), cluster, Horizon(seconds=2.0))
+    released = [(event.time, event.worker) for event in simulation.trace if isinstance(event, Released)]
+    assert released == [(2.0, 1), (2.0, 0)]
+
+
 def test_least_and_most_progress_are_those_of_the_workers_alive() -> None:
     changes = (Change(3.2, 0, "crash"), Change(9.1, 2, "leave"), Change(12.3, 0, "join"), Change(20.2, 1, "crash"))
     cluster = Cluster(4, Drawn(exponential()), upload=Link(latency_seconds=0.2), changes=changes)
