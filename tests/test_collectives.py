@@ -110,6 +110,13 @@ def test_all_reduce_is_the_mean_up_to_its_roundings(
         assert torch.equal(mean, seen[0][f"{collective} False"][0])
 
 
+def test_an_all_reduced_sum_in_bfloat16_is_divided_in_float32(seen: list[dict[str, Any]]) -> None:
+    mean, _ = seen[0]["dense_bfloat16 False"]
+    total = WORLD_SIZE * mean.double()
+    # The division alone rounds.
+    assert bool(((total - total.to(torch.bfloat16).double()).abs() <= 2.0**-24 * total.abs()).all())
+
+
 def test_bfloat16_vectors_are_added_in_float32() -> None:
     """Each summand is rounded to 8 bits once; adding them in bfloat16 as well would round again and again."""
     vectors = [vector_of(rank) for rank in range(WORLD_SIZE)]

@@ -34,6 +34,10 @@ def test_the_step_size_stands_where_it_is_told(step_location: StepLocation, fact
     assert torch.equal(feedback.correct(gradient, step_size=0.25), factor * gradient)
 
 
+def test_the_step_size_stands_inside_unless_told_otherwise() -> None:
+    assert ErrorFeedback(2).correct(torch.tensor([1.0, -2.0]), step_size=0.25).tolist() == [0.25, -0.5]
+
+
 def test_what_was_kept_is_added_to_the_next_gradient() -> None:
     feedback = ErrorFeedback(4, step_location="outside")
     corrected = feedback.correct(torch.tensor([1.0, 5.0, -2.0, 0.0]), step_size=1.0)

@@ -52,10 +52,11 @@ def test_the_horizon_by_seconds_includes_its_end_and_is_where_time_stops() -> No
 
 
 def test_the_horizon_by_versions_stops_at_once() -> None:
-    simulation = run(Asp(), Cluster(3), Horizon(versions=4))
-    assert simulation.view.version == 4
-    assert simulation.view.now == 2.0
-    assert isinstance(simulation.trace[-1], Released)
+    for horizon in (Horizon(versions=4), Horizon(versions=4, seconds=9.0)):
+        simulation = run(Asp(), Cluster(3), horizon)
+        assert simulation.view.version == 4
+        assert simulation.view.now == 2.0
+        assert isinstance(simulation.trace[-1], Released)
 
 
 @pytest.mark.parametrize("limits", [{}, {"seconds": 0.0}, {"steps": -1}, {"versions": math.nan}, {"seconds": math.nan}])
@@ -159,11 +160,21 @@ def test_whoever_waits_for_more_alarms_than_that_is_stuck_where_the_run_has_no_o
     patient.advance(12.5)
     assert times(patient, Released) == [12.0, 12.0]
     stuck = Simulation(Patient(10**9), Cluster(2), horizon)
-    stuck.advance(11.9)
+    stuck.advance(11.6)
     with pytest.raises(Deadlock, match=r"workers \[0, 1\] wait, and 40 alarms in a row changed nothing") as caught:
         stuck.run()
     assert caught.value.trace == tuple(stuck.trace)
     assert times(stuck, Rang)[-1] == 12.0
+
+
+def test_alarms_are_counted_neither_against_those_who_leave_then_nor_while_another_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulation_module, "ALARM_PATIENCE", 40)
+    assert times(run(Patient(41), Cluster(2), Horizon(steps=1)), Departed) == [12.0, 12.0]
+    # Worker 0 waits for 57 alarms, worker 1 for the last of them.
+    patient = run(Patient(57), Cluster(2, Constant((1.0, 15.75))), Horizon(steps=1))
+    assert times(patient, Departed) == [16.0, 16.0]
 
 
 def test_a_run_that_ends_by_itself_is_not_stopped_for_its_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,6 +276,16 @@ def test_steps_are_refused_that_take_no_examples_or_no_time(plan: Plan) -> None:
         run(Planner(), Cluster(1), Horizon(steps=1))
 
 
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_is_refused_though_its_gradient_is(
+    loss: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = make_vectors(1)
+    monkeypatch.setattr(vectors.problem, "loss_and_gradient", lambda *_: (loss, vectors.problem.initial))
+    with pytest.raises(FloatingPointError, match=f"step 0 of worker 0: loss {loss}, gradient norm"):
+        run(Asp(), Cluster(1), Horizon(steps=1), vectors=vectors)
+
+
 @dataclass
 class Lasting:
     """Durations that nobody checks."""
@@ -290,6 +311,9 @@ def test_orders_come_neither_too_late_nor_for_strangers() -> None:
     for stranger in (-1, 2):
         with pytest.raises(ValueError, match=f"there are workers 0 to 1, got Change.*worker={stranger}"):
             simulation.order(Change(6.0, stranger, "crash"))
+    simulation.order(Change(5.0, 1, "crash"))
+    simulation.run()
+    assert times(simulation, Departed) == [5.0]
 
 
 def test_vectors_are_for_as_many_workers_as_the_cluster_has() -> None:

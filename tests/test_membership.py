@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
-from sparsync.experiments.engine.effects import Effect, Pull, Send
+from sparsync.experiments.engine.effects import Drop, Effect, Pull, Send
 from sparsync.experiments.engine.horizon import Horizon
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
@@ -22,12 +23,13 @@ from sparsync.verify.trace import (
     Applied,
     Departed,
     Joined,
+    Released,
     Sent,
     Started,
     Stepped,
     trace_hash,
 )
-from tests.simulated_runs import CURVATURES, make_vectors, run, times
+from tests.simulated_runs import CURVATURES, Gossip, make_vectors, run, times
 
 
 def test_a_crash_loses_the_step_under_way_and_not_the_messages_sent() -> None:
@@ -44,6 +46,46 @@ def test_a_crash_loses_the_step_under_way_and_not_the_messages_sent() -> None:
     assert times(simulation, Stepped, 0) == [1.0, 4.0]
     assert mine[0] in applied
     assert [event.clock for event in simulation.trace if isinstance(event, Stepped) and event.worker == 0] == [1, 2]
+
+
+def test_a_message_outlives_the_last_worker() -> None:
+    cluster = Cluster(1, upload=Link(latency_seconds=5.0), changes=(Change(1.5, 0, "crash"),))
+    simulation = run(Asp(), cluster, Horizon(steps=9))
+    assert (times(simulation, Departed), times(simulation, Applied)) == ([1.5], [6.0])
+
+
+def test_a_model_on_its_way_to_who_crashed_starts_nobody() -> None:
+    changes = (Change(1.5, 0, "crash"), Change(1.75, 0, "join"))
+    simulation = run(Asp(), Cluster(2, download=Link(latency_seconds=2.0), changes=changes), Horizon(seconds=4.5))
+    assert times(simulation, Started, 0) == [0.0, 3.75]
+
+
+@dataclass(eq=False)
+class Holding(Asp):
+    """Applies nothing, and notes who came and went."""
+
+    seen: list[tuple[int, bool]] = field(default_factory=list)
+
+    def on_arrive(self, message: Message) -> Iterable[Effect]:
+        del message
+        return ()
+
+    def on_membership(self, worker: int) -> Iterable[Effect]:
+        self.seen.append((worker, worker in self.view.alive))
+        return ()
+
+
+@pytest.mark.parametrize(("latency_seconds", "reporting_counts"), [(0.25, [1, 0, 0]), (1.0, [0, 0, 0])])
+def test_reports_of_who_is_gone_or_back_do_not_count(latency_seconds: float, reporting_counts: list[int]) -> None:
+    changes = (Change(1.5, 0, "crash"), Change(3.0, 0, "join"))
+    cluster = Cluster(2, Constant((1.0, 10.0)), upload=Link(latency_seconds), changes=changes)
+    policy, found = Holding(), []
+    simulation = Simulation(policy, cluster, Horizon(seconds=3.5))
+    for until in (1.25, 2.5, 3.5):
+        simulation.advance(until)
+        found.append(simulation.view.reporting_count)
+    assert (found, list(simulation.view.inbox)) == (reporting_counts, [0])
+    assert policy.seen == [(0, False), (0, True)]
 
 
 def test_a_crash_during_a_step_loses_that_step() -> None:
@@ -72,6 +114,43 @@ def test_joining_starts_from_the_current_model() -> None:
     assert joined.model == last.model
     assert joined.model != simulation.header.initial
     assert times(simulation, Started, 1) == [2.25]
+    assert simulation.view.round_trip[1] == 0.0
+
+
+def test_who_joins_where_no_model_is_shared_goes_on_from_its_own() -> None:
+    @dataclass(eq=False)
+    class Decentralised(Gossip):
+        is_decentralised: ClassVar[bool] = True
+
+    cluster = Cluster(2, changes=(Change(2.5, 1, "join"),), absent=frozenset({1}))
+    simulation = run(Decentralised(), cluster, Horizon(seconds=3.0))
+    assert [event.version for event in simulation.trace if isinstance(event, Joined)] == [0, -1]
+
+
+def test_who_joins_may_open_a_gate_that_hangs_on_nothing_else() -> None:
+    @dataclass(eq=False)
+    class Together(Asp):
+        gate_opens_on: ClassVar[Wake] = "own_message"
+
+        def gate(self, worker: int) -> bool:
+            return super().gate(worker) and self.view.alive_count == 2
+
+    cluster = Cluster(2, changes=(Change(2.5, 1, "join"),), absent=frozenset({1}))
+    assert times(run(Together(), cluster, Horizon(seconds=3.0)), Released) == [2.5]
+
+
+def test_what_was_dropped_corrects_nobody() -> None:
+    @dataclass(eq=False)
+    class Dropping(Asp):
+        def on_arrive(self, message: Message) -> Iterable[Effect]:
+            return (Drop((message.uid,)),)
+
+        def refresh(self, worker: int) -> Pull:
+            del worker
+            return Pull(local_correction=True)
+
+    simulation = run(Dropping(), Cluster(1), Horizon(steps=3), vectors=make_vectors(1), make_judge=None)
+    assert [event.corrections for event in simulation.trace if isinstance(event, Released)] == [(), ()]
 
 
 def test_who_joins_before_it_has_left_stays() -> None:

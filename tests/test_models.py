@@ -22,6 +22,17 @@ def test_fnn3_has_the_published_number_of_parameters() -> None:
     assert flat("fnn3").parameters.numel() == 784 * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10 == 199_210
 
 
+def test_the_other_networks_have_layers_of_32_units() -> None:
+    first, between, last = 784 * 32 + 32, 32 * 32 + 32, 32 * 10 + 10
+    assert flat("fnn2").parameters.numel() == first + last == 25_450
+    deep = [flat(f"deep{hidden_count}").parameters.numel() for hidden_count in range(7)]
+    assert deep == [784 * 10 + 10, *(first + more * between + last for more in range(6))]
+
+
+def test_blocks_are_the_weights_and_biases_of_the_layers_in_order() -> None:
+    assert flat("fnn2").block_sizes == (784 * 32, 32, 32 * 10, 10)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_loss_and_gradient_are_those_of_the_plain_network(name: str) -> None:
     model, (images, labels) = flat(name), examples()

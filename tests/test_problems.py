@@ -171,6 +171,8 @@ def test_another_batch_has_as_many_examples_and_the_usual_one_is_scheduled(data:
     gradient = usual[1].clone()
     assert problem.loss_and_gradient(0, 0, problem.initial, 1.01)[0] == usual[0]
     model = FlatModel("fnn3", feature_count=784, class_count=10, seed=1)
+    assert problem.loss_and_gradient(0, 0, 0.5 * problem.initial, 1.0)[0] != usual[0]
+    assert torch.equal(problem.initial, model.parameters)
     for batch, size in ((2.0, 16), (0.5, 4), (0.01, 1)):
         examples = torch.randint(len(data.train_labels), (size,), generator=random_stream(1, "batch", 0, 0))
         expected, _ = model.loss_and_gradient(data.train_images[examples], data.train_labels[examples])

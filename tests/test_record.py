@@ -39,6 +39,13 @@ def test_every_series_has_an_entry_per_step(result: TrainingResult) -> None:
     assert {name: len(record[name]) for name in SERIES} == dict.fromkeys(SERIES, STEPS)
 
 
+def test_series_are_those_of_the_steps(result: TrainingResult) -> None:
+    record, facts = training_record("fnn3_gaussian_k", result, process_count=1), result.steps[1]
+    assert (record["loss"][1], record["target_count"][1]) == (facts.loss, facts.target_count)
+    assert min(facts.deltas) < record["delta"][1] < max(facts.deltas)
+    assert record["wall_seconds"] == result.wall_seconds > 0
+
+
 def test_counts_are_the_mean_smallest_and_largest_of_the_workers(result: TrainingResult) -> None:
     record = training_record("fnn3_gaussian_k", result, process_count=1)
     counts = result.steps[2].selected_counts

@@ -24,6 +24,17 @@ def test_default_runs_are_the_algorithm_that_the_theory_speaks_of(name: str) -> 
     assert (run.density, run.batch_size, run.step_size, run.steps) == (0.001, 32, 0.1, 600)
 
 
+@pytest.mark.parametrize("name", [name for name in RUNS if name.endswith("_paper")])
+def test_released_runs_have_the_settings_of_the_released_code(name: str) -> None:
+    run, plain = RUNS[name], RUNS[name.removesuffix("_paper")]
+    assert (run.selector, run.collective, run.model) == (plain.selector, plain.collective, "fnn3")
+    assert (run.step_location, run.momentum, run.weight_decay) == ("outside", 0.9, 1e-4)
+    assert (run.batch_size, run.step_size, run.step_size_warmup_epochs) == (128, 0.01, 5)
+    assert (run.density, run.density_warmup) == (0.001, (1 / 64, 0.004, 0.001))
+    # Whole epochs of the embedded data, 12,000 examples, on 4 workers.
+    assert run.steps // (12_000 // (4 * 128)) == 30
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -47,6 +58,7 @@ def test_default_runs_are_the_algorithm_that_the_theory_speaks_of(name: str) -> 
         ("momentum", 1.0),
         ("momentum", -0.1),
         ("weight_decay", -1.0),
+        ("weight_decay", float("inf")),
         ("step_size_warmup_epochs", -1),
     ],
 )
@@ -63,8 +75,8 @@ def test_target_count_rounds_and_never_falls_below_one() -> None:
 
 
 def test_density_warmup_ends_and_never_falls_below_the_density() -> None:
-    run = Run(selector="top_k", density=0.01, density_warmup=(0.5, 0.001))
-    assert [run.target_count(1000, epoch) for epoch in range(4)] == [500, 10, 10, 10]
+    run = Run(selector="top_k", density=0.01, density_warmup=(0.5, 0.001, 0.25))
+    assert [run.target_count(1000, epoch) for epoch in range(4)] == [500, 10, 250, 10]
 
 
 def test_the_step_size_rises_linearly_over_the_warmup_epochs() -> None:

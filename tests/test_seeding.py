@@ -20,3 +20,8 @@ def test_seed_purpose_and_numbers_all_matter() -> None:
     names = [(3, "order", 1), (4, "order", 1), (3, "selection", 1), (3, "order", 2), (3, "order"), (3, "order", 1, 1)]
     draws = [tuple(draw(*name)) for name in names]
     assert len(set(draws)) == len(names)
+
+
+def test_numbers_do_not_run_together() -> None:
+    """Worker 1 at step 11 and worker 11 at step 1 draw differently."""
+    assert draw(3, "noise", 1, 11) != draw(3, "noise", 11, 1)

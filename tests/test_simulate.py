@@ -163,7 +163,7 @@ def test_a_run_that_diverges_at_its_last_step_is_no_success(data: Dataset) -> No
 @pytest.mark.parametrize("name", SELECTORS)
 def test_every_step_corrects_with_exactly_what_the_last_one_kept(name: str, data: Dataset) -> None:
     """u_{t+1} = (u_t − C(u_t)) + ηg_{t+1} bit for bit, with C and g computed again outside the training loop."""
-    run = replace(RUNS["fnn3_top_k"], selector=name, steps=6, workers=2)
+    run = replace(RUNS["fnn3_top_k"], selector=name, steps=6, workers=2, seed=3)
     seen = _corrected_by_step(run, data)
     model = FlatModel(run.model, feature_count=data.feature_count, class_count=data.class_count, seed=run.seed)
     schedule = BatchSchedule(len(data.train_labels), worker_count=2, batch_size=run.batch_size, seed=run.seed)

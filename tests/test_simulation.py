@@ -163,6 +163,21 @@ class Counts(Ssp):
         return super().on_membership(worker)
 
 
+def test_who_goes_may_open_the_gate_of_one_before() -> None:
+    @dataclass(eq=False)
+    class AfterTheNext(Asp):
+        gate_opens_on: ClassVar[Wake] = "anything"
+
+        def gate(self, worker: int) -> bool:
+            waiting = self.view.waiting
+            return self.view.is_settled(0) and (1 not in waiting if worker == 0 else 0 in waiting)
+
+    cluster = Cluster(2, Constant((2.0, 1.0)), download=Link(latency_seconds=0.5))
+    simulation = run(AfterTheNext(), cluster, Horizon(seconds=2.0))
+    released = [(event.time, event.worker) for event in simulation.trace if isinstance(event, Released)]
+    assert released == [(2.0, 1), (2.0, 0)]
+
+
 def test_least_and_most_progress_are_those_of_the_workers_alive() -> None:
     changes = (Change(3.2, 0, "crash"), Change(9.1, 2, "leave"), Change(12.3, 0, "join"), Change(20.2, 1, "crash"))
     cluster = Cluster(4, Drawn(exponential()), upload=Link(latency_seconds=0.2), changes=changes)
@@ -244,6 +259,32 @@ def test_a_batch_takes_as_many_times_longer() -> None:
     simulation = run(Larger(), Cluster(1, Constant((2.0,))), Horizon(steps=2))
     assert times(simulation, Stepped) == [3.0, 8.0]
     assert simulation.view.compute_seconds == simulation.view.interval == [5.0]
+
+
+def test_the_seed_names_the_random_numbers_of_the_policy() -> None:
+    draws = [Simulation(Asp(), Cluster(1), Horizon(steps=1), seed=seed).view.random.random() for seed in (0, 0, 1)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_a_step_is_computed_in_a_part_of_the_interval_between_two() -> None:
+    view = run(Bsp(), Cluster(2, Constant((1.0, 3.0))), Horizon(seconds=6.0)).view
+    assert (view.compute_seconds, view.interval) == ([1.0, 3.0], [3.0, 3.0])
+
+
+def test_a_round_trip_is_from_the_last_sending_to_its_reply() -> None:
+    @dataclass(eq=False)
+    class EverySecond(Asp):
+        def on_step(self, worker: int) -> Iterable[Effect]:
+            return super().on_step(worker) if self.view.clock[worker] % 2 else ()
+
+    cluster = Cluster(1, upload=Link(latency_seconds=0.25), download=Link(latency_seconds=0.5))
+    simulation = Simulation(EverySecond(), cluster, Horizon(steps=4))
+    simulation.advance(1.5)
+    assert simulation.view.round_trip == [0.0]
+    for until in (1.75, 3.25):
+        simulation.advance(until)
+        assert simulation.view.round_trip == [0.75]
+    assert times(simulation, Started) == [0.0, 1.75, 3.25]
 
 
 def test_mixing_models_takes_the_time_of_a_ring() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from sparsync.experiments import train
-from sparsync.experiments.collectives import Averager, GroupAverager
+from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager
 from sparsync.experiments.command import Command
 from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
@@ -73,6 +73,7 @@ def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, plain_results: l
     assert result["largest_selected_count"] == [max(facts.selected_counts) for facts in simulated.steps]
     assert result["sent_bytes"] == [facts.sent_bytes for facts in simulated.steps]
     assert result["test_accuracy"] == simulated.test_accuracy
+    assert result["provenance"]["process_count"] == 4
 
 
 def launched(folder: Path) -> dict[str, Any]:
@@ -149,6 +150,64 @@ def train_with_the_rank_as_seed() -> str:
 def test_ranks_started_with_different_settings_all_refuse_to_train() -> None:
     message = "ranks [1] were started with other settings or data than rank 0"
     assert run_workers(train_with_the_rank_as_seed, 2) == [message] * 2
+
+
+class Gathering(LocalAverager):
+    """Remembers what it is asked to gather, and has heard other numbers from another rank."""
+
+    def __init__(self, *others: float) -> None:
+        super().__init__("sparse")
+        self.others, self.gathered = others, list[float]()
+
+    def gather(self, numbers: Sequence[float]) -> list[float]:
+        self.gathered += numbers
+        return [*numbers, *self.others]
+
+
+def test_settings_and_data_are_both_compared() -> None:
+    averager, run = Gathering(), RUNS["fnn3_top_k"]
+    for settings, sha256 in ((run, "a"), (run, "a"), (run, "b"), (replace(run, steps=7), "a")):
+        require_equal_settings(settings, sha256, averager)
+    first, same, other_data, other_run = averager.gathered
+    assert first == same
+    assert len({first, other_data, other_run}) == 3
+
+
+def test_nobody_trains_before_the_settings_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    averager = Gathering(-1.0)
+    monkeypatch.setattr(train, "_averager", lambda *_: nullcontext(averager))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="other settings or data"):
+        train.train(Command(run="fnn3_top_k", output=tmp_path / "result.json", settings=RUNS["fnn3_top_k"]))
+    assert len(averager.gathered) == 1
+
+
+def test_a_rank_without_a_gpu_where_there_are_some_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("RANK", "LOCAL_RANK"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    status, said = refusal_of(("--run", "fnn3_top_k", "--output", str(tmp_path / "result.json")), monkeypatch, capsys)
+    assert status == 2
+    assert "error on rank 1: local rank 1 has no GPU, 1 present" in said
+
+
+def test_a_lone_process_trains_on_the_pixels_and_with_the_threads_of_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    asked: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", asked.append)
+    run, output = replace(RUNS["fnn3_top_k"], pixels="standardised", threads=2, steps=1), tmp_path / "result.json"
+    train.train(Command(run="fnn3_top_k", output=output, settings=run))
+    standardised = simulate(replace(run, workers=1, threads=3))
+    assert json.loads(output.read_text())["loss"] == [standardised.steps[0].loss]
+    assert standardised.steps[0].loss != simulate(replace(run, workers=1, pixels="unit", threads=4)).steps[0].loss
+    assert asked == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

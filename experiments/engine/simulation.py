@@ -135,7 +135,7 @@ class Simulation:
             self._due_count -= kind != Kind.ALARM
             handlers[kind](subject)
             self._gates.open(self._release)
-            self._idle_alarm_count = 0 if self._due_count else self._idle_alarm_count + 1
+            self._idle_alarm_count = 0 if self._due_count else self._idle_alarm_count + (kind == Kind.ALARM)
             if self._idle_alarm_count > ALARM_PATIENCE and until == math.inf and view.waiting:
                 waited = f"{ALARM_PATIENCE} alarms in a row changed nothing"
                 raise Deadlock(f"workers {sorted(view.waiting)} wait, and {waited}", self.trace)
@@ -315,8 +315,7 @@ class Simulation:
         if self.vectors is not None:
             dispatch = self.vectors.send(worker, uid, effect.blocks, spares_last_step=effect.spares_last_step)
         else:
-            blocks = effect.blocks or range(len(view.block_bytes))
-            dispatch = Dispatch(sum(view.block_bytes[block] for block in blocks))
+            dispatch = Dispatch(self._model_bytes)
         size, mass, kept, lost, *norms = dispatch
         version = view.read_version[worker]
         batch = state.earlier_batch if effect.spares_last_step else state.batch

@@ -208,7 +208,7 @@ class Vectors:
             float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in self._parts(gradient)
         )
         norm = math.hypot(*block_norms)
-        if not norm < float("inf") or loss != loss:
+        if not (math.isfinite(norm) and math.isfinite(loss)):
             raise FloatingPointError(f"step {index} of worker {worker}: loss {loss}, gradient norm {norm}")
         statistics = StepStatistics(
             loss,
