@@ -112,6 +112,20 @@ def released_cases() -> dict[str, Case]:
     return cases
 
 
+def ladder_cases() -> dict[str, Case]:
+    """Entries at every float around 1.5 times a threshold that lets too many through: the product is rounded once."""
+    cases = {}
+    for seed in range(6):
+        vector = normal(SIZE, 70 + seed)
+        for _ in range(20):  # the entries move the threshold, each time less
+            high = 1.5 * float(vector.double().mean() + 1.645 * vector.double().std())
+            vector[:64] = from_bits(torch.tensor(high).view(torch.int32) + torch.arange(-32, 32))
+        cases[f"released, next to a step {seed}"] = make_case(
+            vector * 0, vector, "gaussian_k_released", counts=[50], parameter=1.645
+        )
+    return cases
+
+
 def cancelling_cases() -> dict[str, Case]:
     """A threshold left over from mean + z std = 2^-48 mean: one rounding of the moments moves it by per cents.
 
@@ -145,6 +159,7 @@ def edge_cases() -> dict[str, Case]:
         | sparse_tile_cases()
         | smallest_cases()
         | released_cases()
+        | ladder_cases()
         | cancelling_cases()
     )
     for rule in RULES:

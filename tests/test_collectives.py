@@ -32,6 +32,9 @@ COUNTS = {
     "everything": (DIMENSION, DIMENSION, DIMENSION),
 }
 
+LARGE = 2.0**48 - 1
+"""What digests of settings can be, which ranks compare."""
+
 DESTROYED = """
 import torch, torch.distributed as dist, weakref
 import sparsync.experiments.collectives
@@ -68,7 +71,7 @@ def exchange() -> dict[str, Any]:
         for rank_order in (True, False):
             average = GroupAverager(collective, rank_order=rank_order).average([whole])
             seen[f"{collective} {rank_order}"] = (average.mean, average.sent_bytes)
-    seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([rank + 0.5])
+    seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
     return seen
 
 
@@ -128,7 +131,7 @@ def test_bfloat16_vectors_are_added_in_float32() -> None:
 
 
 def test_every_rank_learns_every_number_in_rank_order(seen: list[dict[str, Any]]) -> None:
-    assert [seen[rank]["numbers"] for rank in range(WORLD_SIZE)] == [[0.5, 1.5, 2.5]] * WORLD_SIZE
+    assert [seen[rank]["numbers"] for rank in range(WORLD_SIZE)] == [[LARGE, LARGE - 1, LARGE - 2]] * WORLD_SIZE
 
 
 @pytest.mark.parametrize(
@@ -181,8 +184,9 @@ def test_the_mean_of_nothing_is_refused() -> None:
 
 
 def test_an_unknown_collective_is_refused() -> None:
-    with pytest.raises(ValueError, match="'ring'"):
-        LocalAverager("ring")  # type: ignore[arg-type]  # the point of the test
+    for averager in (LocalAverager, GroupAverager):
+        with pytest.raises(ValueError, match="'ring'"):
+            averager("ring")  # type: ignore[arg-type]  # the point of the test
 
 
 def test_a_destroyed_group_is_gone_although_an_optimiser_was_made_meanwhile() -> None:
