@@ -64,12 +64,11 @@ def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
         for position, tensor in enumerate(tensors)
     ]
     spans.sort()
-    read_end = written_end = 0
+    # Of gradients and of residuals: the furthest end so far, and whose it is.
+    ends = {False: (0, ""), True: (0, "")}
     for begin, size, written, position in spans:
-        if begin < (max(read_end, written_end) if written else written_end):
-            name = "residual" if written else "gradient"
-            raise ValueError(f"{name} {position} shares memory with a residual that is to be changed")
-        if written:
-            written_end = max(written_end, begin + size)
-        else:
-            read_end = max(read_end, begin + size)
+        name = f"{'residual' if written else 'gradient'} {position}"
+        end, other = max(ends.values()) if written else ends[True]
+        if begin < end:
+            raise ValueError(f"{name} shares memory with {other}, and a residual is changed in place")
+        ends[written] = max(ends[written], (begin + size, name))

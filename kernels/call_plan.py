@@ -83,7 +83,7 @@ _REAL = {float, int, type(None)}
 
 def _check_count(k: int, dimension: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= dimension:
-        raise ValueError(f"k must be an integer with 1 <= k <= d = {dimension}, got {k!r}")
+        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {k!r}")
 
 
 def _parameter(rule: Rule, k: int, dimension: int, threshold: float | None) -> float:
@@ -107,7 +107,7 @@ def _capacity(rule: Rule, k: int, dimension: int, asked: int | None) -> int:
     if asked is None:
         return natural
     if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-        raise ValueError(f"the capacity must be an integer of at least 1, got {asked!r}")
+        raise ValueError(f"the capacity must be an int of at least 1, got {asked!r}")
     return min(natural, asked)
 
 

@@ -29,6 +29,8 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
     Raises:
         ValueError: one of these does not hold.
     """
+    if not isinstance(corrected, Tensor):
+        raise ValueError(f"expected a vector, got {type(corrected).__name__}")
     if corrected.ndim != 1:
         raise ValueError(f"expected a vector, got shape {tuple(corrected.shape)}")
     if corrected.dtype not in _FORMATS:
@@ -37,7 +39,7 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
     if dimension > _LARGEST_DIMENSION:
         raise ValueError(f"d = {dimension} does not fit int32 indices")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= dimension:
-        raise ValueError(f"k must be an integer with 1 <= k <= d = {dimension}, got {k!r}")
+        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {k!r}")
     if not is_finite(corrected):
         first = int((~corrected.isfinite()).nonzero()[0])
         raise ValueError(f"entry {first} is not finite: {corrected[first].item()}")

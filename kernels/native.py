@@ -201,6 +201,8 @@ def _select(
         check_pairs(gradients, residuals)
     dimensions, device = dimensions_of(residuals, counts), residuals[0].device
     plan = plan_of(rule, counts, dimensions, thresholds, capacities)
+    if not isinstance(state, SelectionState | None):
+        raise ValueError(f"state must be a SelectionState or None, got {state!r}")
     memory = _empty_memory(len(counts), device) if state is None else state.memory_for(rule, len(counts), device)
     operator = _operator_for(residuals[0])
     try:

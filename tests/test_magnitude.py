@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -44,6 +46,7 @@ def test_an_octave_holds_two_to_the_mantissa_width_magnitudes(dtype: torch.dtype
 @pytest.mark.parametrize(
     ("vector", "k", "message"),
     [
+        ([0.0, 1.0], 1, "a vector, got list"),
         (torch.zeros(2, 2), 1, r"shape \(2, 2\)"),
         (torch.zeros(3, dtype=torch.int32), 1, "int32"),
         (torch.zeros(3), 0, "got 0"),
@@ -55,7 +58,7 @@ def test_an_octave_holds_two_to_the_mantissa_width_magnitudes(dtype: torch.dtype
         (torch.tensor([-float("inf"), 0.0]), 1, "entry 0 is not finite: -inf"),
     ],
 )
-def test_bad_input_is_refused_with_the_offending_value(vector: torch.Tensor, k: int, message: str) -> None:
+def test_bad_input_is_refused_with_the_offending_value(vector: Any, k: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_selection_input(vector, k)
 

@@ -46,6 +46,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"capacity": 0}, "at least 1, got 0"),
         ({"capacity": 2.0}, "at least 1, got 2.0"),
         ({"gradient": None}, "gradient 0 must be a tensor, got NoneType; give zeros"),
+        ({"state": {}}, r"state must be a SelectionState or None, got \{\}"),
         ({"gradient": torch.zeros(3)}, r"got shapes \(3,\) and \(4,\)"),
         ({"gradient": torch.zeros(2, 2), "residual": torch.zeros(2, 2)}, r"got shapes \(2, 2\) and \(2, 2\)"),
         ({"gradient": torch.zeros(4, dtype=torch.int32)}, "float32 cannot take a gradient of torch.int32"),
@@ -56,7 +57,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"gradient": torch.zeros(4, device="meta")}, "gradient 0 is on meta, residual 0 on cpu"),
         ({"residual": REQUIRES_GRADIENT}, "0 requires a gradient"),
         ({"gradient": REQUIRES_GRADIENT}, "0 requires a gradient"),
-        ({"gradient": OVERLAPPING[:4], "residual": OVERLAPPING[3:7]}, "shares memory"),
+        ({"gradient": OVERLAPPING[:4], "residual": OVERLAPPING[3:7]}, "residual 0 shares memory with gradient 0"),
         ({"gradient": OVERLAPPING[3:7], "residual": OVERLAPPING[:4]}, "gradient 0 shares memory"),
         ({"gradient": OVERLAPPING[:4], "residual": OVERLAPPING[:4]}, "shares memory"),
     ],
@@ -85,15 +86,15 @@ def test_a_call_that_cannot_be_served_is_refused(changed: Arguments, message: st
         ({"rule": "threshold", "thresholds": [1.0, -1.0]}, "got -1.0"),
         ({"capacity": [1, 2, 3]}, "capacity must be one number or 2, got 3"),
         ({"capacity": [1, 0]}, "at least 1, got 0"),
-        ({"residuals": [OVERLAPPING[:4], OVERLAPPING[3:6]]}, "residual 1 shares memory"),
-        ({"residuals": [OVERLAPPING[3:7], OVERLAPPING[1:4]]}, "residual 0 shares memory"),
+        ({"residuals": [OVERLAPPING[:4], OVERLAPPING[3:6]]}, "residual 1 shares memory with residual 0"),
+        ({"residuals": [OVERLAPPING[3:7], OVERLAPPING[1:4]]}, "residual 0 shares memory with residual 1"),
         (
             {"gradients": [torch.ones(4), OVERLAPPING[9:]], "residuals": [torch.ones(4), OVERLAPPING[8:11]]},
-            "gradient 1 shares memory",
+            "gradient 1 shares memory with residual 1",
         ),
         (
             {"gradients": [OVERLAPPING[:6], OVERLAPPING[1:3]], "residuals": [torch.ones(6), OVERLAPPING[4:6]]},
-            "residual 1 shares memory",
+            "residual 1 shares memory with gradient 0",
         ),
     ],
 )
@@ -177,7 +178,7 @@ def test_the_op_itself_refuses_what_its_memory_accesses_rest_on(changed: Argumen
 def test_what_only_equals_a_number_is_refused_after_that_number_was_served_too(arguments: Arguments) -> None:
     for capacity in (None, 1):
         feedback_select(torch.ones(4), torch.zeros(4), 1, capacity=capacity)
-    with pytest.raises(ValueError, match="must be an integer"):
+    with pytest.raises(ValueError, match="must be an int"):
         feedback_select(torch.ones(4), torch.zeros(4), **arguments)
 
 
