@@ -224,9 +224,8 @@ def _largest(bits: Tensor, k: int) -> Tensor:
 
 
 def _gaussian_start(corrected: Tensor, k: int) -> int:
-    """Magnitude bits of z·√(mean u²); a rough value is enough, so overflow and underflow are clipped."""
+    """Magnitude bits of z·√(mean u²), infinity's where that overflows; the search can begin anywhere."""
     dimension = corrected.numel()
     root_mean_square = float(torch.linalg.vector_norm(corrected, dtype=torch.float64)) / math.sqrt(dimension)
-    largest = torch.finfo(corrected.dtype).max
-    threshold = min(two_sided_quantile(k, dimension) * root_mean_square, largest)
+    threshold = two_sided_quantile(k, dimension) * root_mean_square
     return int(magnitude_bits(torch.tensor([threshold], dtype=torch.float64).to(corrected.dtype)))
