@@ -29,6 +29,8 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
                 found = type(tensor).__name__
                 raise ValueError(f"{name} {position} must be a tensor, got {found}; give zeros where there is none")
     dtypes, device = (gradients[0].dtype, residuals[0].dtype), residuals[0].device
+    if device.type == "meta":
+        raise ValueError("tensors on the device meta hold nothing to select from")
     if dtypes not in _DTYPE_PAIRS:
         raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")
     for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
@@ -64,7 +66,7 @@ def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
         for position, tensor in enumerate(tensors)
     ]
     spans.sort()
-    # Of gradients and of residuals: the furthest end so far, and whose it is.
+    # Of gradients and of residuals: the furthest end so far, and whose it is. Empty tensors begin and end at 0.
     ends = {False: (0, ""), True: (0, "")}
     for begin, size, written, position in spans:
         name = f"{'residual' if written else 'gradient'} {position}"

@@ -242,9 +242,9 @@ def _does_the_op_check(gradients: list[Tensor], residuals: list[Tensor]) -> bool
     """Does the native op refuse all that `_check_pairs` refuses? Then once is enough: a model has many tensors."""
     if torch.compiler.is_compiling() or not residuals or len(gradients) != len(residuals):
         return False
+    if not isinstance(residuals[0], Tensor) or _operator_for(residuals[0]) is feedback_reference.feedback_select_:
+        return False
     try:
-        if _operator_for(residuals[0]) is feedback_reference.feedback_select_:
-            return False
         # Who needs a gradient is unknown to the op.
         return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
     except AttributeError:

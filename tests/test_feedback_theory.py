@@ -74,8 +74,7 @@ def test_bounds_equal_values_computed_by_hand(label: str, numbers: dict[str, flo
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float], named: str) -> None:
-    value = str(sympy.Rational(float(named))) if named[0] == "0" else named
-    with pytest.raises(ValueError, match=value):
+    with pytest.raises(ValueError, match=named):
         STATEMENTS[label].evaluate(**numbers)
 
 

@@ -167,6 +167,16 @@ def test_whoever_waits_for_more_alarms_than_that_is_stuck_where_the_run_has_no_o
     assert times(stuck, Rang)[-1] == 12.0
 
 
+def test_alarms_are_counted_anew_after_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation_module, "ALARM_PATIENCE", 40)
+    stuck = Simulation(Patient(10**9), Cluster(3), Horizon(steps=2))
+    stuck.advance(11.6)
+    stuck.order(Change(11.7, 2, "crash"))
+    with pytest.raises(Deadlock, match=r"workers \[0, 1\] wait, and 40 alarms in a row changed nothing"):
+        stuck.run()
+    assert times(stuck, Rang)[-1] == 11.75 + 40 * 0.25
+
+
 def test_alarms_are_counted_neither_against_those_who_leave_then_nor_while_another_computes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

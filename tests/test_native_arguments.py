@@ -46,6 +46,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"capacity": 0}, "at least 1, got 0"),
         ({"capacity": 2.0}, "at least 1, got 2.0"),
         ({"gradient": None}, "gradient 0 must be a tensor, got NoneType; give zeros"),
+        ({"gradient": torch.zeros(4, device="meta"), "residual": torch.zeros(4, device="meta")}, "on the device meta"),
         ({"state": {}}, r"state must be a SelectionState or None, got \{\}"),
         ({"gradient": torch.zeros(3)}, r"got shapes \(3,\) and \(4,\)"),
         ({"gradient": torch.zeros(2, 2), "residual": torch.zeros(2, 2)}, r"got shapes \(2, 2\) and \(2, 2\)"),

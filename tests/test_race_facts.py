@@ -109,6 +109,6 @@ def test_coloured_lines_are_the_smoothed_accuracies(folder: Path) -> None:
     by_time = {line.get_label(): line for line in figure.axes[0].get_lines()}
     assert set(by_time) & {look.title for look in SHOWN.values()} == {"BSP", "ASP", "SSP"}
     assert np.asarray(by_time["ASP"].get_xdata()).tolist() == [10, 20, 30, 40]
-    assert np.asarray(by_time["ASP"].get_ydata()).tolist() == smoothed(FAST)[1:]
+    assert np.asarray(by_time["ASP"].get_ydata()).tolist() == [100 * share for share in smoothed(FAST)[1:]]
     # Dense and Top-k in one panel.
     assert len(figure.axes[-1].get_lines()) == 6

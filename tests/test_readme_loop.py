@@ -10,23 +10,18 @@ from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
 from tests.workers import run_module
 
-# Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
 README = Path(__file__).resolve().parents[1] / "README.md"
+# Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
 LEARNS = """
 torch.manual_seed(7)
 images = torch.randn(2000, 784)
 accuracy = (network(images).argmax(dim=1) == images[:, :10].argmax(dim=1)).float().mean()
-digest = sum(layer.detach().double().sum() for layer in layers)
-print(f"accuracy {accuracy:.3f} digest {digest.item().hex()}\\n", end="", flush=True)
-"""
-
-DIGEST = """
 digest = sum(layer.detach().double().square().sum() for layer in layers)
-print(f"{name} {{digest.item().hex()}}\\n", end="", flush=True)
+print(f"accuracy {accuracy:.3f} digest {digest.item().hex()}\\n", end="", flush=True)
 """
 # The lines of the loop between `backward` and `step`.
 LEFT_OUT = ("    gradient =", "    payload =", "    mean =", "    for layer", "        layer.grad")
-LAST = "dist.destroy_process_group()"
+SEED, LAST = "torch.manual_seed(1 + ", "dist.barrier()"
 
 
 def block(mark: str) -> str:
@@ -36,34 +31,47 @@ def block(mark: str) -> str:
     return found
 
 
-def test_the_program_of_the_readme_trains_all_workers_alike(tmp_path: Path) -> None:
-    program = tmp_path / "loop.py"
-    program.write_text(block("init_process_group") + LEARNS, encoding="utf-8")
+def run_program(text: str, folder: Path) -> list[str]:
+    """Two workers run a program that ends as the README's; what they say last: accuracy and digest."""
+    assert text.count(LAST) == 1
+    program = folder / "program.py"
+    program.write_text(text.replace(LAST, LEARNS + LAST), encoding="utf-8")
     finished = run_module("torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program))
     assert finished.returncode == 0, finished.stderr
     said = [line.split("accuracy ")[1] for line in finished.stdout.splitlines() if "accuracy " in line]
     assert len(said) == 2
-    assert said[0] == said[1]
+    return said
+
+
+def hook_program() -> str:
+    before, loop = block("init_process_group").split(SEED)
+    lines = [line for line in loop.splitlines() if not line.startswith(LEFT_OUT)]
+    return before + block("register_comm_hook") + SEED + "\n".join(lines)
+
+
+def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook(tmp_path: Path) -> None:
+    said = run_program(block("init_process_group"), tmp_path)
     # By chance one of ten classes is right.
     assert float(said[0].split()[0]) > 0.2
+    assert {*said, *run_program(hook_program(), tmp_path)} == {said[0]}
 
 
-def test_the_hook_of_the_readme_trains_to_the_same_bits_as_its_loop(tmp_path: Path) -> None:
-    before, loop = block("init_process_group").split("torch.manual_seed(1 + ")
-    hooked = [line for line in loop.splitlines() if not line.startswith(LEFT_OUT)]
-    program = tmp_path / "hook.py"
-    loop_digest, hook_digest = DIGEST.format(name="loop"), DIGEST.format(name="hook")
-    start = "start = [layer.detach().clone() for layer in layers]\n"
-    again = "torch._foreach_copy_([layer.detach() for layer in layers], start)\n"
-    loop = loop.replace("dist.destroy_process_group()", "")
-    seed = "torch.manual_seed(1 + "
-    text = before + start + seed + loop + loop_digest + again + block("register_comm_hook") + seed
-    program.write_text(text + "\n".join(hooked).replace(LAST, hook_digest + LAST), encoding="utf-8")
-    finished = run_module("torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program))
-    assert finished.returncode == 0, finished.stderr
-    said = [line.split() for line in finished.stdout.splitlines()]
-    assert sorted(name for name, _ in said) == ["hook", "hook", "loop", "loop"]
-    assert len({digest for _, digest in said}) == 1
+SEVERAL_BUCKETS = {
+    "torch.nn.Linear(784, 10)": "torch.nn.Sequential(torch.nn.Linear(784, 20), torch.nn.Linear(20, 10))",
+    "DistributedDataParallel(network": "DistributedDataParallel(network"
+    ", bucket_cap_mb=1e-5, gradient_as_bucket_view=True",
+    LAST: f"assert len(states) == 4, states\n{LAST}",
+}
+
+
+def test_the_hook_trains_all_workers_alike_in_several_buckets(tmp_path: Path) -> None:
+    program = hook_program()
+    for text, replacement in SEVERAL_BUCKETS.items():
+        assert program.count(text) == 1
+        program = program.replace(text, replacement)
+    said = run_program(program, tmp_path)
+    assert float(said[0].split()[0]) > 0.2
+    assert said[0] == said[1]
 
 
 class OneWorker:

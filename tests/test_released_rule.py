@@ -101,7 +101,7 @@ def test_the_released_rule_sends_all_of_a_constant_vector(value: float) -> None:
     [
         ("released_reachable", {"pass_count": 0}, "got 0"),
         ("released_starts", {"pass_count": 3, "window_ratio": 0.9}, "window_ratio = "),
-        ("released_window", {"kappa": 0.75}, "kappa = 3/4"),
+        ("released_window", {"kappa": 0.75}, "kappa = 0.75"),
         ("released_window_narrow", {"kappa": 0}, "got 0"),
         ("released_uniform", {"kappa": 0.081}, "kappa = "),
         ("released_uniform", {"kappa": 0.0009}, "kappa = "),

@@ -153,7 +153,8 @@ class Statement:
             raise ValueError(f"{self.label}: {symbol} must be {kind}, got {number!r}")
         for fact, expected in symbol.assumptions0.items():
             if getattr(value, f"is_{fact}") is not expected:
-                wanted = "positive" if symbol.is_positive else "at least 0" if symbol.is_nonnegative else fact
+                named = fact if expected else f"not {fact}"
+                wanted = "positive" if symbol.is_positive else "at least 0" if symbol.is_nonnegative else named
                 raise ValueError(f"{self.label}: {symbol} must be {wanted}, got {number!r}")
         return value
 

@@ -135,7 +135,7 @@ class Simulation:
             self._due_count -= kind != Kind.ALARM
             handlers[kind](subject)
             self._gates.open(self._release)
-            self._idle_alarm_count = 0 if self._due_count else self._idle_alarm_count + (kind == Kind.ALARM)
+            self._idle_alarm_count = 0 if self._due_count or kind != Kind.ALARM else self._idle_alarm_count + 1
             if self._idle_alarm_count > ALARM_PATIENCE and until == math.inf and view.waiting:
                 waited = f"{ALARM_PATIENCE} alarms in a row changed nothing"
                 raise Deadlock(f"workers {sorted(view.waiting)} wait, and {waited}", self.trace)

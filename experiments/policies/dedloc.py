@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Effect, Look, Pull
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -49,7 +50,7 @@ class Dedloc(Policy):
 
     def _update(self) -> Iterable[Effect]:
         messages, self._total = self.view.inbox_by_worker(), 0.0
-        total = sum(message.batch for message in messages)
+        total = sum_in_order(message.batch for message in messages)
         return (Add(tuple(message.uid for message in messages), tuple(message.batch / total for message in messages)),)
 
     def gate(self, worker: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import Add, Effect, Plan
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.batch_planner import climb_split, heap_split, proportional_split
@@ -68,7 +69,7 @@ class LbBsp(Bsp):
         if not self.view.has_every_report():
             return ()
         messages = self.view.inbox_by_worker()
-        total = sum(message.batch for message in messages)
+        total = sum_in_order(message.batch for message in messages)
         alive = sorted(self.view.alive)
         for worker, batch in zip(alive, self._split([self._paces[worker] for worker in alive]), strict=True):
             self._batches[worker] = batch

@@ -55,7 +55,8 @@ struct Extent {
   size_t position;
 };
 
-// No residual shares memory with a gradient or another residual; gradients may with each other.
+// No residual shares memory with a gradient or another residual; gradients may with each other. Empty tensors begin at
+// 0 and end there.
 inline void check_disjoint(const std::vector<Piece>& pieces, GradientType type) {
   const uintptr_t gradient_bytes = type == GradientType::kFloat32 ? 4 : 2;
   std::vector<Extent> extents;
