@@ -46,7 +46,6 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"capacity": 0}, "at least 1, got 0"),
         ({"capacity": 2.0}, "at least 1, got 2.0"),
         ({"gradient": None}, "gradient 0 must be a tensor, got NoneType; give zeros"),
-        ({"gradient": torch.zeros(4, device="meta"), "residual": torch.zeros(4, device="meta")}, "on the device meta"),
         ({"state": {}}, r"state must be a SelectionState or None, got \{\}"),
         ({"gradient": torch.zeros(3)}, r"got shapes \(3,\) and \(4,\)"),
         ({"gradient": torch.zeros(2, 2), "residual": torch.zeros(2, 2)}, r"got shapes \(2, 2\) and \(2, 2\)"),
@@ -69,6 +68,11 @@ def test_a_call_that_cannot_be_served_is_refused(changed: Arguments, message: st
     with pytest.raises(ValueError, match=message):
         feedback_select(**arguments)
     assert torch.equal(arguments["residual"], before)
+
+
+def test_tensors_without_data_are_refused() -> None:
+    with pytest.raises(ValueError, match="on the device meta"):
+        feedback_select(torch.zeros(4, device="meta"), torch.zeros(4, device="meta"), 2)
 
 
 @pytest.mark.parametrize(
