@@ -5,13 +5,13 @@ What a GPU computes is tested with every other backend in `test_native.py`; thes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.studies.kernel_replay import recorded
 from sparsync.kernels import feedback_reference
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
@@ -20,7 +20,6 @@ from tests.native_backends import cuda_backend
 
 RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
 LENGTH, COUNT, LEAST = 300_007, 300, 2.5
-Outputs = TypeVar("Outputs")
 
 
 @pytest.fixture(autouse=True)
@@ -77,28 +76,15 @@ def test_reading_a_payload_does_wait(stops_are_errors: None) -> None:
         _ = payload.count
 
 
-def captured(call: Callable[[], Outputs]) -> tuple[torch.cuda.CUDAGraph, Outputs]:
-    """A call that is made once on a stream of its own, then recorded; and what every replay fills."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        call()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        outputs = call()
-    return graph, outputs
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_a_captured_call_is_replayed_on_new_gradients(rule: Rule) -> None:
     gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
-    graph, (values, indices, count) = captured(lambda: selected(gradient, residual, rule, state).padded())
+    replay, (values, indices, count) = recorded(lambda: selected(gradient, residual, rule, state).padded())
     residual.zero_()
     own = torch.zeros(LENGTH)
     for seed in range(2, 8):
         gradient.copy_(drawn(seed))
-        graph.replay()
+        replay()
         torch.cuda.synchronize()
         found = int(count)
         expected_values, expected_indices = expected(drawn(seed), own, rule)
@@ -112,7 +98,7 @@ def test_a_captured_call_for_hundreds_of_tensors_is_replayed_on_new_gradients() 
     lengths = range(500, 800)
     gradients = [drawn(1, length).cuda() for length in lengths]
     residuals, counts, state = [torch.zeros_like(one) for one in gradients], [5] * len(lengths), SelectionState()
-    graph, payloads = captured(lambda: feedback_select_many(gradients, residuals, counts, rule="top_k", state=state))
+    replay, payloads = recorded(lambda: feedback_select_many(gradients, residuals, counts, rule="top_k", state=state))
     for residual in residuals:
         residual.zero_()
     own, memory = [torch.zeros(length) for length in lengths], torch.zeros(len(lengths), 2, dtype=torch.int32)
@@ -120,7 +106,7 @@ def test_a_captured_call_for_hundreds_of_tensors_is_replayed_on_new_gradients() 
         fresh = [drawn(seed, length) for length in lengths]
         for gradient, one in zip(gradients, fresh, strict=True):
             gradient.copy_(one)
-        graph.replay()
+        replay()
         wanted = feedback_reference.feedback_select_(fresh, own, counts, 0, [0.0] * len(counts), counts, memory)
         found = [torch.cat([payload.padded()[place] for payload in payloads]).cpu() for place in (0, 1)]
         assert all(map(torch.equal, found, wanted))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import overload
+from typing import TypeVar, overload
 
 import torch
 from torch import Tensor
@@ -19,12 +19,13 @@ from sparsync.kernels.payload import SparsePayload
 
 SUFFIX = ", replayed"
 """What the names of replayed contenders end with."""
+Outputs = TypeVar("Outputs")
 Recorder = Callable[[Callable[[], Result]], tuple[Callable[[], None], Result]]
 """Makes a call and records it; returns what repeats it, and the result that each repetition fills anew."""
 
 
-def recorded(call: Callable[[], Result]) -> tuple[Callable[[], None], Result]:
-    """A call as a CUDA graph, recorded after one that is not, as torch asks for."""
+def recorded(call: Callable[[], Outputs]) -> tuple[Callable[[], None], Outputs]:
+    """A call as a CUDA graph, recorded after one on a stream of its own, as torch asks for; what each replay fills."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -32,8 +33,8 @@ def recorded(call: Callable[[], Result]) -> tuple[Callable[[], None], Result]:
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        result = call()
-    return graph.replay, result
+        outputs = call()
+    return graph.replay, outputs
 
 
 def replayed_contenders(case: Case, *, record: Recorder = recorded) -> list[Contender]:
