@@ -368,26 +368,6 @@ def test_every_road_to_a_selection_is_as_defined_and_counts_its_passes(name: str
     assert counted.tolist() == passes
 
 
-def test_threads_change_no_bit() -> None:
-    """More of them than the vectors' tiles need, too."""
-    gradients = [drawn(length, 8 + length) for length in (300_000, 5, 4097)]
-    threads, outcomes = torch.get_num_threads(), []
-    try:
-        for thread_count in (1, 2, 16):
-            torch.set_num_threads(thread_count)
-            for rule in ALL_RULES:
-                each, whole = ([torch.zeros_like(gradient) for gradient in gradients] for _ in range(2))
-                payloads = feedback_select_many(gradients, each, [300, 2, 40], rule=rule, thresholds=least_for(rule))
-                joint = feedback_select_many(gradients, whole, 300, rule=rule, thresholds=least_for(rule))
-                outcomes.append(([*payloads, joint], each + whole))
-    finally:
-        torch.set_num_threads(threads)
-    for (payloads, rests), (expected, expected_rests) in zip(outcomes[4:], outcomes[:4] * 2, strict=True):
-        for left, right in zip(payloads, expected, strict=True):
-            assert_equal_payloads(left, right)
-        assert all(map(same_bits, rests, expected_rests))
-
-
 def test_the_backend_says_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = native_build.Library(None, (), "no C++ compiler: g++ is not on the PATH")
     monkeypatch.setattr(native_build, "library", lambda: missing)

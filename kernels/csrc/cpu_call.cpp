@@ -8,12 +8,18 @@
 #include <cmath>
 #include <iterator>
 #include <mutex>
+#include <utility>
 
 namespace sparsync {
 namespace {
 
 // Less than this many entries for a thread cost more to hand out than to do.
-constexpr int64_t kLeastEntriesPerWorker = 32768;
+constexpr int64_t kLeastEntriesPerThread = 32768;
+// Threads that take short stretches end together, though one may be slower or come later.
+constexpr int64_t kLeastEntriesPerStretch = 131072;
+constexpr int64_t kMostStretchesPerThread = 64;
+// Listed entries that a thread tells the others of: a common counter for each tile would travel between them.
+constexpr int64_t kToldTogether = 256;
 constexpr int64_t kBinned = 65536;  // entries worth a table of 2^16 bins
 // Sampled magnitudes that should reach the deciding rank; their count varies by its square root.
 constexpr double kSampledTail = 384.0;
@@ -28,14 +34,19 @@ void lower_to(std::atomic<int64_t>& target, int64_t value) {
 
 size_t gradient_size(GradientType type) { return type == GradientType::kFloat32 ? 4 : 2; }
 
-int64_t worker_count_for(const Request& request) {
-  int64_t total = 0, tiles = 0;
-  for (const Piece& piece : request.pieces) {
-    total += piece.length;
-    tiles += tile_count(piece.length);
-  }
-  const int64_t useful = std::min(std::max<int64_t>(1, total / kLeastEntriesPerWorker), std::max<int64_t>(1, tiles));
+int64_t entry_count(const Request& request) {
+  int64_t total = 0;
+  for (const Piece& piece : request.pieces) total += piece.length;
+  return total;
+}
+
+int64_t useful_thread_count(int64_t entries) {
+  const int64_t useful = std::max<int64_t>(1, entries / kLeastEntriesPerThread);
   return std::min<int64_t>(torch::stable::get_num_threads(), useful);
+}
+
+int64_t useful_stretch_count(int64_t entries, int64_t threads) {
+  return threads * std::clamp<int64_t>(entries / (threads * kLeastEntriesPerStretch), 1, kMostStretchesPerThread);
 }
 
 uint64_t mixed(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
@@ -84,66 +95,60 @@ uint32_t largest_in_lines(const std::vector<uint32_t>& lines, int64_t rank) {
 }  // namespace
 
 Call::Call(const Request& request)
-    : request_(request), states_(request.groups.size()), workers_(deal(request, worker_count_for(request))) {}
+    : request_(request), states_(request.groups.size()), thread_count_(useful_thread_count(entry_count(request))),
+      stretches_(cut_into_stretches(request, useful_stretch_count(entry_count(request), thread_count_))) {}
 
-void Call::for_each_worker(const std::function<void(Worker&)>& body) {
-  if (workers_.size() == 1) return body(workers_.front());
-  torch::stable::parallel_for(0, (int64_t)workers_.size(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) body(workers_[(size_t)index]);
-  });
+void Call::on_each_thread(const std::function<void()>& body) {
+  if (thread_count_ == 1) return body();
+  torch::stable::parallel_for(0, thread_count_, 1, [&](int64_t, int64_t) { body(); });
+}
+
+void Call::for_each_stretch(const std::function<void(Stretch&)>& body) {
+  Queue queue((int64_t)stretches_.size());
+  on_each_thread([&] { queue.work([&](int64_t index) { body(stretches_[(size_t)index]); }); });
 }
 
 void Call::for_each_group(const std::function<void(int64_t)>& body) {
-  if (workers_.size() == 1 || group_count() == 1) {
-    for (int64_t group = 0; group < group_count(); ++group) body(group);
-    return;
-  }
-  std::atomic<int64_t> next{0};
-  for_each_worker([&](Worker&) {
-    for (int64_t group = next++; group < group_count(); group = next++) body(group);
-  });
-}
-
-Part& Call::part_of(Worker& worker, int64_t group) {
-  if (worker.parts.empty() || worker.parts.back().group != group || !worker.parts.back().is_live) {
-    worker.parts.push_back({group, worker.entries.size()});
-  }
-  return worker.parts.back();
+  if (group_count() == 1) return body(0);  // which may use all threads itself
+  Queue queue(group_count());
+  on_each_thread([&] { queue.work(body); });
 }
 
 // Which parts are whose, after each pass that lists, for it may move them. (To look for each group among all parts
 // would take the square of their number.)
 void Call::find_parts() {
   for (GroupState& state : states_) state.parts.clear();
-  for (Worker& worker : workers_) {
-    for (Part& part : worker.parts) {
-      if (part.is_live) states_[(size_t)part.group].parts.emplace_back(&worker, &part);
+  for (Stretch& stretch : stretches_) {
+    for (Part& part : stretch.parts) {
+      if (!part.is_live) continue;
+      GroupState& state = states_[(size_t)part.group];
+      state.parts.emplace_back(&stretch, &part);
+      state.listed += std::exchange(part.untold, 0);
     }
   }
 }
 
-// Keeps what a tile listed as long as the group's list stays within its limit, and of ties only as many as can be sent.
-void Call::keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count) {
+// Keeps what a tile listed as long as the group's list stays within its capacity, or little more.
+void Call::keep(Stretch& stretch, int64_t group, const Entry* entries, int64_t count) {
   GroupState& state = states_[(size_t)group];
-  if (state.listed.fetch_add(count, std::memory_order_relaxed) > limit - count) return;
-  Part& part = part_of(worker, group);
-  if (state.is_decided && state.cut.tie_count != kAllTies) {
-    const Cut cut = state.cut;
-    count = std::remove_if(entries, entries + count, [&](const Entry& entry) {
-              return magnitude(entry.value) == cut.threshold && part.tie_count++ >= cut.tie_count;
-            }) - entries;
+  if (stretch.parts.empty() || stretch.parts.back().group != group || !stretch.parts.back().is_live) {
+    stretch.parts.push_back({group, stretch.entries.size()});
   }
-  worker.entries.append(entries, count);
+  Part& part = stretch.parts.back();
+  part.untold += count;
+  if (part.untold >= kToldTogether) state.listed += std::exchange(part.untold, 0);
+  if (state.listed.load(std::memory_order_relaxed) + part.untold > state.list_capacity) return;
+  stretch.entries.append(entries, count);
   part.count += count;
 }
 
 void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*, int64_t)>& after_tile) {
   const Loops& tile = loops();
   const size_t size = gradient_size(request_.gradient_type);
-  for_each_worker([&](Worker& worker) {
+  for_each_stretch([&](Stretch& stretch) {
     Entry listed[kTileSize + kListSlack];
     const auto everything = [](int64_t) { return true; };
-    for_each_tile(worker, everything, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
+    for_each_tile(stretch, everything, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
       const Piece& piece = request_.pieces[(size_t)index];
       GroupState& state = states_[(size_t)group];
       const uint32_t bound = state.bound == 0 ? kInfinityBits : state.bound;
@@ -152,7 +157,7 @@ void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*
           tile.add_and_list(request_.gradient_type, static_cast<const char*>(piece.gradient) + begin * size,
                             piece.residual + begin, length, bound, (uint32_t)first, listed);
       if (result.first_non_finite >= 0) lower_to(state.first_non_finite, first + result.first_non_finite);
-      if (result.count > 0) keep(worker, group, state.list_capacity, listed, result.count);
+      if (result.count > 0) keep(stretch, group, listed, result.count);
       if (after_tile) after_tile(index, begin, piece.residual + begin, length);
     });
   });
@@ -163,37 +168,48 @@ void Call::list_again(const std::function<bool(int64_t)>& wanted) {
   for (int64_t group = 0; group < group_count(); ++group) {
     if (wanted(group)) states_[(size_t)group].listed = 0;
   }
-  const Loops& tile = loops();
-  for_each_worker([&](Worker& worker) {
-    bool any_live = false;
-    for (Part& part : worker.parts) {
-      part.is_live = part.is_live && !wanted(part.group);
-      any_live = any_live || part.is_live;
-    }
-    if (!any_live) {
-      worker.entries.clear();
-      worker.parts.clear();
-    }
-    Entry listed[kTileSize + kListSlack];
-    for_each_tile(worker, wanted, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
-      const Piece& piece = request_.pieces[(size_t)index];
-      GroupState& state = states_[(size_t)group];
-      const bool is_full_of_ties = state.is_decided && state.cut.tie_count != kAllTies &&
-                                   part_of(worker, group).tie_count >= state.cut.tie_count;
-      const uint32_t bound = is_full_of_ties ? state.cut.threshold + 1 : state.bound;
-      const int64_t count =
-          tile.list(piece.residual + begin, length, bound, (uint32_t)(piece.group_offset + begin), listed);
-      if (count > 0) keep(worker, group, state.list_capacity, listed, count);
-    });
+  Queue queue((int64_t)stretches_.size());
+  on_each_thread([&] {
+    Ties ties;
+    queue.work([&](int64_t index) { list_stretch(stretches_[(size_t)index], wanted, ties); });
   });
   find_parts();
+}
+
+// Of ties, a thread lists no more than can be sent: it gets its stretches in order.
+void Call::list_stretch(Stretch& stretch, const std::function<bool(int64_t)>& wanted, Ties& ties) {
+  bool any_live = false;
+  for (Part& part : stretch.parts) {
+    part.is_live = part.is_live && !wanted(part.group);
+    any_live = any_live || part.is_live;
+  }
+  if (!any_live) {
+    stretch.entries.clear();
+    stretch.parts.clear();
+  }
+  Entry listed[kTileSize + kListSlack];
+  for_each_tile(stretch, wanted, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
+    const Piece& piece = request_.pieces[(size_t)index];
+    const GroupState& state = states_[(size_t)group];
+    if (ties.group != group) ties = {group};
+    const bool is_limited = state.is_decided && state.cut.tie_count != kAllTies;
+    const uint32_t bound = is_limited && ties.count >= state.cut.tie_count ? state.cut.threshold + 1 : state.bound;
+    int64_t count = loops().list(piece.residual + begin, length, bound, (uint32_t)(piece.group_offset + begin), listed);
+    if (is_limited) {
+      const auto is_excess = [&](const Entry& entry) {
+        return magnitude(entry.value) == state.cut.threshold && ties.count++ >= state.cut.tie_count;
+      };
+      count = std::remove_if(listed, listed + count, is_excess) - listed;
+    }
+    if (count > 0) keep(stretch, group, listed, count);
+  });
 }
 
 OrderStatistics Call::listed_statistics(int64_t group) {
   GroupState& state = states_[(size_t)group];
   return order_statistics(state.listed, state.ranks, [&](const auto& visit) {
-    for (const auto& [worker, part] : state.parts) {
-      worker->entries.for_each(part->first, part->count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
+    for (const auto& [stretch, part] : state.parts) {
+      stretch->entries.for_each(part->first, part->count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
     }
   });
 }
@@ -238,13 +254,11 @@ void Call::count_prefixes(int64_t group, Descent& upper, Descent& lower) {
     const int rest = width == 16 ? 15 : 0;
     std::vector<std::vector<uint32_t>> tables;
     std::mutex guard;
-    for_each_worker([&](Worker& worker) {
-      if (std::none_of(worker.spans.begin(), worker.spans.end(), [&](const Span& s) { return is_ours(s.group); })) {
-        return;
-      }
+    Queue queue((int64_t)stretches_.size());
+    on_each_thread([&] {
       std::vector<uint32_t> table(2 * kBins);
       const uint32_t mask = (1u << width) - 1;
-      for_each_tile(worker, is_ours, [&](int64_t, int64_t index, int64_t begin, int64_t length) {
+      const auto count_tile = [&](int64_t, int64_t index, int64_t begin, int64_t length) {
         const float* vector = request_.pieces[(size_t)index].residual + begin;
         for (int64_t offset = 0; offset < length; ++offset) {
           const uint32_t bits = ranked_magnitude(vector[offset]);
@@ -252,7 +266,8 @@ void Call::count_prefixes(int64_t group, Descent& upper, Descent& lower) {
           if (prefix == upper.prefix) ++table[digit];
           if (prefix == lower.prefix) ++table[kBins + digit];
         }
-      });
+      };
+      queue.work([&](int64_t index) { for_each_tile(stretches_[(size_t)index], is_ours, count_tile); });
       const std::lock_guard<std::mutex> lock(guard);
       tables.push_back(std::move(table));
     });

@@ -32,7 +32,29 @@ struct GroupState {
   bool list_lacks_zeros = false;  // it holds all but zeros, and those are soon found
   int64_t first_list_count = -1;  // what exceeded the bound while adding
   int pass_count = 1;
-  std::vector<std::pair<const Worker*, Part*>> parts;  // the live parts of the list
+  std::vector<std::pair<const Stretch*, Part*>> parts;  // the live parts of the list
+};
+
+// The work that is left, as numbers: each goes to one thread, and a thread gets them in order.
+class Queue {
+ public:
+  explicit Queue(int64_t count) : count_(count) {}
+
+  // Calls body(number) with one number after another until none is left.
+  template <class Body>
+  void work(const Body& body) {
+    for (int64_t number = next_++; number < count_; number = next_++) body(number);
+  }
+
+ private:
+  const int64_t count_;
+  std::atomic<int64_t> next_{0};
+};
+
+// The ties of a group that one thread has listed so far.
+struct Ties {
+  int64_t group = -1;
+  int64_t count = 0;
 };
 
 class Call {
@@ -43,14 +65,17 @@ class Call {
   GroupState& state(int64_t group) { return states_[(size_t)group]; }
   int64_t group_count() const { return (int64_t)request_.groups.size(); }
 
-  // Runs f(worker) for every worker, and f(group) for every group, on torch's threads.
-  void for_each_worker(const std::function<void(Worker&)>& body);
+  // Runs f() on as many of torch's threads as pay; they share the work by a queue.
+  void on_each_thread(const std::function<void()>& body);
+
+  // Runs f(stretch) for every stretch, and f(group) for every group, on those threads: whoever is free takes the next.
+  void for_each_stretch(const std::function<void(Stretch&)>& body);
   void for_each_group(const std::function<void(int64_t)>& body);
 
-  // Runs f(group, piece, begin, length) for the tiles that `worker` holds of the groups that `wanted` accepts.
+  // Runs f(group, piece, begin, length) for the tiles that `stretch` holds of the groups that `wanted` accepts.
   template <class Wanted, class Body>
-  static void for_each_tile(const Worker& worker, const Wanted& wanted, const Body& body) {
-    for (const Span& span : worker.spans) {
+  static void for_each_tile(const Stretch& stretch, const Wanted& wanted, const Body& body) {
+    for (const Span& span : stretch.spans) {
       if (!wanted(span.group)) continue;
       for (int64_t begin = span.begin; begin < span.begin + span.length; begin += kTileSize) {
         body(span.group, span.piece, begin, std::min(kTileSize, span.begin + span.length - begin));
@@ -85,19 +110,20 @@ class Call {
   void emit();
 
  private:
-  void keep(Worker& worker, int64_t group, int64_t limit, Entry* entries, int64_t count);
+  void keep(Stretch& stretch, int64_t group, const Entry* entries, int64_t count);
+  void list_stretch(Stretch& stretch, const std::function<bool(int64_t)>& wanted, Ties& ties);
   std::vector<uint32_t> sampled_magnitudes(const Group& members, int64_t stride, bool is_added, int64_t& sampled) const;
-  Part& part_of(Worker& worker, int64_t group);
   void find_parts();
   void count_copy(int64_t group);
   void count_prefixes(int64_t group, Descent& upper, Descent& lower);
   std::vector<Entry> first_zeros(int64_t group) const;
-  void emit_part(const Worker& worker, const Part& part);
+  void emit_part(const Stretch& stretch, const Part& part);
   void finish_group(int64_t group, int64_t above_count, int64_t tie_count);
 
   const Request& request_;
   std::vector<GroupState> states_;
-  std::vector<Worker> workers_;
+  int64_t thread_count_;
+  std::vector<Stretch> stretches_;
 };
 
 }  // namespace sparsync

@@ -25,7 +25,7 @@ std::vector<Entry> Call::first_zeros(int64_t group) const {
   return zeros;
 }
 
-// One worker keeps the new lists: they are short, and the workers' stretches no longer matter.
+// The first stretch keeps the new lists: they are short, and where they are from no longer matters.
 void Call::list_zeros() {
   const auto lacks_zeros = [](const GroupState& state) { return state.list_lacks_zeros; };
   if (std::none_of(states_.begin(), states_.end(), lacks_zeros)) return;
@@ -33,8 +33,8 @@ void Call::list_zeros() {
   for_each_group([&](int64_t group) {
     if (!lacks_zeros(state(group))) return;
     std::vector<Entry> non_zeros;
-    for (const auto& [worker, part] : state(group).parts) {
-      worker->entries.for_each(part->first, part->count, [&](const Entry& entry) { non_zeros.push_back(entry); });
+    for (const auto& [stretch, part] : state(group).parts) {
+      stretch->entries.for_each(part->first, part->count, [&](const Entry& entry) { non_zeros.push_back(entry); });
       part->is_live = false;
     }
     const std::vector<Entry> zeros = first_zeros(group);
@@ -42,7 +42,7 @@ void Call::list_zeros() {
                std::back_inserter(lists[(size_t)group]),
                [](const Entry& one, const Entry& other) { return one.index < other.index; });
   });
-  Worker& keeper = workers_.front();
+  Stretch& keeper = stretches_.front();
   for (int64_t group = 0; group < group_count(); ++group) {
     if (!lacks_zeros(state(group))) continue;
     const std::vector<Entry>& list = lists[(size_t)group];
@@ -52,12 +52,12 @@ void Call::list_zeros() {
 }
 
 void Call::emit() {
-  for_each_worker([&](Worker& worker) {
-    for (Part& part : worker.parts) {
+  for_each_stretch([&](Stretch& stretch) {
+    for (Part& part : stretch.parts) {
       if (!part.is_live) continue;
       const uint32_t threshold = state(part.group).cut.threshold;
       int64_t above = 0, ties = 0;
-      worker.entries.for_each(part.first, part.count, [&](const Entry& entry) {
+      stretch.entries.for_each(part.first, part.count, [&](const Entry& entry) {
         const uint32_t bits = magnitude(entry.value);
         above += bits > threshold;
         ties += bits == threshold;
@@ -67,8 +67,8 @@ void Call::emit() {
     }
   });
   std::vector<int64_t> above((size_t)group_count()), ties((size_t)group_count());
-  for (Worker& worker : workers_) {
-    for (Part& part : worker.parts) {
+  for (Stretch& stretch : stretches_) {
+    for (Part& part : stretch.parts) {
       if (!part.is_live) continue;
       part.above_before = above[(size_t)part.group];
       part.ties_before = ties[(size_t)part.group];
@@ -76,21 +76,21 @@ void Call::emit() {
       ties[(size_t)part.group] += part.tie_count;
     }
   }
-  for_each_worker([&](Worker& worker) {
-    for (const Part& part : worker.parts) {
-      if (part.is_live) emit_part(worker, part);
+  for_each_stretch([&](Stretch& stretch) {
+    for (const Part& part : stretch.parts) {
+      if (part.is_live) emit_part(stretch, part);
     }
   });
   for (int64_t group = 0; group < group_count(); ++group) finish_group(group, above[(size_t)group], ties[(size_t)group]);
 }
 
-void Call::emit_part(const Worker& worker, const Part& part) {
+void Call::emit_part(const Stretch& stretch, const Part& part) {
   const Group& members = request_.groups[(size_t)part.group];
   const Cut cut = state(part.group).cut;
   const Piece* piece = &request_.pieces[(size_t)members.first_piece];
   int64_t ties = part.ties_before;
   int64_t position = part.above_before + std::min(part.ties_before, cut.tie_count);
-  worker.entries.for_each(part.first, part.count, [&](const Entry& entry) {
+  stretch.entries.for_each(part.first, part.count, [&](const Entry& entry) {
     const uint32_t bits = magnitude(entry.value);
     if (bits < cut.threshold || (bits == cut.threshold && ties++ >= cut.tie_count)) return;
     const int64_t place = position++;

@@ -1,4 +1,4 @@
-// The candidates of one call: each worker keeps those of its own stretch of the vector, in order.
+// The candidates of one call: each stretch of the vector keeps its own, in order.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class EntryList {
   }
 
  private:
-  static constexpr int64_t kBlockSize = 4096;
+  static constexpr int64_t kBlockSize = 512;  // a stretch has few candidates
   std::vector<std::unique_ptr<Entry[]>> blocks_;
   int64_t size_ = 0;
 };
@@ -61,11 +61,12 @@ struct Span {
   int64_t length;
 };
 
-// The candidates of one group that one worker holds, and where its selected ones go.
+// The candidates of one group that one stretch holds, and where its selected ones go.
 struct Part {
   int64_t group;
   int64_t first;
   int64_t count = 0;
+  int64_t untold = 0;  // listed, kept or not, and not yet in the group's count
   int64_t above_count = 0;   // of them, above the cut's threshold
   int64_t tie_count = 0;     // and equal to it
   int64_t above_before = 0;  // the same in the parts before
@@ -73,7 +74,8 @@ struct Part {
   bool is_live = true;       // false once another list has taken its place
 };
 
-struct Worker {
+// Consecutive tiles, which one thread works on at a time.
+struct Stretch {
   std::vector<Span> spans;
   EntryList entries;
   std::vector<Part> parts;
@@ -81,27 +83,27 @@ struct Worker {
 
 inline int64_t tile_count(int64_t length) { return (length + kTileSize - 1) / kTileSize; }
 
-// Deals the tiles out to the workers, consecutive ones together, as evenly as whole tiles allow.
-inline std::vector<Worker> deal(const Request& request, int64_t worker_count) {
+// Cuts the tiles into stretches, as evenly as whole tiles allow.
+inline std::vector<Stretch> cut_into_stretches(const Request& request, int64_t stretch_count) {
   int64_t total = 0;
   for (const Piece& piece : request.pieces) total += tile_count(piece.length);
-  std::vector<Worker> workers((size_t)worker_count);
+  std::vector<Stretch> stretches((size_t)stretch_count);
   int64_t position = 0;
   for (int64_t group = 0; group < (int64_t)request.groups.size(); ++group) {
     const Group& members = request.groups[(size_t)group];
     for (int64_t piece = members.first_piece; piece < members.first_piece + members.piece_count; ++piece) {
       const int64_t length = request.pieces[(size_t)piece].length;
       for (int64_t begin = 0; begin < length;) {
-        const int64_t worker = position * worker_count / total;
-        const int64_t worker_end = ((worker + 1) * total + worker_count - 1) / worker_count;
-        const int64_t taken = std::min((worker_end - position) * kTileSize, length - begin);
-        workers[(size_t)worker].spans.push_back({group, piece, begin, taken});
+        const int64_t stretch = position * stretch_count / total;
+        const int64_t end = ((stretch + 1) * total + stretch_count - 1) / stretch_count;
+        const int64_t taken = std::min((end - position) * kTileSize, length - begin);
+        stretches[(size_t)stretch].spans.push_back({group, piece, begin, taken});
         position += tile_count(taken);
         begin += taken;
       }
     }
   }
-  return workers;
+  return stretches;
 }
 
 }  // namespace sparsync

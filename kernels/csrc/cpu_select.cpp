@@ -153,8 +153,8 @@ void select_released(Call& call) {
     for (int step = 0; step < kLadderSize; ++step) bounds[group][(size_t)step] = strict_cut((float)steps[step]).threshold;
   }
   const auto everything = [](int64_t) { return true; };
-  call.for_each_worker([&](Worker& worker) {
-    Call::for_each_tile(worker, everything, [&](int64_t group, int64_t piece, int64_t begin, int64_t length) {
+  call.for_each_stretch([&](Stretch& stretch) {
+    Call::for_each_tile(stretch, everything, [&](int64_t group, int64_t piece, int64_t begin, int64_t length) {
       int64_t found[kLadderSize] = {};
       loops().count(request.pieces[(size_t)piece].residual + begin, length, bounds[(size_t)group].data(), found);
       for (int step = 0; step < kLadderSize; ++step) counts[(size_t)group][(size_t)step] += found[step];

@@ -1,0 +1,127 @@
+"""Threads take stretches of the vectors as they come free; who took which, and how many there were, never shows.
+
+The vectors are long enough that one thread, and each of two, takes several stretches.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from sparsync.kernels import feedback_reference
+from sparsync.kernels.feedback_reference import RULES
+from sparsync.kernels.native import Rule
+from tests.native_backends import native_backend
+
+LENGTH = 600_001
+PLACE = torch.arange(LENGTH)
+NORMAL = torch.randn(LENGTH, generator=torch.Generator().manual_seed(5))
+ONES = torch.ones(LENGTH)
+LATE = torch.where(PLACE > LENGTH - 2000, 2.0, 1.0)
+# Four per cent are not zero, all of them near the end.
+FEW = NORMAL * (PLACE > LENGTH - 24_000)
+# Gradients, targets, rule, parameter and remembered bound in one.
+WORK: dict[str, tuple[list[Tensor], list[int], Rule, float]] = {
+    "sampled": ([NORMAL], [600], "gaussian_k", 0.0),
+    "remembered": ([NORMAL], [600], "top_k", 3.0),
+    "remembered in vain": ([NORMAL], [60], "gaussian_k", 4.8),
+    "remembered too low": ([NORMAL], [600], "top_k", 0.5),
+    "counted": ([NORMAL], [200_000], "gaussian_k", 0.0),
+    "ties": ([ONES], [300_000], "top_k", 0.0),
+    "few of many ties": ([ONES], [70], "gaussian_k", 0.0),
+    "ties before what is larger": ([LATE], [2500], "top_k", 0.0),
+    "ties of one tensor after another": ([NORMAL, ONES, LATE, NORMAL[:9]], [600, 90, 2500, 9], "top_k", 0.0),
+    "ties of all tensors together": ([LATE, LATE.roll(7), ONES], [9000], "gaussian_k", 0.0),
+    "zeros": ([FEW], [30_000], "top_k", 0.0),
+    "many tensors": (list(NORMAL.split(40_000)), [40, *[400] * 14, 1], "gaussian_k", 0.0),
+    "moments": ([NORMAL, LATE], [600, 600], "gaussian_k_released", 3.2),
+    "a threshold": ([NORMAL, NORMAL[:70]], [600, 1], "threshold", 2.4),
+}
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Whatever a test sets is set back."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def outcome(operator: object, name: str) -> list[Tensor]:
+    """Everything that a call returns or changes; every 70,000th residual is not finite."""
+    gradients, counts, rule, number = WORK[name]
+    residuals = [torch.where(PLACE[: g.numel()] % 70_000 == 69_999, math.nan, -0.25 * g) for g in gradients]
+    lengths = [g.numel() for g in gradients] if len(counts) > 1 else [sum(g.numel() for g in gradients)]
+    memory = torch.tensor([[number, 0.0]] * len(counts)).view(torch.int32)
+    assert callable(operator)
+    values, indices, report = operator(
+        gradients, residuals, counts, RULES.index(rule), [number] * len(counts), lengths, memory
+    )
+    return [*residuals, values, indices, report[:, :3]]
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_the_outcome_is_as_defined_with_any_number_of_threads(name: str, threads: None) -> None:
+    expected = outcome(feedback_reference.feedback_select_, name)
+    for thread_count in (1, 2, 3, 16):
+        torch.set_num_threads(thread_count)
+        found = outcome(native_backend().operator, name)
+        assert all(
+            torch.equal(one.view(torch.int32), two.view(torch.int32)) for one, two in zip(found, expected, strict=True)
+        )
+
+
+@pytest.mark.parametrize("name", ["sampled", "remembered", "few of many ties", "many tensors"])
+def test_what_is_remembered_and_how_often_was_read_is_the_same_with_any_number_of_threads(
+    name: str, threads: None
+) -> None:
+    gradients, counts, rule, number = WORK[name]
+    seen = set()
+    for thread_count in (1, 2, 3, 16):
+        torch.set_num_threads(thread_count)
+        memory = torch.tensor([[number, 0.0]] * len(counts)).view(torch.int32)
+        lengths, passes = [g.numel() for g in gradients], []
+        for _ in range(3):
+            residuals = [torch.zeros_like(gradient) for gradient in gradients]
+            report = native_backend().operator(
+                gradients, residuals, counts, RULES.index(rule), [0.0] * len(counts), lengths, memory
+            )[2]
+            passes.append(tuple(report[:, 3].tolist()))
+        seen.add((*passes, tuple(memory.flatten().tolist())))
+    assert len(seen) == 1
+
+
+# A process of its own: what an earlier call touched and freed would not be counted again.
+MEMORY = """
+import sys, torch
+from sparsync.experiments.studies.kernel_memory import _extra_bytes
+from sparsync.kernels.native import SelectionState, feedback_select_many
+vector, bound = sys.argv[1], float(sys.argv[2])
+torch.set_num_threads(2)
+gradient = torch.ones(8_000_000) if vector == "ties" else torch.rand(8_000_000)
+residual, small, state = torch.zeros_like(gradient), torch.ones(300_000), SelectionState()
+feedback_select_many([small], [torch.zeros_like(small)], [3000], rule="top_k")
+if bound:
+    state.keep("top_k", torch.tensor([[bound, 1.0]]).view(torch.int32))
+residual.zero_()
+print(_extra_bytes(lambda: feedback_select_many([gradient], [residual], [80_000], rule="top_k", state=state)))
+"""
+
+
+@pytest.mark.parametrize(("vector", "bound"), [("uniform", 0.001), ("ties", 0.0)])
+def test_lists_end_where_their_room_does_however_many_stretches_there_are(vector: str, bound: float) -> None:
+    """A remembered bound that nearly everything exceeds, and a vector of nothing but ties: 5 % of the residual."""
+    large_blocks = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    finished = subprocess.run(
+        [sys.executable, "-c", MEMORY, vector, str(bound)],
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **large_blocks},
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    assert int(finished.stdout) <= 0.05 * 4 * 8_000_000
