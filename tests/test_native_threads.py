@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -54,13 +55,12 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def outcome(operator: object, name: str) -> list[Tensor]:
+def outcome(operator: Any, name: str) -> list[Tensor]:
     """Everything that a call returns or changes; every 70,000th residual is not finite."""
     gradients, counts, rule, number = WORK[name]
     residuals = [torch.where(PLACE[: g.numel()] % 70_000 == 69_999, math.nan, -0.25 * g) for g in gradients]
     lengths = [g.numel() for g in gradients] if len(counts) > 1 else [sum(g.numel() for g in gradients)]
     memory = torch.tensor([[number, 0.0]] * len(counts)).view(torch.int32)
-    assert callable(operator)
     values, indices, report = operator(
         gradients, residuals, counts, RULES.index(rule), [number] * len(counts), lengths, memory
     )
