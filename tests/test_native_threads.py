@@ -104,20 +104,23 @@ import sys, torch
 from sparsync.experiments.studies.kernel_memory import _extra_bytes
 from sparsync.kernels.native import SelectionState, feedback_select_many
 vector, bound = sys.argv[1], float(sys.argv[2])
-torch.set_num_threads(2)
-gradient = torch.ones(8_000_000) if vector == "ties" else torch.rand(8_000_000)
+torch.set_num_threads(1)
+gradient, k = (torch.ones(8_000_000), 20_000) if vector == "ties" else (torch.rand(8_000_000), 80_000)
 residual, small, state = torch.zeros_like(gradient), torch.ones(300_000), SelectionState()
 feedback_select_many([small], [torch.zeros_like(small)], [3000], rule="top_k")
 if bound:
     state.keep("top_k", torch.tensor([[bound, 1.0]]).view(torch.int32))
 residual.zero_()
-print(_extra_bytes(lambda: feedback_select_many([gradient], [residual], [80_000], rule="top_k", state=state)))
+print(_extra_bytes(lambda: feedback_select_many([gradient], [residual], [k], rule="top_k", state=state)))
 """
 
 
 @pytest.mark.parametrize(("vector", "bound"), [("uniform", 0.001), ("ties", 0.0)])
 def test_lists_end_where_their_room_does_however_many_stretches_there_are(vector: str, bound: float) -> None:
-    """A remembered bound that nearly everything exceeds, and a vector of nothing but ties: 5 % of the residual."""
+    """A remembered bound that nearly everything exceeds, and a vector of nothing but ties: 5 % of the residual.
+
+    One thread: each lists as many ties as can be sent.
+    """
     large_blocks = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     finished = subprocess.run(
         [sys.executable, "-c", MEMORY, vector, str(bound)],
