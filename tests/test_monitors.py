@@ -398,6 +398,18 @@ def test_a_judge_keeps_as_many_events_as_it_is_told() -> None:
     assert caught.value.trace == (*SHARED[18:], SHARED[18]._replace(time=7.0))
 
 
+def test_a_judge_that_has_objected_objects_again_and_hears_no_more() -> None:
+    """The monitors after the one that objected have not heard of its event: what they say later would be wrong."""
+    judge = Judge(HEADER, ROUND)
+    with pytest.raises(Violation) as first:
+        judge.observe(SHARED[4])
+    for later in (lambda: judge.observe(SHARED[0]), lambda: judge.finish(END)):
+        with pytest.raises(Violation) as again:
+            later()
+        assert again.value is first.value
+        assert again.value.trace == (SHARED[4],)
+
+
 def test_a_local_correction_is_the_shared_model_and_the_messages_on_their_way() -> None:
     start: list[Event] = [*SHARED[:7], Released(1.5, 0, 0, mass(7.0), (0,))]
     judged(start)

@@ -153,13 +153,16 @@ class Judge:
         }
         self._events: deque[Event] = deque(maxlen=keeps)
         self._event_count = 0
+        self._violation: Violation | None = None
 
     def observe(self, event: Event) -> None:
         """Look at the next event.
 
         Raises:
-            Violation: it breaks a promise.
+            Violation: it breaks a promise, or one before did: of that one, some monitors have not heard.
         """
+        if self._violation is not None:
+            raise self._violation
         self._events.append(event)
         self._event_count += 1
         try:
@@ -167,14 +170,17 @@ class Judge:
                 handle(event)
         except BrokenPromiseError as broken:
             place = f"event {self._event_count - 1}, {type(event).__name__} at {event.time}"
-            raise Violation(f"{place}: {broken}", self._events) from None
+            self._violation = Violation(f"{place}: {broken}", self._events)
+            raise self._violation from None
 
     def finish(self, time: float) -> None:
         """The run ended.
 
         Raises:
-            Violation: only now it shows that a promise was broken.
+            Violation: only now it shows that a promise was broken, or it was known.
         """
+        if self._violation is not None:
+            raise self._violation
         try:
             self._turns.finish(time)
             if self._conservation is not None:
