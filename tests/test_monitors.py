@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -403,7 +404,7 @@ def test_a_judge_that_has_objected_objects_again_and_hears_no_more() -> None:
     judge = Judge(HEADER, ROUND)
     with pytest.raises(Violation) as first:
         judge.observe(SHARED[4])
-    for later in (lambda: judge.observe(SHARED[0]), lambda: judge.finish(END)):
+    for later in (partial(judge.observe, SHARED[0]), partial(judge.finish, END)):
         with pytest.raises(Violation) as again:
             later()
         assert again.value is first.value
