@@ -74,8 +74,8 @@ struct Part {
   bool is_live = true;       // false once another list has taken its place
 };
 
-// Consecutive tiles, which one thread works on at a time.
-struct Stretch {
+// Consecutive tiles, which one thread works on at a time; neighbours share no cache line, for others write to theirs.
+struct alignas(64) Stretch {
   std::vector<Span> spans;
   EntryList entries;
   std::vector<Part> parts;
