@@ -16,6 +16,8 @@ GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generat
 # One arithmetic thread a process, so that results do not depend on the machine's core count.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# PyTorch's code for AVX-512 rounds otherwise than that for AVX2, and not every processor has it.
+AVX2 := $(if $(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),ATEN_CPU_CAPABILITY=avx2)
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
@@ -67,7 +69,7 @@ reproduce: FRESH ?= 1
 reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full)
 	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.coq --folder build/formal --output $(DATA)/formal.json)
 	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
-	$(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
+	$(AVX2) $(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels --profile smoke --output-folder $(DATA))
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import torch
 
 from sparsync.experiments import reproduce
 
@@ -41,3 +43,17 @@ def test_no_jobs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="jobs must be at least 1, got 0"):
         reproduce.reproduce(command)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_results_do_not_depend_on_whether_the_processor_has_avx_512() -> None:
+    """Where it has AVX2, that is what PyTorch is told to use; elsewhere it is told nothing."""
+    root, processor = Path(__file__).parents[1], Path("/proc/cpuinfo")
+    command = ["make", "-n", "reproduce"]
+    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60).stdout
+    (line,) = [line.strip() for line in printed.splitlines() if "sparsync.experiments.reproduce " in line]
+    setting, _, _ = line.partition(".venv/bin/python")
+    program = "import torch; print(torch.backends.cpu.get_cpu_capability())"
+    command = ["bash", "-c", f'{setting} "$0" -c "{program}"', sys.executable]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    has_avx2 = processor.exists() and "avx2" in processor.read_text(encoding="utf-8")
+    assert found == ("AVX2" if has_avx2 else torch.backends.cpu.get_cpu_capability())

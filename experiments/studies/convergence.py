@@ -108,7 +108,7 @@ def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:
 
 
 def _device(profile_name: ProfileName) -> str:
-    """The full profile uses a GPU where there is one; the others compute the same bits everywhere."""
+    """The full profile uses a GPU where there is one; the others compute the bits that are in the repository."""
     return "cuda" if profile_name == "full" and torch.cuda.is_available() else "cpu"
 
 
