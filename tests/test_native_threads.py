@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.studies import kernel_memory
 from sparsync.kernels import feedback_reference
 from sparsync.kernels.feedback_reference import RULES
 from sparsync.kernels.native import Rule
@@ -121,10 +122,9 @@ def test_lists_end_where_their_room_does_however_many_stretches_there_are(vector
 
     One thread: each lists as many ties as can be sent.
     """
-    large_blocks = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     finished = subprocess.run(
         [sys.executable, "-c", MEMORY, vector, str(bound)],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **large_blocks},
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **kernel_memory._ALLOCATOR},
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     assert int(finished.stdout) <= 0.05 * 4 * 8_000_000
