@@ -42,14 +42,22 @@ MAGNITUDES: dict[str, Callable[[int, torch.Generator], Tensor]] = {
 }
 
 
+Count = Callable[[Tensor, int, int], Found]
+
+
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tensor, int, int], Found]:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     target = tmp_path_factory.mktemp("order") / "order_statistics.so"
     command = ["g++", "-std=c++20", "-fPIC", "-shared", *SANITISED, f"-I{INCLUDED}", str(SOURCE), "-o", str(target)]
     subprocess.run(command, check=True, timeout=120)
-    function = ctypes.CDLL(str(target)).order_statistics
+    return ctypes.CDLL(str(target))
+
+
+@pytest.fixture(scope="module", params=["order_statistics", "shared_order_statistics"])
+def counted(request: pytest.FixtureRequest, compiled: ctypes.CDLL) -> Count:
+    function = compiled[request.param]
 
     def call(magnitudes: Tensor, upper: int, lower: int) -> Found:
         entries, found = magnitudes.to(torch.int32), torch.zeros(3, dtype=torch.int64)
@@ -70,7 +78,7 @@ def sorted_out(magnitudes: Tensor, upper: int, lower: int) -> Found:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("kind", MAGNITUDES)
-def test_two_ranks_are_found_as_by_sorting(counted: Callable[[Tensor, int, int], Found], kind: str, count: int) -> None:
+def test_two_ranks_are_found_as_by_sorting(counted: Count, kind: str, count: int) -> None:
     magnitudes = MAGNITUDES[kind](count, torch.Generator().manual_seed(count))
     for upper in sorted({1, 2, max(1, count // 3), max(1, count // 2), max(1, count - 1), count, count + 3}):
         for lower in (upper, upper + 1, upper + count // 5, 2 * upper):
@@ -85,7 +93,7 @@ def test_two_ranks_are_found_as_by_sorting(counted: Callable[[Tensor, int, int],
     distance=st.integers(0, 1700),
 )
 def test_so_they_are_of_any_magnitudes(
-    counted: Callable[[Tensor, int, int], Found], values: list[int], repeats: int, upper: int, distance: int
+    counted: Count, values: list[int], repeats: int, upper: int, distance: int
 ) -> None:
     magnitudes = torch.tensor(values).repeat(repeats)
     assert counted(magnitudes, upper, upper + distance) == sorted_out(magnitudes, upper, upper + distance)

@@ -20,7 +20,8 @@ constexpr int64_t kLeastEntriesPerStretch = 131072;
 constexpr int64_t kMostStretchesPerThread = 64;
 // Listed entries that a thread tells the others of: a common counter for each tile would travel between them.
 constexpr int64_t kToldTogether = 256;
-constexpr int64_t kBinned = 65536;  // entries worth a table of 2^16 bins
+constexpr int64_t kLongList = 16384;  // listed entries that threads had better read together
+constexpr int64_t kBinned = 65536;    // entries worth a table of 2^16 bins
 // Sampled magnitudes that should reach the deciding rank; their count varies by its square root.
 constexpr double kSampledTail = 384.0;
 constexpr int64_t kSampledLine = 16;        // entries read together: a cache line of the residual
@@ -112,6 +113,17 @@ void Call::for_each_group(const std::function<void(int64_t)>& body) {
   if (group_count() == 1) return body(0);  // which may use all threads itself
   Queue queue(group_count());
   on_each_thread([&] { queue.work(body); });
+}
+
+bool Call::has_long_list(int64_t group) const { return states_[(size_t)group].listed >= kLongList; }
+
+void Call::for_each_list(const std::function<void(int64_t)>& body) {
+  for (int64_t group = 0; group < group_count(); ++group) {
+    if (has_long_list(group)) body(group);
+  }
+  for_each_group([&](int64_t group) {
+    if (!has_long_list(group)) body(group);
+  });
 }
 
 // Which parts are whose, after each pass that lists, for it may move them. (To look for each group among all parts
@@ -207,10 +219,26 @@ void Call::list_stretch(Stretch& stretch, const std::function<bool(int64_t)>& wa
 
 OrderStatistics Call::listed_statistics(int64_t group) {
   GroupState& state = states_[(size_t)group];
-  return order_statistics(state.listed, state.ranks, [&](const auto& visit) {
-    for (const auto& [stretch, part] : state.parts) {
-      stretch->entries.for_each(part->first, part->count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
-    }
+  const auto visit_part = [&](int64_t number, const auto& visit) {
+    const auto& [stretch, part] = state.parts[(size_t)number];
+    stretch->entries.for_each(part->first, part->count, [&](const Entry& entry) { visit(magnitude(entry.value)); });
+  };
+  const int64_t part_count = (int64_t)state.parts.size();
+  if (!has_long_list(group)) {
+    return order_statistics(state.listed, state.ranks, [&](const auto& visit) {
+      for (int64_t number = 0; number < part_count; ++number) visit_part(number, visit);
+    });
+  }
+  return order_statistics_by_counting(state.listed, state.ranks, [&](auto& total, const auto& take, const auto& join) {
+    const auto empty = total;
+    std::mutex guard;
+    Queue queue(part_count);
+    on_each_thread([&] {
+      auto own = empty;
+      queue.work([&](int64_t number) { visit_part(number, [&](uint32_t bits) { take(own, bits); }); });
+      const std::lock_guard<std::mutex> lock(guard);
+      join(total, own);
+    });
   });
 }
 

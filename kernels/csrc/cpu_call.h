@@ -72,6 +72,9 @@ class Call {
   void for_each_stretch(const std::function<void(Stretch&)>& body);
   void for_each_group(const std::function<void(int64_t)>& body);
 
+  // Runs f(group) for every group as well, but on this thread, which may then use all, where the list is long.
+  void for_each_list(const std::function<void(int64_t)>& body);
+
   // Runs f(group, piece, begin, length) for the tiles that `stretch` holds of the groups that `wanted` accepts.
   template <class Wanted, class Body>
   static void for_each_tile(const Stretch& stretch, const Wanted& wanted, const Body& body) {
@@ -113,6 +116,7 @@ class Call {
   void keep(Stretch& stretch, int64_t group, const Entry* entries, int64_t count);
   void list_stretch(Stretch& stretch, const std::function<bool(int64_t)>& wanted, Ties& ties);
   std::vector<uint32_t> sampled_magnitudes(const Group& members, int64_t stride, bool is_added, int64_t& sampled) const;
+  bool has_long_list(int64_t group) const;
   void find_parts();
   void count_copy(int64_t group);
   void count_prefixes(int64_t group, Descent& upper, Descent& lower);

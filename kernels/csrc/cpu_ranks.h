@@ -81,66 +81,117 @@ struct Bracket {
   }
 };
 
-// One pass over the magnitudes that narrows both brackets, which are of one length, each with a half of `tables`.
+// Magnitudes that one thread reads alone: `visit(f)` calls f with each of them. A reader like this one is called with a
+// total, which is empty at first, take(total, magnitude) and join(total, other total).
 template <class Visit>
-void narrow_both(Bracket& upper, Bracket& lower, std::vector<uint32_t>& tables, const Visit& visit) {
-  const int table_bits = (int)std::bit_width(tables.size() / 2) - 1;
+auto read_alone(const Visit& visit) {
+  return [&visit](auto& total, const auto& take, const auto&) { visit([&](uint32_t bits) { take(total, bits); }); };
+}
+
+// What the magnitudes range over.
+struct Range {
+  uint32_t least = UINT32_MAX;
+  uint32_t most = 0;
+};
+
+template <class Read>
+Range range_of(const Read& read) {
+  Range range;
+  read(
+      range,
+      [](Range& total, uint32_t bits) {
+        total.least = std::min(total.least, bits);
+        total.most = std::max(total.most, bits);
+      },
+      [](Range& total, const Range& other) {
+        total.least = std::min(total.least, other.least);
+        total.most = std::max(total.most, other.most);
+      });
+  return range;
+}
+
+// One pass over the magnitudes that narrows both brackets, which are of one length, by tables of 2^table_bits parts.
+template <class Read>
+void narrow_both(Bracket& upper, Bracket& lower, int table_bits, const Read& read) {
   const int part_bits = std::min(upper.bits, table_bits);
   const Bracket one = upper, other = lower;  // copies that stay in registers
-  const bool is_shared = one.low == other.low;
-  uint32_t* const upper_table = tables.data();
-  uint32_t* const lower_table = is_shared ? upper_table : upper_table + tables.size() / 2;
-  std::fill(tables.begin(), tables.end(), 0u);
-  if (is_shared) {
-    visit([&](uint32_t bits) {
+  const size_t size = (size_t)1 << part_bits;
+  const auto join = [](std::vector<uint32_t>& total, const std::vector<uint32_t>& more) {
+    for (size_t part = 0; part < total.size(); ++part) total[part] += more[part];
+  };
+  if (one.low == other.low) {
+    std::vector<uint32_t> table(size);
+    const auto take = [=](std::vector<uint32_t>& total, uint32_t bits) {
       const uint32_t part = one.part_of(bits, part_bits);
-      if (part >> part_bits == 0) ++upper_table[part];
-    });
+      if (part >> part_bits == 0) ++total[part];
+    };
+    read(table, take, join);
+    upper.narrow(table.data(), part_bits);
+    lower.narrow(table.data(), part_bits);
   } else {
-    visit([&](uint32_t bits) {
+    std::vector<uint32_t> tables(2 * size);
+    const auto take = [=](std::vector<uint32_t>& total, uint32_t bits) {
       const uint32_t upper_part = one.part_of(bits, part_bits), lower_part = other.part_of(bits, part_bits);
-      if (upper_part >> part_bits == 0) ++upper_table[upper_part];
-      if (lower_part >> part_bits == 0) ++lower_table[lower_part];
-    });
+      if (upper_part >> part_bits == 0) ++total[upper_part];
+      if (lower_part >> part_bits == 0) ++total[size + lower_part];
+    };
+    read(tables, take, join);
+    upper.narrow(tables.data(), part_bits);
+    lower.narrow(tables.data() + size, part_bits);
   }
-  upper.narrow(upper_table, part_bits);
-  lower.narrow(lower_table, part_bits);
 }
+
+// The magnitudes in a narrow bracket, in any order.
+struct Found {
+  std::array<uint32_t, kShortList> magnitudes;
+  int64_t count = 0;
+
+  void add(uint32_t bits) { magnitudes[(size_t)count++] = bits; }
+  void add(const Found& other) {
+    std::copy_n(other.magnitudes.begin(), other.count, magnitudes.begin() + count);
+    count += other.count;
+  }
+};
 
 // One pass that ends the search in two narrow brackets.
-template <class Visit>
-void finish_both(Bracket& upper, Bracket& lower, const Visit& visit) {
-  std::array<uint32_t, kShortList> upper_found, lower_found;
+template <class Read>
+void finish_both(Bracket& upper, Bracket& lower, const Read& read) {
   const Bracket one = upper, other = lower;
-  int64_t upper_count = 0, lower_count = 0;
-  visit([&](uint32_t bits) {
-    if (one.part_of(bits, 0) == 0) upper_found[(size_t)upper_count++] = bits;
-    if (other.part_of(bits, 0) == 0) lower_found[(size_t)lower_count++] = bits;
-  });
-  upper.finish(upper_found.data());
-  lower.finish(lower_found.data());
+  std::array<Found, 2> found;
+  const auto take = [=](std::array<Found, 2>& total, uint32_t bits) {
+    if (one.part_of(bits, 0) == 0) total[0].add(bits);
+    if (other.part_of(bits, 0) == 0) total[1].add(bits);
+  };
+  const auto join = [](std::array<Found, 2>& total, const std::array<Found, 2>& more) {
+    total[0].add(more[0]);
+    total[1].add(more[1]);
+  };
+  read(found, take, join);
+  upper.finish(found[0].magnitudes.data());
+  lower.finish(found[1].magnitudes.data());
 }
 
-// The order statistics of a list of `count` magnitudes below 2^31; `visit(f)` calls f with each of them. What they
-// range over is cut into as many parts as pay, which spreads them better than digits do: they differ by little.
-template <class Visit>
-OrderStatistics order_statistics(int64_t count, Ranks ranks, const Visit& visit) {
+// The order statistics of more than kShortList magnitudes below 2^31. What they range over is cut into as many parts as
+// pay, which spreads them better than digits do: they differ by little.
+template <class Read>
+OrderStatistics order_statistics_by_counting(int64_t count, Ranks ranks, const Read& read) {
   constexpr int kMostTableBits = 11;
-  if (count <= kShortList) return order_statistics_by_sorting(count, ranks, visit);
-  uint32_t least = UINT32_MAX, most = 0;
-  visit([&](uint32_t bits) {
-    least = std::min(least, bits);
-    most = std::max(most, bits);
-  });
-  const int width = (int)std::bit_width(most - least);
-  Bracket upper{std::min(ranks.upper, count), least, width, 0, count};
-  Bracket lower{std::min(ranks.lower, count), least, width, 0, count};
+  const Range range = range_of(read);
+  const int width = (int)std::bit_width(range.most - range.least);
+  Bracket upper{std::min(ranks.upper, count), range.least, width, 0, count};
+  Bracket lower{std::min(ranks.lower, count), range.least, width, 0, count};
   const int table_bits = std::min(kMostTableBits, (int)std::bit_width((uint64_t)count) - 1);
-  std::vector<uint32_t> tables((size_t)2 << table_bits);
-  while (!upper.is_narrow() || !lower.is_narrow()) narrow_both(upper, lower, tables, visit);
-  if (upper.bits > 0) finish_both(upper, lower, visit);
+  while (!upper.is_narrow() || !lower.is_narrow()) narrow_both(upper, lower, table_bits, read);
+  if (upper.bits > 0) finish_both(upper, lower, read);
   return {count >= ranks.upper ? upper.low : 0u, count >= ranks.lower ? lower.low : 0u,
           count >= ranks.lower ? lower.above : count};
+}
+
+// The order statistics of a list of `count` magnitudes below 2^31; `visit(f)` calls f with each of them.
+template <class Visit>
+OrderStatistics order_statistics(int64_t count, Ranks ranks, const Visit& visit) {
+  if (count <= kShortList) return order_statistics_by_sorting(count, ranks, visit);
+  return order_statistics_by_counting(count, ranks, read_alone(visit));
 }
 
 }  // namespace sparsync

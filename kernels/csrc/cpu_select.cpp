@@ -93,7 +93,7 @@ void list_corrected(Call& call, const std::function<bool(int64_t)>& wanted) {
   });
   if (!any) return;
   call.list_again(wanted);
-  call.for_each_group([&](int64_t group) {
+  call.for_each_list([&](int64_t group) {
     if (!wanted(group)) return;
     GroupState& state = call.state(group);
     if (!state.is_remembered) state.first_list_count = state.listed;
@@ -104,7 +104,7 @@ void list_corrected(Call& call, const std::function<bool(int64_t)>& wanted) {
 void select_by_rank(Call& call) {
   call.for_each_group([&](int64_t group) { prepare_ranked(call, group); });
   call.add_gradients();
-  call.for_each_group([&](int64_t group) {
+  call.for_each_list([&](int64_t group) {
     GroupState& state = call.state(group);
     state.first_list_count = state.bound == 0 ? -1 : state.listed.load();
     decide_from_list(call, group);
