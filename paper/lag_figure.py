@@ -68,7 +68,7 @@ def _draw_shares(axes: Axes, study: Result) -> None:
     axes.plot(range(len(runs)), stated, color=GREY, linestyle=STATED, linewidth=0.9)
     axes.set(yscale="log", xlabel=r"sample size $\beta$", title="first looks, staleness 0", ylim=(1e-3, 1.5))
     axes.annotate(r"$1/(\beta+1)$", (3, 0.2), xytext=(6, 4), textcoords="offset points", fontsize=7)
-    axes.annotate(r"$F^\beta$", (3, stated[3]), xytext=(-14, -6), textcoords="offset points", fontsize=7, color=GREY)
+    axes.annotate(r"$q^\beta$", (3, stated[3]), xytext=(-14, -6), textcoords="offset points", fontsize=7, color=GREY)
     _label_samples(axes, runs)
 
 
@@ -88,7 +88,7 @@ def _draw_lags(axes: Axes, study: Result) -> None:
     axes.yaxis.set(major_locator=FixedLocator([1, 2, 5, 10, 20, 50, 100]), major_formatter="{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
     axes.legend(loc="upper right", fontsize=7)
-    note = "full: mean of the slowest\ndotted: its 99 %\ndashed: bound with $F$, $F^\\beta$"
+    note = "full: mean of the slowest\ndotted: its 99 %\ndashed: bound with $q$, $q^\\beta$"
     axes.annotate(note, (0.03, 0.03), xycoords="axes fraction", fontsize=7)
     _label_samples(axes, lag_runs(study, workers, EXPONENTIAL, staleness))
 

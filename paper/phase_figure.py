@@ -15,7 +15,7 @@ from paper.results import phases_result
 from paper.style import new_figure
 
 TITLES = {
-    "shifted gaussian": ("Gaussian with a mean", r"$|\mu|/\sigma$"),
+    "shifted gaussian": ("Gaussian with a mean", "mean, in standard deviations"),
     "gamma": ("gamma magnitudes", "shape"),
     "weibull": ("Weibull magnitudes", "shape"),
 }

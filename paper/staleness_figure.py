@@ -118,7 +118,7 @@ def _draw_coherence(axes: Axes, study: Result) -> None:
             axes.plot(at, middle, marker=MARKERS[place], color=COLOURS[place], markersize=4, linestyle="none")
     axes.axhline(0, color=BLACK, linewidth=0.6)
     _name_settings(axes, study, "hidden_count")
-    axes.set(title="coherence along runs", xlabel="hidden layers", ylabel=r"$\mu_k$", ylim=(None, 1))
+    axes.set(title="coherence along runs", xlabel="hidden layers", ylabel=r"$\nu_t$", ylim=(None, 1))
     handles = [
         Line2D([], [], color=COLOURS[place], marker=MARKERS[place], markersize=4, label=f"$s={at}$")
         for place, at in enumerate(study["stalenesses"])
@@ -135,7 +135,7 @@ def _draw_rates(axes: Axes, study: Result) -> None:
         axes.plot([row["staleness"] for row in rows], shares, marker=".", **look.line)
     axes.axhline(1, color=BLACK, linewidth=0.6)
     axes.annotate("bound", (0.02, 1), xycoords=("axes fraction", "data"), va="bottom", fontsize=7)
-    axes.set(title="runs, as a share of the bound", xlabel="$s$", xscale="log", yscale="log", ylim=(0.001, 2))
+    axes.set(title="runs, as a share of the bound", xlabel="$s+1$", xscale="log", yscale="log", ylim=(0.001, 2))
     axes.xaxis.set(major_locator=FixedLocator([1, 4, 16]), major_formatter="{x:g}", minor_locator=NullLocator())
     axes.legend(loc="lower right", fontsize=6.5)
 

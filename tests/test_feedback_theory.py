@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy
 
@@ -134,3 +135,18 @@ def test_the_rates_rest_on_the_residuals() -> None:
     assert older < set(concluding(STATEMENTS["nonconvex_rate"]))
     assert sharp < set(concluding(STATEMENTS["nonconvex_rate_minkowski"]))
     assert set(feedback_rates.STATEMENTS) < set(STATEMENTS)
+
+
+@pytest.mark.parametrize("label", ["residual_bound", "residual_minkowski"])
+def test_a_draw_that_is_kept_for_ever_keeps_more_back_than_new_draws_may(label: str) -> None:
+    """One of two coordinates is sent, the same at every step: half of any vector is lost, on average over the draw."""
+    assert "independent of all before" in " ".join(STATEMENTS[label].assumptions)
+    step_count, gradient, energies = 8, np.array([0.6, 0.8]), []
+    for kept_back in (np.array([1.0, 0.0]), np.array([0.0, 1.0])):
+        residual = np.zeros(2)
+        for _ in range(step_count):
+            residual = kept_back * (residual + gradient)
+        energies.append(residual @ residual)
+    kept = sum(energies) / 2
+    assert kept == pytest.approx(step_count**2 / 2)
+    assert kept > 3 * STATEMENTS[label].evaluate(delta=0.5, step_size=1, second_moment=1)

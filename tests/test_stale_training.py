@@ -66,7 +66,7 @@ def test_a_probe_measures_windows_of_the_first_workers_models_within_each_run() 
         windows.append(descent.copies[0].clone())
         probe.observe(training, descent)
         if descent.step_count == PROBE_INTERVAL:
-            expected.append(coherence([training.loss_gradient(at, PROBE_EXAMPLES).double() for at in windows[-4:]]))
+            expected.append(coherence([training.loss_gradient(at, PROBE_EXAMPLES).double() for at in windows[-5:]]))
 
     for seed in (0, 1):
         limit = PROBE_INTERVAL + 1
@@ -77,8 +77,8 @@ def test_a_probe_measures_windows_of_the_first_workers_models_within_each_run() 
 
 
 def test_a_window_that_reaches_into_another_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="between 1 and 50 to be probed, got 51"):
-        Probe(PROBE_INTERVAL + 1)
+    with pytest.raises(ValueError, match="between 1 and 49 to be probed, got 50"):
+        Probe(PROBE_INTERVAL)
 
 
 def test_a_step_too_small_to_matter_leaves_gradients_coherent() -> None:

@@ -148,7 +148,7 @@ def residual_square() -> Statement:
     return Statement(
         label="residual_square",
         title="energy kept back for the exponent 2",
-        assumptions=(CONTRACTION[0], r"$1-\delta=(1-1/c)^{2}$, $c=d/k$, for every $u_t$", CONTRACTION[2]),
+        assumptions=(*CONTRACTION, r"$1-\delta=(1-1/c)^{2}$, $c=d/k$"),
         relation=sympy.Le(residual_energy, bound, evaluate=False),
         domain=COMPRESSION_DOMAIN,
         source="ours",
@@ -197,7 +197,7 @@ def crossover_variance() -> Statement:
             r"$\eta=1/\sqrt{T}$, $a=\sqrt{1-\delta}$, and the rate is "
             r"$((f(x_0)-f^{*})/(\eta T)+\eta L\sigma_0^{2}(1+a)/2)/(1-\eta L(1+a)/(2(1-a)))$",
             r"for all $f(x_0)-f^{*}$ and $\sigma_0^{2}$ the rate with $\delta$ is at most $2(1+a)$ times that with "
-            r"$\delta=1$ from $T^{*}$ on, and not before",
+            r"$\delta=1$ from $T^{*}$ on, and for no smaller $T$ with $\eta L(1+a)<2(1-a)$",
         ),
         relation=sympy.Eq(crossover, bound),
         domain=(sympy.Lt(delta, 1),),

@@ -44,7 +44,7 @@ def random_k() -> Statement:
     return Statement(
         label="random_k",
         title="k coordinates drawn uniformly, any vector",
-        assumptions=("the $k$ coordinates sent are drawn uniformly without replacement",),
+        assumptions=(r"$u\neq0$, and the $k$ coordinates sent are drawn uniformly without replacement",),
         relation=sympy.Eq(expected_ratio, bound),
         domain=COUNT_DOMAIN,
         source="Stich, Cordonnier and Jaggi 2018",
@@ -65,7 +65,7 @@ def top_k() -> Statement:
     return Statement(
         label="top_k",
         title="Top-k, any vector",
-        assumptions=("$u$ is any vector",),
+        assumptions=(r"$u\neq0$",),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="Stich, Cordonnier and Jaggi 2018",

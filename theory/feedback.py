@@ -72,7 +72,7 @@ def step_outside() -> Statement:
         title="step size outside the memory",
         assumptions=(
             r"$u_t=e_t+g_t$, $x_{t+1}=x_t-\eta_t C(u_t)$, $e_{t+1}=u_t-C(u_t)$, $e_0=0$, $\tilde{x}_t=x_t-\eta_t e_t$",
-            r"$V=\sum_{t<T}|\eta_t-\eta_{t+1}|$",
+            r"$V=\sum_{t<T}|\eta_t-\eta_{t+1}|$, and the step sizes are not random",
             *CONTRACTION[1:],
         ),
         relation=sympy.Le(drift, bound, evaluate=False),

@@ -58,7 +58,8 @@ def nonconvex_rate() -> Statement:
 
     Source: the argument of Karimireddy, Rebjock, Stich and Jaggi 2019, Theorem II, whose T + 1 is our T. We have not
     compared the printed constants. Half the middle term would be too little: `stationary_gradient` refutes it. Nor can
-    the last be smaller by any factor: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞ and δ → 0.
+    the last be smaller by any factor: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), comes as near to it as one likes,
+    as T → ∞ and δ → 0.
     """
     bound = 2 * _START + _NOISE + L**2 * RESIDUAL_BOUND
     return Statement(
@@ -86,8 +87,8 @@ def nonconvex_rate_minkowski() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ (√B + √(B + 4A))²/4, A = (f(x_0) − f*)/(ηT) + ηLσ²/2, B = L² times `residual_minkowski`.
 
     It is at most 2A + B ≤ `nonconvex_rate`, and A, the rate of SGD without compression, for δ = 1. No constant factor
-    can be taken off for any δ: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), attains it as T → ∞. At smaller ηL
-    better bounds exist, such as `descent_without_bounded_gradients` at half of it, for small δ.
+    can be taken off for any δ: f' = Lx cut off at ±σ, L = 2(1 − a)/(η(1 + a)), comes as near to it as one likes, as
+    T → ∞. At smaller ηL better bounds exist, such as `descent_without_bounded_gradients` at half of it, for small δ.
 
     Source: ours.
     """

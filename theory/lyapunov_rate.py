@@ -49,10 +49,10 @@ def nonconvex_rate_lyapunov() -> Statement:
 
     Here c = ηL(1 − δ)/δ < 1/2. It is the smallest bound that a weight ω of the residual gives; for each weight
     `descent_of_workers` at n = 1, ζ = 0, σ₀² = σ² is larger. Where `nonconvex_rate_minkowski` is below σ² and δ < 1,
-    this is smaller; where it is σ², so is this, and the same run attains it; beyond σ² neither says anything. Without
-    its start it is N/(2(1 − √(2c))): for δ = 1/1000 and a quarter of the largest step 2(1 − a)/(L(1 + a)) a 500th of
-    `nonconvex_rate_minkowski`. There `descent_of_workers` at ω = 1/6 is less than 1/5000 larger, so what is new is the
-    closed form, and that it holds up to the largest step.
+    this is smaller; where it is σ², so is this, and the same runs come as near to it; beyond σ² neither says anything.
+    Without its start it is N/(2(1 − √(2c))): for δ = 1/1000 and a quarter of the largest step 2(1 − a)/(L(1 + a)) a
+    500th of `nonconvex_rate_minkowski`. There `descent_of_workers` at ω = 1/6 is less than 1/5000 larger, so what is new is
+    the closed form, and that it holds up to the largest step.
 
     Source: ours.
     """
@@ -64,7 +64,7 @@ def nonconvex_rate_lyapunov() -> Statement:
         assumptions=(
             SMOOTH,
             *CONTRACTION,
-            r"one worker, and $C$ draws what is random in it independently of $x_t$, $e_t$ and $g_t$",
+            "one worker",
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(2 * eta * L * (1 - delta), delta)),
@@ -109,7 +109,7 @@ def _comparisons(bound: sympy.Expr) -> tuple[Step, ...]:
         Step("for δ = 1 it is F + N/2, which e = 0 leaves of the descent lemma", lambda: _uncompressed(bound)),
         Step("without its start it is N/(2(1 − √(2c)))", lambda: _without_start(bound)),
         Step(
-            "that is σ² at ηL = 2(1 − a)/(1 + a), a = √(1 − δ), where f' = Lx cut off at ±σ attains it as T → ∞",
+            "that is σ² at ηL = 2(1 − a)/(1 + a), a = √(1 − δ): f' = Lx cut off at ±σ comes as near as one likes",
             lambda: _attained(bound),
         ),
         Step(

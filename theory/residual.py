@@ -23,10 +23,11 @@ UPDATE = r"$u_t=e_t+\eta g_t$, $x_{t+1}=x_t-C(u_t)$, $e_{t+1}=u_t-C(u_t)$"
 """The algorithm from any state."""
 CONTRACTION = (
     rf"{UPDATE}, $e_0=0$",
-    r"$\mathbb{E}\,\lVert u-C(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$",
+    r"$\mathbb{E}\,\lVert u-C(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
+    r"and what $C$ draws is independent of all before",
     r"$\mathbb{E}\,\lVert g_t\rVert^{2}\le\sigma^{2}$",
 )
-"""The algorithm and the two hypotheses on its second moments."""
+"""The algorithm and the two hypotheses on its second moments. Draws that are kept break both bounds on the residual."""
 
 _PUSH = eta**2 * sigma_squared
 RESIDUAL_BOUND = 4 * _PUSH * (1 - delta) / delta**2

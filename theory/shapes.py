@@ -35,7 +35,8 @@ def exponent() -> Statement:
         label="exponent",
         title="Top-k, profile below a power of a line",
         assumptions=(
-            r"$\pi(t)^p/(1-t)$ is non-increasing, $\pi(t)$ being the magnitude exceeded by the share $t$",
+            r"$\pi(t)^p/(1-t)$ is non-increasing, $\pi(t)$ being the magnitude exceeded by the share $t$; "
+            r"$0<\int_0^1\pi(t)^2\,dt<\infty$",
             r"the ratio is $\int_\kappa^1\pi(t)^2\,dt/\int_0^1\pi(t)^2\,dt$, as for $d\to\infty$ at $k/d=\kappa$",
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),

@@ -102,8 +102,8 @@ def steady_noise() -> Statement:
         label="steady_noise",
         title="Threshold under error feedback, pure noise, any scales",
         assumptions=(
-            r"from $0$, every coordinate moves by $\pm\tau/N_i$ with equal chance per step, $N_i$ a positive integer, "
-            r"and is sent and set to $0$ at $\pm\tau$",
+            r"from $0$, every coordinate moves by $\pm\tau/N_i$ with equal chance per step, whatever came before, "
+            r"and is sent and set to $0$ at $\pm\tau$; $N_i$ is a positive integer",
             r"$\kappa$ is the mean of $1/N_i^2$, and energies are means over the first $t$ steps, as $t\to\infty$",
         ),
         relation=sympy.Eq(ratio, bound, evaluate=False),

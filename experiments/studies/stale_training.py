@@ -125,24 +125,24 @@ def steps_to_target(
 
 
 class Probe:
-    """The coherence μ_k = min_t ⟨∇F(x_k), ∇F(x_t)⟩/‖∇F(x_k)‖² over t = k − s + 1, …, k of the first worker's models.
+    """The coherence μ_k = min_t ⟨∇F(x_k), ∇F(x_t)⟩/‖∇F(x_k)‖² over t = k − s, …, k of the first worker's models.
 
     F is the mean loss of the first `PROBE_EXAMPLES` training examples. It is looked at every `PROBE_INTERVAL` steps of
     each run that is watched.
 
     Args:
-        staleness: s.
+        staleness: s, the largest delay; a model that late belongs to the window.
 
     Raises:
         ValueError: a window longer than the interval, which would reach back into another run.
     """
 
     def __init__(self, staleness: int) -> None:
-        if not 1 <= staleness <= PROBE_INTERVAL:
-            raise ValueError(f"staleness must lie between 1 and {PROBE_INTERVAL} to be probed, got {staleness}")
+        if not 1 <= staleness < PROBE_INTERVAL:
+            raise ValueError(f"staleness must lie between 1 and {PROBE_INTERVAL - 1} to be probed, got {staleness}")
         self.coherences: list[float] = []
         """in the order of measurement"""
-        self._window: deque[Tensor] = deque(maxlen=staleness)
+        self._window: deque[Tensor] = deque(maxlen=staleness + 1)
 
     def observe(self, training: StackedTraining, descent: StaleDescent) -> None:
         """Look at the model that the first worker takes its next gradient at."""
