@@ -50,9 +50,9 @@ def nonconvex_rate_lyapunov() -> Statement:
     Here c = ηL(1 − δ)/δ < 1/2. It is the smallest bound that a weight ω of the residual gives; for each weight
     `descent_of_workers` at n = 1, ζ = 0, σ₀² = σ² is larger. Where `nonconvex_rate_minkowski` is below σ² and δ < 1,
     this is smaller; where it is σ², so is this, and the same runs come as near to it; beyond σ² neither says anything.
-    Without its start it is N/(2(1 − √(2c))): for δ = 1/1000 and a quarter of the largest step 2(1 − a)/(L(1 + a)) a
-    500th of `nonconvex_rate_minkowski`. There `descent_of_workers` at ω = 1/6 is less than 1/5000 larger, so what is new is
-    the closed form, and that it holds up to the largest step.
+    Without its start it is N/(2(1 − √(2c))): for δ = 1/1000 and a quarter of the largest step, 2(1 − a)/(L(1 + a)),
+    a 500th of `nonconvex_rate_minkowski`. There `descent_of_workers` at ω = 1/6 is less than 1/5000 larger, so what is
+    new is the closed form, and that it holds up to the largest step.
 
     Source: ours.
     """
