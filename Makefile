@@ -33,6 +33,7 @@ help: ## list the targets
 install: $(STAMP) ## create .venv and install sparsync with everything it uses
 
 $(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:3]; v >= (3, 11) or sys.exit("sparsync needs Python 3.11 or later, $(PYTHON) is %d.%d.%d" % v)'
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -57,6 +58,7 @@ test-all: $(STAMP) ## every test
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal
 
 verify: $(STAMP) ## check certificates and formal proofs, print the ledger (FRESH=1 or changed sources: run everything)
+	mkdir -p $(DATA)
 	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)

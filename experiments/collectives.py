@@ -4,8 +4,8 @@
 one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun); both add in rank order, so they
 agree bit for bit, except where dense vectors are all-reduced.
 
-Sparse payloads are all-gathered: first the counts, then values and indices padded to the largest count. Ranks may
-thus send different numbers of entries, or none, and every entry arrives exactly once.
+Sparse payloads are all-gathered: first the counts and dimensions, then values and indices padded to the largest count.
+Ranks may thus send different numbers of entries, or none, and every entry arrives exactly once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from sparsync.kernels.payload import SparsePayload
 CollectiveName = Literal["sparse", "dense", "dense_bfloat16"]
 COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
 
-_COUNT_BYTES = 8
+# int32, as indices are: the count and the dimension of a payload.
+_HEADER_BYTES = 8
+_LARGEST_DIMENSION = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Average:
 
     Args:
         mean: [d].
-        sent_bytes: what all workers together handed to the collective, padding and counts included.
+        sent_bytes: what all workers together handed to the collective, padding, counts and dimensions included.
     """
 
     mean: Tensor
@@ -117,8 +119,15 @@ class GroupAverager:
         return [float(theirs) for theirs in _all_gather(mine)]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
-        """This rank's one payload in, the mean over all ranks out."""
-        (payload,) = payloads
+        """This rank's one payload in, the mean over all ranks out.
+
+        Dense vectors must be of one length on all ranks, which nobody checks: that would take one more exchange.
+
+        Raises:
+            ValueError: not a list of exactly one payload; or sparse payloads whose dimension differs between ranks,
+                on every rank alike and before their entries are sent, or does not fit int32.
+        """
+        payload = _only(payloads)
         if self._collective == "sparse":
             everyone = _all_gather_payloads(payload)
             sent = _sparse_bytes(payload, [theirs.count for theirs in everyone])
@@ -140,6 +149,19 @@ def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
     return dimensions.pop()
 
 
+def _only(payloads: object) -> SparsePayload:
+    match payloads:
+        case [SparsePayload() as payload]:
+            return payload
+        case [other]:
+            found = f"a list of one {type(other).__name__}"
+        case [*several]:
+            found = f"a list of {len(several)}"
+        case _:
+            found = type(payloads).__name__
+    raise ValueError(f"expected a list of exactly one payload, that of this rank, got {found}")
+
+
 def _checked(collective: CollectiveName) -> CollectiveName:
     if collective not in COLLECTIVES:
         raise ValueError(f"unknown collective {collective!r}; known: {', '.join(COLLECTIVES)}")
@@ -153,8 +175,7 @@ def _all_gather(mine: Tensor) -> list[Tensor]:
 
 
 def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
-    mine = torch.tensor([payload.count], dtype=torch.int64, device=payload.values.device)
-    counts = [int(count) for count in _all_gather(mine)]
+    counts = _all_gather_counts(payload)
     longest = max(counts)
     if longest == 0:
         return [payload] * len(counts)
@@ -167,9 +188,21 @@ def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
     ]
 
 
+def _all_gather_counts(payload: SparsePayload) -> list[int]:
+    """Every rank's count, once all are known to have this payload's dimension."""
+    if payload.dimension > _LARGEST_DIMENSION:
+        raise ValueError(f"a payload of dimension {payload.dimension} has places that no int32 index reaches")
+    mine = torch.tensor([payload.count, payload.dimension], dtype=torch.int32, device=payload.values.device)
+    counts, dimensions = zip(*(theirs.tolist() for theirs in _all_gather(mine)), strict=True)
+    if len(set(dimensions)) > 1:
+        listed = ", ".join(f"{dimension} on rank {rank}" for rank, dimension in enumerate(dimensions))
+        raise ValueError(f"payloads of different dimensions: {listed}")
+    return list(counts)
+
+
 def _sparse_bytes(payload: SparsePayload, counts: Sequence[int]) -> int:
     padded = max(counts) * (payload.values.element_size() + payload.indices.element_size())
-    return len(counts) * (_COUNT_BYTES + padded)
+    return len(counts) * (_HEADER_BYTES + padded)
 
 
 def _on_wire(payload: SparsePayload, collective: CollectiveName) -> Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sparsync.experiments.runs import RUNS, Run
+from sparsync.verify.provenance import require_output
 
 _USAGE_STATUS = 2
 # torchrun 2.13 under Python 3.11 takes `--run`, though it follows the module's name, for an ambiguous abbreviation of
@@ -44,7 +44,7 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     """Parse the command line (None: the process's own); `program` starts the command, for its help.
 
     Raises:
-        ValueError: unknown run, a field out of range, or an output folder that is absent or not writable.
+        ValueError: unknown run, a field out of range, or an output that cannot be written, see `require_output`.
         SystemExit: malformed arguments, after tyro's message; or `--help`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -63,25 +63,8 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     )
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
-    if command.output.exists() and not command.output.is_file():
-        raise ValueError(f"--output must name a file, got {command.output}")
-    require_writable(command.output.parent)
+    require_output(command.output)
     return command
-
-
-def require_writable(folder: Path) -> None:
-    """Find out before the work, not after it, that its result cannot be written.
-
-    Raises:
-        ValueError: no such folder, or no file can be written there.
-    """
-    if not folder.is_dir():
-        raise ValueError(f"the output folder {folder} does not exist")
-    try:
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ValueError(f"no file can be written in the output folder {folder}: {error.strerror}") from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ agree only while η is constant; with a changing η, outside replays old residua
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -27,7 +28,7 @@ class ErrorFeedback:
         device: where the residual lives.
 
     Raises:
-        ValueError: `step_location` is neither.
+        ValueError: `dimension` is no int of at least 1, or `step_location` is neither.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class ErrorFeedback:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+            raise ValueError(f"dimension must be an int of at least 1, got {dimension!r}")
         if step_location not in ("inside", "outside"):
             raise ValueError(f"step_location must be 'inside' or 'outside', got {step_location!r}")
         self.step_location: StepLocation = step_location
@@ -47,8 +50,11 @@ class ErrorFeedback:
         """The corrected gradient u [d]: e + ηg, or e + g when the step size stands outside; a new tensor.
 
         Raises:
-            ValueError: `gradient` has not the residual's shape, or values that the residual's dtype cannot hold.
+            ValueError: `step_size` is not positive and finite, wherever it stands; `gradient` has not the residual's
+                shape, or values that the residual's dtype cannot hold.
         """
+        if not 0 < step_size < math.inf:
+            raise ValueError(f"step_size must be positive and finite, got {step_size}")
         if gradient.shape != self.residual.shape:
             raise ValueError(f"expected a gradient of shape {tuple(self.residual.shape)}, got {tuple(gradient.shape)}")
         if torch.promote_types(gradient.dtype, self.residual.dtype) != self.residual.dtype:

@@ -19,14 +19,14 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
-from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing import QUADRATIC, Outcome, Parameter, Race, policy_parameters, run_contestant
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors import Violation
-from sparsync.verify.provenance import provenance, write_json
+from sparsync.verify.provenance import provenance, require_output, write_json
 from sparsync.verify.trace import as_rows
 
 Contestant = tuple[str, dict[str, Parameter]]
@@ -161,9 +161,7 @@ def _require_outputs(command: RaceCommand) -> None:
     outputs = {"output": command.output, "figure": command.figure, "trace": command.trace, "gantt": command.gantt}
     paths = {name: path for name, path in outputs.items() if path is not None}
     for name, path in paths.items():
-        require_writable(path.parent)
-        if path.is_dir():
-            raise ValueError(f"--{name} must name a file, got {path}")
+        require_output(path, option=f"--{name}")
     if len({path.resolve() for path in paths.values()}) < len(paths):
         raise ValueError(f"outputs must be different files, got {', '.join(map(str, paths.values()))}")
     if not command.gantt_seconds > 0:

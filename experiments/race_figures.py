@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from sparsync.experiments.racing import QUADRATIC, Outcome, Race
+from sparsync.verify.provenance import write_whole
 from sparsync.verify.trace import Arrived, Departed, Event, Joined, Released, Sent, Started, Stepped
 
 PHASE_COLOURS = {"computes": "#3b6ea5", "waits": "#d9a441", "reads": "#8fb08c", "sends": "#a23b4a"}
@@ -112,8 +112,6 @@ def phases(trace: Iterable[Event], until: float) -> dict[tuple[int, str], list[S
 
 
 def _save(figure: Figure, path: Path) -> None:
-    """Beside it first, then under its name, so that no half-written figure is ever there."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        beside = Path(folder) / path.name
-        figure.savefig(beside, dpi=150)
-        beside.replace(path)
+    """No half-written figure is ever there; the name that was given says its format, wherever a link leads."""
+    drawn_as = path.suffix.removeprefix(".")
+    write_whole(path, lambda beside: figure.savefig(beside, dpi=150, format=drawn_as))

@@ -15,7 +15,7 @@ from typing import Any
 
 import tyro
 
-from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
@@ -23,7 +23,7 @@ from sparsync.experiments.studies.convergence import convergence_cases, default_
 from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.verify.provenance import write_json
+from sparsync.verify.provenance import require_writable, write_json
 
 _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20

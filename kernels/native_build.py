@@ -1,8 +1,9 @@
 """Compile the native op once, keep it, load it: sources in `csrc/` → one shared library → `torch.ops.sparsync`.
 
 The host compiler makes the CPU part, nvcc the CUDA part where there is one. The library uses torch's stable ABI, so it
-depends on no Python version. It is kept in a cache folder under a digest of all that it was made from; processes
-that want it at the same time wait for the first. Whatever is missing or fails is said in `Library.reason`.
+depends on no Python version. It is kept in a cache folder under a digest of all that it was made from, and made anew
+where it is no longer what was written; processes that want it at the same time wait for the first. Whatever is missing
+or fails is said in `Library.reason`.
 
 `python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend.
 """
@@ -18,6 +19,7 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -192,10 +194,15 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "sparsync"
 
 
-def main() -> None:
-    """Compile if need be; print where the library is and what will run."""
-    found = library()
+def main() -> int:
+    """Compile if need be; print where the library is and what will run; return the exit status."""
+    try:
+        found = library()
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
     print(f"{found.path or 'no native library'}: {found.backend()}")  # noqa: T201
+    return 0
 
 
 class _Made(NamedTuple):
@@ -206,20 +213,40 @@ class _Made(NamedTuple):
 
 
 def _cached(target: Path, make: Callable[[Path, Path], _Made]) -> _Made:
-    """What is known of `target`, after `make(scratch folder, output)` if it was not there; one process at a time."""
+    """What is known of `target`, after `make(scratch folder, output)` unless it is whole; one process at a time."""
     note = target.with_suffix(".json")
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (target.is_file() and note.is_file()):
-            with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-                made = Path(scratch) / target.name
-                facts = make(Path(scratch), made)
-                made.with_suffix(".json").write_text(json.dumps(facts._asdict()), encoding="utf-8")
-                made.with_suffix(".json").replace(note)
-                made.replace(target)
-    found = json.loads(note.read_text(encoding="utf-8"))
+        kept = _kept(target, note)
+        if kept is not None:
+            return kept
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            made = Path(scratch) / target.name
+            facts = make(Path(scratch), made)
+            written = {**facts._asdict(), **_fingerprint(made)}
+            made.with_suffix(".json").write_text(json.dumps(written), encoding="utf-8")
+            made.with_suffix(".json").replace(note)
+            made.replace(target)
+        return facts
+
+
+def _kept(target: Path, note: Path) -> _Made | None:
+    """What the note says, if it is of the very bytes in `target`: to load a library that was cut kills the process."""
+    if not (target.is_file() and note.is_file()):
+        return None
+    try:
+        found = json.loads(note.read_text(encoding="utf-8"))
+    except ValueError:  # The note was cut too, and all it says can be made anew.
+        return None
+    if {**found, **_fingerprint(target)} != found:
+        return None
     return _Made(tuple(found["devices"]), found["reason"])
+
+
+def _fingerprint(path: Path) -> dict[str, int | str]:
+    with path.open("rb") as file:
+        return {"size_bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: Path, output: Path) -> _Made:
@@ -333,4 +360,4 @@ def _shapes(
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -23,7 +23,6 @@ from paper.phase_figure import phases
 from paper.race_figure import races
 from paper.rate_figure import tight_rate
 from paper.refinement_figure import failure_map
-from paper.results import write_whole
 from paper.shape_figures import ladder, profiles
 from paper.staleness_figure import stale_theory, staleness
 from paper.steady_figure import steady_state
@@ -31,6 +30,7 @@ from paper.style import PNG_DOTS_PER_INCH, paper_style
 from paper.switching_figure import step_limits, switching
 from paper.training_figures import convergence, counts, momentum
 from paper.worst_figure import worst_cases
+from sparsync.verify.provenance import write_whole
 
 FIGURES: dict[str, Callable[[Path], Figure]] = {
     "ladder": ladder,

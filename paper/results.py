@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sparsync.verify.provenance import write_whole
 
 _SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
 
@@ -175,15 +176,6 @@ def all_training_results(data_folder: Path) -> list[Result]:
 def write_text(path: Path, text: str) -> None:
     """Write a text file as a whole, in UTF-8."""
     write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then rename it: a reader sees the old file or the whole new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        beside = Path(folder) / path.name
-        write(beside)
-        beside.replace(path)
 
 
 def _read(path: Path, *, written_by: str = "make reproduce") -> Result:

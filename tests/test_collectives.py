@@ -31,6 +31,8 @@ COUNTS = {
     "one entry in all": (0, 0, 1),
     "everything": (DIMENSION, DIMENSION, DIMENSION),
 }
+# Among them those whose largest count is one rank's alone, and those of which nothing but the counts is exchanged.
+DISAGREEING = ("unequal", "all empty")
 
 LARGE = 2.0**48 - 1
 """What digests of settings can be, which ranks compare."""
@@ -59,6 +61,19 @@ def payloads_with(counts: tuple[int, ...]) -> list[SparsePayload]:
     return payloads
 
 
+def of_other_dimension(payload: SparsePayload, dimension: int) -> SparsePayload:
+    return SparsePayload(payload.values, payload.indices, dimension)
+
+
+def refusal(payloads: Any) -> str:
+    """What is said of them, empty if they were averaged."""
+    try:
+        GroupAverager("sparse").average(payloads)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def exchange() -> dict[str, Any]:
     """What one rank sees of every exchange in this module."""
     rank = dist.get_rank()
@@ -71,6 +86,10 @@ def exchange() -> dict[str, Any]:
         for rank_order in (True, False):
             average = GroupAverager(collective, rank_order=rank_order).average([whole])
             seen[f"{collective} {rank_order}"] = (average.mean, average.sent_bytes)
+    for case in DISAGREEING:
+        seen[f"{case}, refused"] = refusal(
+            [of_other_dimension(payloads_with(COUNTS[case])[rank], DIMENSION + rank % 2)]
+        )
     seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
     return seen
 
@@ -173,6 +192,37 @@ def test_payloads_of_different_dimensions_are_refused() -> None:
     for collective in COLLECTIVES:
         with pytest.raises(ValueError, match=r"\[4, 5\]"):
             LocalAverager(collective).average([one, other])
+
+
+@pytest.mark.parametrize("case", DISAGREEING)
+def test_every_rank_refuses_payloads_of_different_dimensions_and_can_go_on(
+    case: str, seen: list[dict[str, Any]]
+) -> None:
+    said = "payloads of different dimensions: 1000 on rank 0, 1001 on rank 1, 1000 on rank 2"
+    assert [seen[rank][f"{case}, refused"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
+
+
+def test_a_dimension_beyond_int32_is_refused() -> None:
+    empty = payloads_with((0,))[0]
+    assert refusal([of_other_dimension(empty, 2**31)]) == (
+        "a payload of dimension 2147483648 has places that no int32 index reaches"
+    )
+
+
+@pytest.mark.parametrize(
+    ("payloads", "found"),
+    [
+        (payloads_with((1,))[0], "SparsePayload"),
+        (payloads_with((1, 1)), "a list of 2"),
+        ([], "a list of 0"),
+        ([torch.zeros(3)], "a list of one Tensor"),
+        (torch.zeros(3), "Tensor"),
+    ],
+)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_rank_averages_exactly_one_payload(collective: Any, payloads: Any, found: str) -> None:
+    with pytest.raises(ValueError, match=f"^expected a list of exactly one payload, that of this rank, got {found}$"):
+        GroupAverager(collective).average(payloads)
 
 
 def test_the_mean_of_nothing_is_refused() -> None:

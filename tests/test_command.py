@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sparsync.experiments.command import exit_on_bad_input, read_command, step_progress
 from sparsync.experiments.runs import RUNS
+from sparsync.experiments.studies import engine_speed, selection
 
 
 @pytest.mark.parametrize("option", ["--run", "--run-name", "--run_name"])
@@ -64,6 +68,29 @@ def test_run_and_output_are_required(words: list[str]) -> None:
 def test_an_output_that_is_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must name a file"):
         read_command("", "", ["--run", "fnn3_top_k", "--output", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("study", "words"),
+    [
+        (selection.main, ["--profile", "smoke"]),
+        (engine_speed.main, ["--policies", "bsp", "--workers", "2", "--steps", "1", "--lookahead", "2"]),
+    ],
+)
+def test_no_study_takes_the_place_of_a_pipe(
+    study: Callable[[], None],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(sys, "argv", ["study", "--output", str(pipe), *words])
+    with pytest.raises(SystemExit, match="2"):
+        study()
+    assert capsys.readouterr().err == f"error: --output must name a file, got {pipe}\n"
+    assert pipe.is_fifo()
 
 
 def test_an_output_where_nothing_can_be_written_is_refused() -> None:

@@ -148,6 +148,25 @@ def test_without_coq_the_command_says_how_to_install_it(
     assert not (tmp_path / "formal.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("/proc/x.json", "no file can be written in the output folder /proc"),
+        ("/nowhere/x.json", "the output folder /nowhere does not exist"),
+        ("/proc", "--output must name a file, got /proc"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_compiled(
+    output: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(coq, "coq_is_there", lambda: True)
+    monkeypatch.setattr(coq, "compile_theorems", lambda **_options: pytest.fail("compiled"))
+    assert main(["--output", output]) == 2
+    written = capsys.readouterr().err
+    assert written.startswith(f"error: {message}")
+    assert written.count("\n") == 1
+
+
 @with_coq
 def test_the_command_writes_a_row_per_theorem(finished: Finished) -> None:
     assert finished.status == 0

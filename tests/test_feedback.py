@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
+from typing import Any
+
 import pytest
 import torch
 
@@ -74,3 +78,23 @@ def test_what_is_kept_has_the_residuals_length() -> None:
     with pytest.raises(ValueError, match=r"shape \(4,\), got \(3,\)"):
         feedback.store_residual(shorter, SELECTORS["top_k"](shorter, 1))
     assert torch.equal(feedback.residual, torch.zeros(4))
+
+
+@pytest.mark.parametrize("step_location", ["inside", "outside"])
+@pytest.mark.parametrize("step_size", [0.0, -0.5, math.inf, math.nan])
+def test_a_step_size_that_is_not_positive_and_finite_is_refused(step_size: float, step_location: StepLocation) -> None:
+    with pytest.raises(ValueError, match=f"step_size must be positive and finite, got {step_size}"):
+        ErrorFeedback(4, step_location=step_location).correct(torch.ones(4), step_size)
+
+
+@pytest.mark.parametrize("dimension", [0, -1, 1.5, True, "4", (4,)])
+def test_a_dimension_that_is_no_positive_int_is_refused(dimension: Any) -> None:
+    with pytest.raises(ValueError, match=f"dimension must be an int of at least 1, got {re.escape(repr(dimension))}"):
+        ErrorFeedback(dimension)
+
+
+def test_correction_is_compiled_without_a_break() -> None:
+    feedback, gradient = ErrorFeedback(4), torch.ones(4)
+    compiled = torch.compile(feedback.correct, backend="eager", fullgraph=True)
+    for step_size in (0.25, 0.5, 0.75):
+        assert torch.equal(compiled(gradient, step_size), step_size * gradient)

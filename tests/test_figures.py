@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from paper import figures
 from paper.phase_figure import rung
 from paper.refinement_figure import relative_class
-from paper.results import write_whole
 from paper.shape_figures import difference_of_norms
 from paper.steady_figure import CONDITIONS, STREAMS
 from paper.style import METHODS, paper_style
@@ -23,6 +22,7 @@ from paper.training_figures import moving_mean
 from paper.worst_figure import REFUTATIONS
 from sparsync.experiments.studies import steady_state
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
+from sparsync.verify.provenance import write_whole
 from tests.paper_data import rewrite, write, write_results, write_run
 
 

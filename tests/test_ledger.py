@@ -1,4 +1,5 @@
 import json
+import subprocess
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -54,6 +55,7 @@ def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
     output = folder / "new" / "verify.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
     status = main(["--profile", "smoke", "--output", str(output), *options])
     data = json.loads(output.read_text(encoding="utf-8"))
     assert isinstance(data, dict)
@@ -329,3 +331,30 @@ def test_an_unknown_profile_is_refused(tmp_path: Path) -> None:
         main(["--profile", "nothing", "--output", str(tmp_path / "verify.json")])
     assert refusal.value.code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (".", "--output must name a file, got {}"),
+        ("absent/verify.json", "the output folder {.parent} does not exist"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_made(
+    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / name
+    assert main(["--profile", "smoke", "--output", str(output)]) == 2
+    assert capsys.readouterr().err == f"error: {message.format(output)}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_make_verify_creates_the_folder_that_the_ledger_needs(profile: str) -> None:
+    command = ["make", "-n", "verify", f"PROFILE={profile}"]
+    root = Path(__file__).parents[1]
+    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60).stdout
+    lines = printed.splitlines()
+    place = next(place for place, line in enumerate(lines) if "sparsync.verify.ledger" in line)
+    folder = Path(lines[place].partition("--output ")[2].split()[0]).parent
+    assert f"mkdir -p {folder}" in lines[:place]

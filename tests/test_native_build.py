@@ -5,12 +5,13 @@ Most of these run a stand-in for the compilers that logs its arguments and write
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +118,45 @@ def test_what_is_in_the_cache_is_not_compiled_again(toolchain: Toolchain) -> Non
     first, runs = build(), toolchain.runs()
     assert build() == first
     assert toolchain.runs() == runs
+
+
+def damaged(library: Path) -> None:
+    library.write_bytes(b"other bytes")
+
+
+def damaged_at_the_same_size(library: Path) -> None:
+    damaged(library)
+    renoted(library, size_bytes=library.stat().st_size)
+
+
+def without_a_fingerprint(library: Path) -> None:
+    """As notes used to be."""
+    library.with_suffix(".json").write_text(json.dumps({"devices": ["cpu"], "reason": ""}))
+
+
+def with_half_a_note(library: Path) -> None:
+    note = library.with_suffix(".json")
+    note.write_bytes(note.read_bytes()[:20])
+
+
+def renoted(library: Path, **facts: object) -> None:
+    note = library.with_suffix(".json")
+    note.write_text(json.dumps({**json.loads(note.read_text()), **facts}))
+
+
+@pytest.mark.parametrize(
+    "damage", [damaged, damaged_at_the_same_size, without_a_fingerprint, with_half_a_note], ids=lambda it: it.__name__
+)
+def test_a_library_that_is_not_what_was_written_is_made_anew_once(
+    toolchain: Toolchain, damage: Callable[[Path], None]
+) -> None:
+    first = build()
+    assert first.path is not None
+    whole, runs = first.path.read_bytes(), len(toolchain.runs())
+    damage(first.path)
+    assert [build(), build()] == [first] * 2
+    assert first.path.read_bytes() == whole
+    assert len(toolchain.runs()) == 2 * runs
 
 
 def test_a_changed_source_makes_another_library(toolchain: Toolchain, sources: Path) -> None:
@@ -277,3 +317,11 @@ def test_the_command_says_where_the_library_is_and_what_runs(tmp_path: Path) -> 
     environment = {**os.environ, "PATH": str(tmp_path), "CXX": "", "CUDA_HOME": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "no native library: reference: no C++ compiler: g++ is not on the PATH\n"
+
+
+def test_the_command_refuses_an_unknown_backend_in_one_line() -> None:
+    command = [sys.executable, "-m", "sparsync.kernels.native_build"]
+    environment = {**os.environ, "SPARSYNC_BACKEND": "foo"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    said = "error: SPARSYNC_BACKEND must be empty or 'reference', got 'foo'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsync.verify.provenance import git_state, provenance, write_json
+from sparsync.verify.provenance import git_state, provenance, require_output, write_json
 
 FACTS = {
     "git_commit",
@@ -139,6 +140,33 @@ def test_a_link_keeps_pointing_at_the_file_that_is_rewritten(tmp_path: Path) -> 
     write_json(link, {"value": 1})
     assert link.is_symlink()
     assert json.loads(target.read_text(encoding="utf-8")) == {"value": 1}
+
+
+def test_what_is_no_file_is_refused_under_its_option_and_stays(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link, tmp_path):
+        with pytest.raises(ValueError, match=f"^--trace must name a file, got {re.escape(str(path))}$"):
+            require_output(path, option="--trace")
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_refused_where_its_target_cannot_be_written(tmp_path: Path) -> None:
+    """In /proc not even root can create a file."""
+    link = tmp_path / "link"
+    link.symlink_to("/proc/out.json")
+    with pytest.raises(ValueError, match="no file can be written in the output folder /proc"):
+        require_output(link)
+
+
+@pytest.mark.parametrize("name", ["old.json", "new.json", "link.json"])
+def test_a_file_a_new_name_and_a_link_may_be_written(name: str, tmp_path: Path) -> None:
+    (tmp_path / "old.json").touch()
+    (tmp_path / "link.json").symlink_to(tmp_path / "new.json")
+    before = sorted(tmp_path.iterdir())
+    require_output(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,18 @@ def test_the_command_refuses_bad_input_in_one_line(
     assert captured.err.startswith(message)
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+@pytest.mark.parametrize("option", ["--output", "--figure", "--trace", "--gantt"])
+def test_no_output_takes_the_place_of_a_pipe(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    words = ["--policy", "bsp", "--data", QUADRATIC, "--seconds", "1", option, str(pipe)]
+    assert run_main(monkeypatch, *words) == 2
+    assert capsys.readouterr().err == f"error: {option} must name a file, got {pipe}\n"
+    assert pipe.is_fifo()
 
 
 def test_a_broken_promise_is_one_line_and_status_one(
@@ -311,11 +324,23 @@ def test_drawings_come_in_every_usual_format(
     assert min(path.stat().st_size for path in tmp_path.iterdir()) > 2000
 
 
-def test_a_drawing_that_fails_leaves_the_old_one(
-    raced: tuple[Path, RaceCommand, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_drawing_follows_a_link_and_is_of_the_kind_that_the_link_names(
+    raced: tuple[Path, RaceCommand, list[Any]], tmp_path: Path
 ) -> None:
-    path = tmp_path / "race.png"
+    target, link = tmp_path / "target.svg", tmp_path / "race.png"
+    link.symlink_to(target)
+    draw_comparison(link, SHORT, raced[2])
+    assert link.is_symlink()
+    assert target.read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("name", ["race.png", "link.png"])
+def test_a_drawing_that_fails_leaves_the_old_one(
+    name: str, raced: tuple[Path, RaceCommand, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, link = tmp_path / "race.png", tmp_path / "link.png"
     path.write_text("old")
+    link.symlink_to(path)
 
     def fail(self: Any, target: Path, **options: Any) -> None:
         Path(target).write_text("half")
@@ -323,9 +348,9 @@ def test_a_drawing_that_fails_leaves_the_old_one(
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
     with pytest.raises(OSError, match="no space left"):
-        draw_comparison(path, SHORT, raced[2])
+        draw_comparison(tmp_path / name, SHORT, raced[2])
     assert path.read_text() == "old"
-    assert [item.name for item in tmp_path.iterdir()] == ["race.png"]
+    assert {item.name for item in tmp_path.iterdir()} == {"race.png", "link.png"}
 
 
 def test_phases_divide_the_time_of_a_worker_by_hand() -> None:

@@ -3,8 +3,8 @@
     python -m sparsync.verify.coq --output FILE [--folder DIR] [--jobs N]
 
 The sources are `verify/formal/*.v`; `verify/formal_theorems.py` lists the theorems and what they prove of `STATEMENTS`.
-Exit status 1 if a file does not compile or a theorem rests on an axiom, 2 if there is no Coq. Ours; Coq 8.16 with the
-Mathematical Components library (Mahboubi and Tassi 2022).
+Exit status 1 if a file does not compile or a theorem rests on an axiom, 2 if there is no Coq or FILE cannot be written.
+Ours; Coq 8.16 with the Mathematical Components library (Mahboubi and Tassi 2022).
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ from rich.console import Console
 
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from sparsync.verify.outcome import Outcome
-from sparsync.verify.provenance import provenance, write_json
+from sparsync.verify.provenance import provenance, require_output, write_json
 
 SOURCE_FOLDER = Path(__file__).resolve().parent / "formal"
 LARGEST_SECONDS = 60
@@ -74,6 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, help="keep compiled files here; default: nowhere")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="number of processes; default: 1")
     options = parser.parse_args(arguments)
+    try:
+        require_output(options.output)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
     console = Console(soft_wrap=True)
     if not coq_is_there():
         console.print(INSTALLATION, markup=False)

@@ -7,10 +7,11 @@ Where FILE was written from the same sources, the certificates are checked and t
 other outcomes are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
 
 Exit status 1 if a statement loses a grade that applies to it, a counterexample no longer refutes its wording, a
-certificate does not hold, or a mutant survives.
+certificate does not hold, or a mutant survives; 2 if FILE cannot be written.
 """
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -28,7 +29,7 @@ from sparsync.verify.evidence import Row
 from sparsync.verify.formal_theorems import PROVED
 from sparsync.verify.mutants import CHOSEN, MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
-from sparsync.verify.provenance import write_json
+from sparsync.verify.provenance import require_output, write_json
 from sparsync.verify.recorded_evidence import Kills, Record, evidence_digest, recorded
 from sparsync.verify.report import bound_text, report
 
@@ -41,6 +42,11 @@ Item = TypeVar("Item")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ledger; return the exit status."""
     options = _options(arguments)
+    try:
+        require_output(options.output)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
     profile, folder = PROFILES[options.profile], options.certificates or options.output.parent / "certificates"
     console = _console()
     stored = stored_certificates(folder, profile, fresh=options.fresh)

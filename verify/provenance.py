@@ -1,6 +1,7 @@
 """Where does a result file come from? The facts about code, versions and machine that every result carries.
 
-The one place for them: the ledger here and the runs in `experiments/` both write through `write_json`.
+The one place for them: the ledger here and the runs in `experiments/` both ask `require_output` before they start and
+write through `write_json` when they end.
 """
 
 import json
@@ -9,7 +10,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,20 +73,58 @@ def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
     return commit, _git(root, "status", "--porcelain", "--", ".", f":(exclude){RESULT_FOLDER}") != ""
 
 
+def require_output(path: Path, *, option: str = "--output") -> None:
+    """Find out before the work, not after it, that its result cannot be written.
+
+    Args:
+        path: the file that `write_whole` will make or replace; nothing else is ever replaced.
+        option: what the user calls it.
+
+    Raises:
+        ValueError: the path is that of a folder, a pipe or a device, or see `require_writable`.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{option} must name a file, got {path}")
+    require_writable((path.resolve() if path.is_symlink() else path).parent)
+
+
+def require_writable(folder: Path) -> None:
+    """Find out that a file can be written there, and leave none.
+
+    Raises:
+        ValueError: no such folder, or no file can be written there.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"the output folder {folder} does not exist")
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(f"no file can be written in the output folder {folder}: {error.strerror}") from error
+
+
 def write_json(path: Path, data: Mapping[str, object]) -> None:
-    """Write data as JSON atomically: a reader sees the old file or the whole new one. Creates parent folders.
+    """Write data as JSON, see `write_whole`.
 
     Raises:
         ValueError: data holds a NaN or an infinity, which JSON cannot.
         TypeError: data holds something that is not JSON.
     """
     text = _json_text(data) + "\n"
+    write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `path`, then rename it: a reader sees the old file or the whole new one.
+
+    Where `path` is a link, its target is replaced and the link stays. Creates parent folders.
+    """
     # Renaming onto a link would put the file in the link's place.
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         beside = Path(folder) / path.name
-        beside.write_text(text, encoding="utf-8")
+        write(beside)
         beside.replace(path)
 
 

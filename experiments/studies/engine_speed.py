@@ -18,7 +18,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.engine.clusters import Cluster, Drawn, Link, exponential
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.simulation import Simulation
@@ -26,7 +26,7 @@ from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.policies.zipline import zipline
 from sparsync.experiments.racing import make_policy
 from sparsync.verify.monitors import Judge, Violation
-from sparsync.verify.provenance import provenance, write_json
+from sparsync.verify.provenance import provenance, require_output, write_json
 
 LATENCY_SECONDS = 0.05
 AIM_STEPS = 1_000_000
@@ -122,7 +122,7 @@ def main() -> None:
         command = tyro.cli(
             SpeedCommand, prog="python -m sparsync.experiments.studies.engine_speed", description="Time the simulation."
         )
-        require_writable(command.output.parent)
+        require_output(command.output)
         for name in command.policies:
             make_policy(name, {})
         with step_progress(2 * len(command.policies) + 1, visible=True, title="runs") as advance:

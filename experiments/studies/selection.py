@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from sparsync.experiments.command import exit_on_bad_input, require_writable, step_progress
+from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.seeding import random_stream
 from sparsync.experiments.studies.contraction import LAWS
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.kernels.magnitude import magnitude_bit_width
 from sparsync.kernels.reference import gaussian_k_search
 from sparsync.kernels.selection import SELECTORS, target_count
-from sparsync.verify.provenance import provenance, write_json
+from sparsync.verify.provenance import provenance, require_output, write_json
 
 _DENSITY = 0.001
 _REPEAT_COUNT = 5
@@ -97,7 +97,7 @@ def main() -> None:
     """Run the command line."""
     command = tyro.cli(SelectionCommand, prog="python -m sparsync.experiments.studies.selection")
     with exit_on_bad_input():
-        require_writable(command.output.parent)
+        require_output(command.output)
         with step_progress(vector_count(command.profile), visible=True, title="vectors") as advance:
             study = run_selection(command.profile, advance=advance)
         write_json(command.output, study)
