@@ -19,6 +19,12 @@ def test_a_failing_rank_fails_the_run() -> None:
         run_workers(fail_on_rank_one, 2)
 
 
+def test_a_rank_that_cannot_connect_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "no_such_interface")
+    with pytest.raises(RuntimeError, match="no_such_interface"):
+        run_workers(dist.get_rank, 2)
+
+
 def test_ranks_answer_in_order() -> None:
     assert run_workers(dist.get_rank, 2) == [0, 1]
 

@@ -78,15 +78,18 @@ def _rank(
 ) -> None:
     torch.set_num_threads(1)
     timeout = timedelta(seconds=DEADLINE_SECONDS)
-    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world_size, timeout=timeout)
     try:
+        dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world_size, timeout=timeout)
+        # A rank that ends while another still connects would break that one's connection.
+        dist.barrier()
         # Bytes, not tensors: a queued tensor lives in shared memory that dies with its process.
         answers.put((rank, pickle.dumps(function()), None))
     except BaseException:
         answers.put((rank, b"", traceback.format_exc()))
         raise
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 def run_module(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
