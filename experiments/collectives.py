@@ -29,7 +29,6 @@ COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
 
 # int32, as indices are: the count and the dimension of a payload.
 _HEADER_BYTES = 8
-_LARGEST_DIMENSION = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
 
 def _all_gather_counts(payload: SparsePayload) -> list[int]:
     """Every rank's count, once all are known to have this payload's dimension."""
-    if payload.dimension > _LARGEST_DIMENSION:
+    if payload.dimension > torch.iinfo(torch.int32).max:
         raise ValueError(f"a payload of dimension {payload.dimension} has places that no int32 index reaches")
     mine = torch.tensor([payload.count, payload.dimension], dtype=torch.int32, device=payload.values.device)
     counts, dimensions = zip(*(theirs.tolist() for theirs in _all_gather(mine)), strict=True)
