@@ -23,7 +23,7 @@ from sparsync.experiments.studies.convergence import convergence_cases, default_
 from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.verify.provenance import require_writable, write_json
+from sparsync.verify.provenance import require_folder, write_json
 
 _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20
@@ -46,13 +46,12 @@ def reproduce(command: ReproduceCommand) -> None:
     """Run all studies of a profile and write their files.
 
     Raises:
-        ValueError: `jobs` below 1.
+        ValueError: `jobs` below 1, or a data folder in which no file can be written.
         RuntimeError: torchrun failed, or its parameters differ from the simulation's.
     """
     if command.jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {command.jobs}")
-    command.data_folder.mkdir(parents=True, exist_ok=True)
-    require_writable(command.data_folder)
+    require_folder(command.data_folder, option="--data-folder")
     profile = PROFILES[command.profile]
     write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
     with step_progress(len(SINGLE_STUDIES), visible=True, title="studies") as advance:

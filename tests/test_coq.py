@@ -167,6 +167,14 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_compiled
     assert written.count("\n") == 1
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(coq, "compile_theorems", lambda **_options: pytest.fail("compiled"))
+    assert main(["--output", str(tmp_path / "formal.json"), "--folder", "/dev/null/new"]) == 2
+    assert capsys.readouterr().err == "error: --folder must name a folder, got /dev/null/new: Not a directory\n"
+
+
 @with_coq
 def test_the_command_writes_a_row_per_theorem(finished: Finished) -> None:
     assert finished.status == 0

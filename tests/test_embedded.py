@@ -117,6 +117,15 @@ def test_an_absent_source_folder_is_named_and_nothing_is_written(
     assert not output.exists()
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["make_subset", "--source", "/nowhere", "--output", "/nowhere/subset.npz"])
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main()
+    assert "the output folder /nowhere does not exist" in capsys.readouterr().err
+
+
 @NEEDS_DEBIAN_PACKAGE
 def test_the_subset_is_made_of_images_of_the_matching_split(subset: RawImages) -> None:
     full = read_idx_folder(FASHION_MNIST_SYSTEM_FOLDER)

@@ -54,10 +54,6 @@ def test_a_record_holds_every_grade_but_formal(tmp_path: Path) -> None:
     assert found.provenance["git_commit"] == "abc"
 
 
-def without_digest(data: dict[str, Any]) -> None:
-    del data["evidence_sha256"]
-
-
 def of_other_sources(data: dict[str, Any]) -> None:
     data["evidence_sha256"] = "0" * 64
 
@@ -66,13 +62,20 @@ def with_failures(data: dict[str, Any]) -> None:
     data["failures"] = ["top_k: lost the grade property"]
 
 
-@pytest.mark.parametrize("change", [without_digest, of_other_sources, with_failures])
+@pytest.mark.parametrize("change", [of_other_sources, with_failures])
 def test_a_file_of_other_sources_or_of_a_failed_run_is_no_record(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     data = ledger_data()
     change(data)
     assert recorded(written(tmp_path, data), DIGEST) is None
+
+
+def test_a_file_without_a_digest_is_not_the_ledgers(tmp_path: Path) -> None:
+    data = ledger_data()
+    del data["evidence_sha256"]
+    with pytest.raises(ValueError, match=r"verify\.json was not written by the ledger"):
+        recorded(written(tmp_path, data), DIGEST)
 
 
 def test_without_a_file_there_is_no_record(tmp_path: Path) -> None:

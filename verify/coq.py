@@ -3,7 +3,8 @@
     python -m sparsync.verify.coq --output FILE [--folder DIR] [--jobs N]
 
 The sources are `verify/formal/*.v`; `verify/formal_theorems.py` lists the theorems and what they prove of `STATEMENTS`.
-Exit status 1 if a file does not compile or a theorem rests on an axiom, 2 if there is no Coq or FILE cannot be written.
+Exit status 1 if a file does not compile or a theorem rests on an axiom, 2 if there is no Coq or FILE or DIR cannot be
+written.
 Ours; Coq 8.16 with the Mathematical Components library (Mahboubi and Tassi 2022).
 """
 
@@ -25,9 +26,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sparsync.verify.arguments import positive
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from sparsync.verify.outcome import Outcome
-from sparsync.verify.provenance import provenance, require_output, write_json
+from sparsync.verify.provenance import provenance, require_folder, require_output, write_json
 
 SOURCE_FOLDER = Path(__file__).resolve().parent / "formal"
 LARGEST_SECONDS = 60
@@ -73,10 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sparsync.verify.coq", description="Compile the formal proofs.")
     parser.add_argument("--output", type=Path, required=True, help="the JSON file to write")
     parser.add_argument("--folder", type=Path, help="keep compiled files here; default: nowhere")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="number of processes; default: 1")
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="number of processes; default: 1")
     options = parser.parse_args(arguments)
     try:
         require_output(options.output)
+        if options.folder:
+            require_folder(options.folder, option="--folder")
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -105,7 +109,7 @@ def compile_theorems(*, folder: Path | None, job_count: int) -> Compiled:
     """Compile all sources and ask for the axioms of every theorem of the list.
 
     Args:
-        folder: where compiled files of the same sources may lie, and are kept.
+        folder: where compiled files of the same sources may lie, and are kept; it exists. None: nowhere.
         job_count: how many files are compiled at a time.
 
     Raises:
@@ -114,7 +118,6 @@ def compile_theorems(*, folder: Path | None, job_count: int) -> Compiled:
     sources = read_sources()
     with ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        place.mkdir(parents=True, exist_ok=True)
         version, seconds = coq_version(), _stamped_seconds(place, sources)
         if seconds is None:
             started = time.perf_counter()

@@ -7,7 +7,7 @@ Where FILE was written from the same sources, the certificates are checked and t
 other outcomes are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
 
 Exit status 1 if a statement loses a grade that applies to it, a counterexample no longer refutes its wording, a
-certificate does not hold, or a mutant survives; 2 if FILE cannot be written.
+certificate does not hold, or a mutant survives; 2 if FILE or a DIR cannot be written, or FILE is no result.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.arguments import positive
 from sparsync.verify.certificate_store import Stored, rational_outcomes, stored_certificates
 from sparsync.verify.collection import fate, row, workers
 from sparsync.verify.coq import INSTALLATION, CoqError, compile_theorems, coq_is_there, formal_outcomes
@@ -29,7 +30,7 @@ from sparsync.verify.evidence import Row
 from sparsync.verify.formal_theorems import PROVED
 from sparsync.verify.mutants import CHOSEN, MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
-from sparsync.verify.provenance import require_output, write_json
+from sparsync.verify.provenance import require_folder, require_output, write_json
 from sparsync.verify.recorded_evidence import Kills, Record, evidence_digest, recorded
 from sparsync.verify.report import bound_text, report
 
@@ -42,19 +43,25 @@ Item = TypeVar("Item")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ledger; return the exit status."""
     options = _options(arguments)
+    profile, folder = PROFILES[options.profile], options.certificates or options.output.parent / "certificates"
+    digest = evidence_digest(profile)
     try:
         require_output(options.output)
+        record = recorded(options.output, digest)
+        if options.fresh or not folder.is_dir():  # one that can only be read may hold all that is needed
+            require_folder(folder, option="--certificates")
+        if options.formal:
+            require_folder(options.formal, option="--formal")
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    profile, folder = PROFILES[options.profile], options.certificates or options.output.parent / "certificates"
     console = _console()
     stored = stored_certificates(folder, profile, fresh=options.fresh)
     for line in _certificate_lines(stored, folder):
         console.print(line, markup=False)
     proved = _formal(options.formal, console, job_count=options.jobs)
-    digest = evidence_digest(profile)
-    record = None if options.fresh or _derived(stored) else recorded(options.output, digest)
+    if options.fresh or _derived(stored):
+        record = None
     rows, kills, problems = _found(profile, stored, proved, record, console, job_count=options.jobs)
     if record is not None and problems:
         # The certificates or formal proofs contradict the file: nothing in it is believed.
@@ -95,15 +102,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="derive every certificate and repeat every search")
     parser.add_argument("--certificates", type=Path, help="where they are stored; default: certificates/ beside FILE")
     parser.add_argument("--formal", type=Path, help="where compiled formal proofs are kept; default: nowhere")
-    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="number of processes; default: 1")
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="number of processes; default: 1")
     return parser.parse_args(arguments)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
 
 
 def _derived(stored: Sequence[Stored]) -> bool:

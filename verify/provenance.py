@@ -103,6 +103,23 @@ def require_writable(folder: Path) -> None:
         raise ValueError(f"no file can be written in the output folder {folder}: {error.strerror}") from error
 
 
+def require_folder(folder: Path, *, option: str) -> None:
+    """Find out before the work that no file can be written in a folder, and make the folder where it is absent.
+
+    Args:
+        folder: where results will lie.
+        option: what the user calls it.
+
+    Raises:
+        ValueError: it is no folder and none can be made there, or see `require_writable`.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{option} must name a folder, got {folder}: {error.strerror}") from error
+    require_writable(folder)
+
+
 def write_json(path: Path, data: Mapping[str, object]) -> None:
     """Write data as JSON, see `write_whole`.
 

@@ -64,11 +64,19 @@ def evidence_digest(profile: Profile) -> str:
 
 
 def recorded(path: Path, digest: str) -> Record | None:
-    """The record in a ledger's file; None if there is no file, it lists failures, or other sources wrote it."""
+    """The record in a ledger's file; None if there is no file, it lists failures, or other sources wrote it.
+
+    Raises:
+        ValueError: the file is not one that a ledger wrote.
+    """
     if not path.exists():
         return None
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data.get("evidence_sha256") != digest or data["failures"]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found = data["evidence_sha256"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} was not written by the ledger, and would be replaced: name another file") from error
+    if found != digest or data["failures"]:
         return None
     return Record(
         outcomes={row["label"]: _outcomes(row) for row in data["statements"]},

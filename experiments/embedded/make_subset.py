@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sparsync.experiments.data import FASHION_MNIST_SYSTEM_FOLDER
 from sparsync.experiments.formats import CLASS_COUNT, read_idx_folder
+from sparsync.verify.provenance import require_output, write_whole
 
 # Any number would do; these are the digits of arXiv 1708.07747.
 SEED = 170807747
@@ -71,8 +72,12 @@ def main() -> None:
     parser.add_argument("--source", type=Path, default=FASHION_MNIST_SYSTEM_FOLDER, help="folder of the IDX files")
     parser.add_argument("--output", type=Path, required=True, help="file to write (.npz)")
     arguments = parser.parse_args()
+    try:
+        require_output(arguments.output)
+    except ValueError as error:
+        parser.error(str(error))
     content = make_subset(arguments.source)
-    arguments.output.write_bytes(content)
+    write_whole(arguments.output, lambda beside: beside.write_bytes(content))
     print(f"{arguments.output}: {len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()}")  # noqa: T201
 
 
