@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import pytest
 import sympy
 
@@ -47,6 +48,19 @@ def test_polynomials_too_close_are_not_accepted() -> None:
     assert (
         _is_between(compression**2 / 4, value, (compression**2 + compression + sympy.Rational(1, 2)) / 4) == sympy.false
     )
+
+
+@pytest.mark.parametrize("exponent", [16, 39, 50, 150])
+def test_the_normal_law_keeps_its_digits_where_nothing_is_sent(exponent: int) -> None:
+    """δ/κ is between z² + 1 and z² + 2 by Mills' ratio; the level is found from the tail itself, not from 1 − κ."""
+    ratio = 10**exponent
+    with mpmath.workdps(40):
+        level = mpmath.findroot(
+            lambda z: mpmath.log(mpmath.erfc(z / mpmath.sqrt(2)) * ratio), math.sqrt(4.6 * exponent)
+        )
+        share = mpmath.mpf(1) / ratio + mpmath.sqrt(2 / mpmath.pi) * level * mpmath.exp(-(level**2) / 2)
+        assert level**2 + 1 < share * ratio < level**2 + 2
+        assert inverse_square("gaussian", ratio) == pytest.approx(float(share**-2), rel=1e-14)
 
 
 def test_two_sent_of_three_by_hand() -> None:

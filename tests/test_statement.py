@@ -100,6 +100,17 @@ def test_an_irrational_bound_agrees_with_the_library_root(number: float) -> None
     assert HALF_OPEN.evaluate(kappa=number) == math.sqrt(number)
 
 
+@pytest.mark.parametrize("bound", [kappa**-400, sympy.sqrt(kappa) ** -801, sympy.exp(1 / kappa)])
+def test_a_bound_that_no_float_holds_is_named_and_an_infinite_one_is_infinite(bound: sympy.Expr) -> None:
+    steep = replace(HALF_OPEN, relation=sympy.Le(ratio, bound, evaluate=False))
+    assert math.isfinite(steep.evaluate(kappa=0.5))
+    with pytest.raises(
+        OverflowError, match=r"^density_bound: the bound at \{'kappa': 0.0009\} is larger than every float"
+    ):
+        steep.evaluate(kappa=0.0009)
+    assert replace(steep, relation=sympy.Le(ratio, sympy.oo, evaluate=False)).evaluate(kappa=1) == math.inf
+
+
 def test_floats_are_read_as_the_rationals_they_are() -> None:
     exact = HALF_OPEN.exact(kappa=0.1)
     assert exact**2 == sympy.Rational(*(0.1).as_integer_ratio())

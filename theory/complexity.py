@@ -8,6 +8,7 @@ only from T of order 1/δ⁴ on: `crossover`. Where the variance is bounded, T o
 import sympy
 
 from sparsync.theory.feedback_rates import VARIANCE_RATE
+from sparsync.theory.quantiles import NormalQuantile
 from sparsync.theory.residual import (
     CONTRACTION,
     DELTA_DOMAIN,
@@ -32,6 +33,7 @@ from sparsync.theory.symbols import (
     variance,
 )
 
+TOP_K_SHARE = r"$\delta$ is the share of $\lVert u\rVert^{2}$ that Top-$k$ sends"
 COMPRESSION_DOMAIN = (sympy.Ge(compression, 1),)
 """1 ≤ k ≤ d."""
 
@@ -97,20 +99,24 @@ def complexity_gaussian() -> Statement:
 
     Source: ours.
     """
-    level = sympy.sqrt(2) * sympy.erfinv(1 - 1 / _c)
+    level = NormalQuantile(1 / _c)
     bound = 1 / (1 / _c + sympy.sqrt(2 / sympy.pi) * level * sympy.exp(-(level**2) / 2)) ** 2
     return Statement(
         label="complexity_gaussian",
         title="1/δ² for a normal law",
         assumptions=(
-            r"independent $u_i\sim N(0,s^{2})$, $d\to\infty$, $\delta$ is the share of $\lVert u\rVert^{2}$ sent",
+            r"independent $u_i\sim N(0,s^{2})$, $d\to\infty$ at $k/d=1/c$, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
+            TOP_K_SHARE,
         ),
         relation=sympy.Eq(inverse_square, bound),
         domain=COMPRESSION_DOMAIN,
         source="ours",
         derivation=(
             Step("2zφ(z) + P(|u| > z) has the derivative −2z²φ(z) in z, and is 1 at z = 0", _normal_energy),
-            Step("P(|u| > z) = 1 − erf(z/√2) = 1/c at the level used", lambda: _normal_share(level)),
+            Step(
+                "P(|u| > z) = 1 − erf(z/√2) = 1/c at the level used: both are 1 at c = 1, with equal derivatives in c",
+                lambda: _normal_share(level),
+            ),
             Step("1/δ² at that level", lambda: _normal_factor(level, bound), concludes=bound),
         ),
     )
@@ -127,7 +133,8 @@ def complexity_laplace() -> Statement:
         label="complexity_laplace",
         title="1/δ² for a Laplace law",
         assumptions=(
-            r"independent $u_i$, Laplace about $0$, $d\to\infty$, $\delta$ is the share of $\lVert u\rVert^{2}$ sent",
+            r"independent $u_i$, Laplace about $0$, $d\to\infty$ at $k/d=1/c$",
+            TOP_K_SHARE,
         ),
         relation=sympy.Eq(inverse_square, bound),
         domain=COMPRESSION_DOMAIN,
@@ -168,7 +175,8 @@ def crossover_count() -> Statement:
         label="crossover",
         title="updates until compression costs less than noise",
         assumptions=(
-            r"$\eta=1/\sqrt{T}$; from $T^{*}$ on $4(1-\delta)\eta^{2}L^{2}\sigma^{2}/\delta^{2}\le\eta L\sigma^{2}$",
+            r"$\eta=1/\sqrt{T}$, $\sigma^{2}>0$; $4(1-\delta)\eta^{2}L^{2}\sigma^{2}/\delta^{2}\le\eta L\sigma^{2}$ is "
+            r"true for $T\ge T^{*}$ and false before",
         ),
         relation=sympy.Eq(crossover, bound),
         domain=DELTA_DOMAIN,
@@ -272,12 +280,15 @@ def _normal_energy() -> sympy.Basic:
     return sympy.And(sympy.Eq(slope, 0), sympy.Eq(_normal_sent(sympy.Integer(0)), total))
 
 
-def _normal_share(level: sympy.Expr) -> sympy.Expr:
-    return 1 - sympy.erf(level / sympy.sqrt(2)) - 1 / _c
+def _normal_share(level: sympy.Expr) -> sympy.Basic:
+    difference = 1 - NormalQuantile.mass(level) - 1 / _c
+    slope = sympy.simplify(sympy.diff(difference, _c))
+    return sympy.And(sympy.Eq(slope, 0), sympy.Eq(difference.subs(_c, 1), 0))
 
 
 def _normal_factor(level: sympy.Expr, bound: sympy.Expr) -> sympy.Expr:
-    return 1 / _normal_sent(level) ** 2 - bound
+    sent = _normal_sent(level).subs(NormalQuantile.mass(level), 1 - 1 / _c)
+    return 1 / sent**2 - bound
 
 
 def _exponential(power: int) -> sympy.Expr:

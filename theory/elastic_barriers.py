@@ -80,7 +80,8 @@ def zipline_two_workers() -> Statement:
         label="zipline_two_workers",
         title="Wait at a planned barrier, two workers",
         assumptions=(
-            r"two workers start together; an iteration takes one always $d_{\min}$, the other $d_{\max}$",
+            r"two workers start together and make no pause; an iteration takes one always $d_{\min}$, the other "
+            r"$d_{\max}$",
             LOOK_AHEAD,
         ),
         relation=sympy.Le(shortest_range, bound, evaluate=False),

@@ -39,7 +39,7 @@ def zipline_waiting() -> Statement:
         label="zipline_waiting",
         title="Wait at a planned barrier, any number of workers",
         assumptions=(
-            r"all workers start together, and the iterations of each take the same time",
+            r"all workers start together and make no pause, and the iterations of each take the same time",
             r"the shortest takes $d_{\min}$, the longest $d_{\max}$; $P$ is the product of all durations but that",
             LOOK_AHEAD,
         ),

@@ -25,7 +25,10 @@ def released_window() -> Statement:
     return Statement(
         label="released_window",
         title="thresholds accepted by the released rule, centred Gaussian",
-        assumptions=(r"$u$ is a centred Gaussian, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$", r"$\kappa<3/4$"),
+        assumptions=(
+            r"$u$ is a centred Gaussian, counts are those of the law",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
+        ),
         relation=sympy.Eq(window_ratio, bound),
         domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
         source="ours",
@@ -48,7 +51,10 @@ def released_window_narrow() -> Statement:
     return Statement(
         label="released_window_narrow",
         title="thresholds accepted by the released rule, upper bound",
-        assumptions=(r"$u$ is a centred Gaussian, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$", r"$\kappa<3/4$"),
+        assumptions=(
+            r"$u$ is a centred Gaussian, counts are those of the law",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
+        ),
         relation=sympy.Le(window_ratio, bound, evaluate=False),
         domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
         source="ours, from Mills' ratio (Gordon 1941)",
@@ -78,7 +84,7 @@ def released_uniform() -> Statement:
         label="released_uniform",
         title="share that the released rule returns, uniform law",
         assumptions=(
-            r"$u$ is uniform on $[-a,a]$, counts are those of the law, three passes",
+            r"$u$ is uniform on $[-a,a]$; counts, mean and standard deviation are those of the law; three passes",
             r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $1/1000\le\kappa\le 2/25$",
         ),
         relation=sympy.Eq(returned_share, bound),
@@ -115,8 +121,8 @@ def mean_shift_failure() -> Statement:
         label="mean_shift_failure",
         title="first count of the released rule, shifted Gaussian",
         assumptions=(
-            r"$u$ is Gaussian with mean $\theta\sigma$, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
-            r"$\kappa<3/4$; where the share is $1$ with $\theta<-z$, every later pass counts and returns all",
+            r"$u$ is Gaussian with mean $\theta\sigma$; counts, mean and standard deviation are those of the law",
+            r"the rule starts at $(\theta+z(\kappa))\sigma$, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
         ),
         relation=sympy.Eq(counted_share, bound),
         domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
@@ -129,7 +135,11 @@ def mean_shift_failure() -> Statement:
                 lambda: sympy.S(bool(sympy.diff(_sides(bound), mean_shift).is_negative)),
                 concludes=bound,
             ),
-            Step("t < 0 gives 3t/2 < 0, and all coordinates are more than 4κ/3 of them for κ < 3/4", _never_recovers),
+            Step(
+                "t < 0 gives 3t/2 < 0, and all coordinates are more than 4κ/3 of them for κ < 3/4: every later pass "
+                "counts all, and returns them",
+                _never_recovers,
+            ),
         ),
     )
 

@@ -6,9 +6,9 @@ coordinates with |u| > t, accepts between 2k/3 and 4k/3 of them, otherwise halve
 
 A halving and a raise differ by a factor 3, so up to powers of three every move is the same multiplication by 3/2: on a
 circle of length ln 3 the rule is the rotation by ln(3/2). It is irrational (no 3^i is a 2^j), so without a limit on the
-passes every non-empty window is met from every positive start: `theory/released_rotation.py` says how soon, and three
-passes often do not do. From a negative threshold it is never met. What this means for laws: `theory/released_laws.py`.
-All is ours.
+passes every non-empty window of positive thresholds is met from every positive start:
+`theory/released_rotation.py` says how soon, and three passes often do not do. From a negative threshold it is never
+met. What this means for laws: `theory/released_laws.py`. All is ours.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def released_reachable() -> Statement:
         title="thresholds that the released rule can count",
         assumptions=(
             r"the rule makes at most $P$ passes from $t_0>0$",
-            r"it ends in a window $[a,b)$ of accepted thresholds iff that holds one of $t_0\,3^i/2^j$, $0\le i\le j<P$",
+            r"a threshold is reachable if for some window $[a,b)$ of accepted thresholds it is counted",
         ),
         relation=sympy.Eq(reachable_count, bound),
         domain=(),
@@ -50,7 +50,9 @@ def released_reachable() -> Statement:
             Step("the moves from [x/2, 3x/2) stay there", _target_traps),
             Step("x/3 and 3x lie outside: of the x·3^c only x is inside", _one_power_inside),
             Step(
-                "only down to t₀/2^j > x = t₀ 3^i/2^j is impossible, only up to t₀ (3/2)^j < x too", _transient_arrives
+                "only down to t₀/2^j > x = t₀ 3^i/2^j is impossible, only up to t₀ (3/2)^j < x too: so the rule ends "
+                "in the window iff that holds a t₀ 3^i/2^j with 0 ≤ i ≤ j < P",
+                _transient_arrives,
             ),
             Step("Σ_{j < P} (j + 1) = P(P + 1)/2", lambda: _reachable_sum() - bound, concludes=bound),
         ),

@@ -154,10 +154,11 @@ def candidate_list() -> Statement:
     """A list of the entries with a_i ≥ t₀ decides the search if ⌊4k/3⌋ < N(t₀) ≤ c: one answer agrees with it.
 
     The answer is t*, or that V is empty. The list, of capacity c, then holds every entry that any threshold of V
-    counts. Without N(t₀) > ⌊4k/3⌋ entries below t₀ > 1 can change the answer, with one exception: N(t₀) is in the band
-    and the roundest accepted threshold from t₀ upwards is a power of two, which no smaller integer outdoes. For, if
-    N(t₀) < ⌈2k/3⌉, entries just below t₀ may or may not fill the band there; and if N(t₀) is in the band, V may begin
-    at t₀, or at 1 and contain a power of two.
+    counts. Without N(t₀) > ⌊4k/3⌋ entries below t₀ > 1, of a number that is not known, can change the answer, with one
+    exception: N(t₀) is in the band and the roundest accepted threshold from t₀ upwards is a power of two, which no
+    smaller integer outdoes. For, if N(t₀) < ⌈2k/3⌉, entries just below t₀ may or may not fill the band there; and if
+    N(t₀) is in the band, V may begin at t₀, or at 1 and contain a power of two. (If d is known and at most ⌊4k/3⌋, no
+    threshold counts too much, and V begins at 1 if N(t₀) is in the band.)
     """
     return Statement(
         label="candidate_list",

@@ -8,7 +8,7 @@ Cui et al. 2013 chose the order and the steps σ/√t; the counts, the bounds an
 import sympy
 
 from sparsync.theory.stability import ANGLE, decided
-from sparsync.theory.staleness import COUNT, RULE
+from sparsync.theory.staleness import AT_ONCE, COUNT
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import T, eta, lipschitz, misread_count, n, radius, regret, staleness
 
@@ -17,12 +17,11 @@ SCALE = sympy.Symbol("sigma", positive=True)
 WORKER = sympy.Symbol("i", integer=True, positive=True)
 """Position of a worker in the order of a round."""
 
-AT_ONCE = f"{RULE}, and then at once"
 NUMBERED = r"updates $t$ are numbered by iteration, then by worker"
 MOVES = r"$x_{t+1}=x_t-\eta_t g_t$, and $\tilde{x}_t$ is $x_1$ less all $\eta_l g_l$ in the view of update $t$"
 IN_ORDER = (
     r"a view, read as iteration $k$ starts, holds all earlier updates of its own worker, and of every other the first "
-    r"ones: $k-1-s$ or more, all of them completed"
+    r"ones: $k-1-s$ or more, all of them completed; every iteration takes time"
 )
 IN_WINDOW = (
     r"a view of iteration $k$ holds all earlier updates of its own worker, and of every other those of iterations up "

@@ -24,6 +24,7 @@ from sparsync.theory.symbols import (
 
 RULE = r"a worker starts its $k$-th iteration once every worker has completed $k-1-s$"
 """The rule of SSP as an assumption."""
+AT_ONCE = f"{RULE}, and then at once"
 LARGEST_ENUMERATED = 4
 """Number of workers, and staleness, up to which the recursion is also run."""
 COUNT = sympy.Symbol("k", integer=True, positive=True)
@@ -70,7 +71,7 @@ def ssp_recursion() -> Statement:
         title="Most that bounded staleness saves over a barrier",
         assumptions=(
             r"$C_i(k)=d_i(k)+\max(C_i(k-1),\max_j C_j(k-1-s))$ and $C_i(k)=0$ for $k\le 0$",
-            r"the durations $d_i(k)\ge 0$ are the same with a barrier, which is $s=0$",
+            r"the durations $d_i(k)\ge 0$, not all $0$, are the same with a barrier, which is $s=0$",
         ),
         relation=sympy.Le(speed_up, bound, evaluate=False),
         domain=(),
@@ -133,7 +134,10 @@ def ssp_throughput() -> Statement:
     return Statement(
         label="ssp_throughput",
         title="Throughput of two workers, exponential durations, bounded staleness",
-        assumptions=(RULE, "two workers with independent exponential durations of mean $1$"),
+        assumptions=(
+            f"{AT_ONCE}; it makes one at a time",
+            "two workers with independent exponential durations of mean $1$",
+        ),
         relation=sympy.Eq(throughput, bound),
         domain=(),
         source="ours",

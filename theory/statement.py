@@ -117,12 +117,19 @@ class Statement:
 
         Raises:
             ValueError: see `exact`.
+            OverflowError: the bound is finite and larger than every float.
         """
         value = self.exact(**numbers_by_name)
-        if isinstance(value, sympy.Rational):
-            return int(value.p) / int(value.q)
-        with self._naming(numbers_by_name):
-            return float(sympy.N(value, DECIMAL_DIGITS, maxn=LARGEST_DIGITS))
+        if not isinstance(value, sympy.Rational):
+            with self._naming(numbers_by_name):
+                value = sympy.N(value, DECIMAL_DIGITS, maxn=LARGEST_DIGITS)
+        try:
+            number = int(value.p) / int(value.q) if isinstance(value, sympy.Rational) else float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isinf(number) and value.is_finite:
+            raise OverflowError(f"{self.label}: the bound at {numbers_by_name} is larger than every float")
+        return number
 
     def unproved_claims(self) -> tuple[str, ...]:
         """Execute the derivation; return the claims that do not hold (empty: proved).

@@ -31,8 +31,8 @@ DIGITS = 20
 """Working precision of the quadrature."""
 TOLERANCE = 1e-14
 """Relative: the bound is a float (2⁻⁵³, about 1.1e-16); the quadrature's own error is orders below at 20 digits."""
-COMPRESSIONS = (1, 2, 10, 1000, 10000)
-"""Values of c = d/k at which the laws are integrated."""
+COMPRESSIONS = (1, 2, 10, 1000, 10000, 10**50)
+"""Values of c = d/k at which the laws are integrated; at the last, 1 − 1/c has no float of its own."""
 
 EXTREMAL_CLASSES = {
     "complexity_classical": "top_k",
