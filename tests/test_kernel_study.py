@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise, permutations
 from pathlib import Path
 from types import ModuleType
 
@@ -177,6 +178,28 @@ def test_every_timed_call_starts_from_the_residual_of_its_step() -> None:
     first = kernel_checks.WARM_UP_COUNT
     assert all(torch.equal(found, case.step(first + index)[0][0]) for index, found in enumerate(seen))
     assert len(seen) == 4
+
+
+def test_every_contender_is_timed_first_and_after_every_other() -> None:
+    called: list[str] = []
+
+    def noting(name: str) -> Contender:
+        def call(gradients: list[Tensor], residuals: list[Tensor]) -> Result:
+            called.append(name)
+            residuals[0].add_(gradients[0])
+            return []
+
+        return Contender(name, call)
+
+    names, rounds = ["a", "b", "c", "d"], 50
+    effort = Effort(seconds=0.0, fewest=rounds, most=rounds)
+    check_and_time(kernel_checks.expect(drawn_case("gaussian", 100, 0.1, device=CPU)), list(map(noting, names)), effort)
+    timed = [called[start : start + 4] for start in range(4, len(called), 4)]
+    assert len(timed) == rounds
+    assert all(sorted(order) == names for order in timed)
+    # The orders are seeded: this is so in every run or in none.
+    assert {order[0] for order in timed} == set(names)
+    assert {pair for order in timed for pair in pairwise(order)} == set(permutations(names, 2))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """How long does a call take? All contenders of a case in turn, in one process, each from the same residuals.
 
 Residuals are put back before every call, outside the measured time. Contenders take turns, so that a busy machine or a
-falling clock rate meets all of them; slow ones leave the rounds earlier.
+falling clock rate meets all of them; slow ones leave the rounds earlier. Every round has an order of its own: who comes
+first finds a gradient that no cache holds, and who follows a slow one finds idle threads asleep.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +76,8 @@ def _time_in_turn(
     gc.disable()
     try:
         for index in range(effort.most):
-            for contender in contenders:
+            # Seeded by the round: the same order in every run.
+            for contender in random.Random(index).sample(contenders, len(contenders)):
                 timing = timings[contender.name]
                 if not timing.is_enough(effort):
                     seconds, result = _run(contender, case, WARM_UP_COUNT + 1 + index, residuals)
