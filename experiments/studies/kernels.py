@@ -31,7 +31,6 @@ from sparsync.experiments.studies.kernel_timing import Effort, check_and_time
 from sparsync.experiments.studies.model_shapes import MODEL_SHAPES
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.kernels.native import backend
-from sparsync.verify.arguments import positive
 from sparsync.verify.provenance import provenance, require_folder, write_json
 
 DENSITY = 0.001
@@ -255,8 +254,10 @@ def main() -> None:
     parser.add_argument("--profile", choices=get_args(ProfileName), default="quick", help="how large the study is")
     parser.add_argument("--output-folder", type=Path, required=True, help="where the JSON goes; created if absent")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where everything runs")
-    parser.add_argument("--threads", type=positive, default=DEFAULT_THREAD_COUNT, help="arithmetic threads on the CPU")
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREAD_COUNT, help="arithmetic threads on the CPU")
     options = parser.parse_args()
+    if options.threads < 1:
+        parser.error(f"--threads must be at least 1, got {options.threads}")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda needs a CUDA GPU: torch.cuda.is_available() is False")
     try:
