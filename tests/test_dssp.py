@@ -117,6 +117,16 @@ def test_a_worker_that_returns_is_predicted_from_nothing() -> None:
     assert steps == [1.0, 2.0, 11.0, 12.0, *map(float, range(31, 58))]
 
 
+def test_a_report_of_an_earlier_life_predicts_nothing() -> None:
+    """Worker 1's first report is under way from 10 to 12 s; it crashes meanwhile and is back at 10.5 s.
+
+    Its next report is sent at 42.5 s. Were 1.5 s taken for its interval, worker 0 would be granted a step at 20.25 s.
+    """
+    changes = (Change(10.25, 1, "crash"), Change(10.5, 1, "join"))
+    run = run_of(Dssp(1, 9), [[1.0], [10.0, 30.0]], Horizon(seconds=40.0), latency=2.0, changes=changes)
+    assert [event.time for event, _ in leads(run.trace) if event.worker == 0] == [1.0, 6.0, 13.25, 18.25]
+
+
 def test_nothing_is_granted_to_one_that_needs_no_grant(monkeypatch: pytest.MonkeyPatch) -> None:
     policy, asked = Dssp(2, 6), []
 

@@ -199,6 +199,19 @@ def test_one_step_of_a_new_worker_is_waited_for() -> None:
     assert [event.time for event in run.trace if isinstance(event, Released) and event.worker == 1] == [3.0, 6.0, 24.0]
 
 
+def test_a_report_of_an_earlier_life_neither_ends_a_phase_nor_tells_an_interval() -> None:
+    # Worker 1's first report is under way from 20 to 22.5 s; it crashes meanwhile, is back at 21 s and reports at 46 s.
+    changes = (Change(20.5, 1, "crash"), Change(21.0, 1, "join"))
+    policy = ElasticBsp(lookahead=10, monitoring=0)
+    run = run_of(policy, [[2.0], [20.0]], Horizon(seconds=72.0), latency=2.5, changes=changes)
+    # The next barrier is chosen by its journeys and steps of 25 s together.
+    released = [
+        [event.time for event in run.trace if isinstance(event, Released) and event.worker == worker]
+        for worker in (0, 1)
+    ]
+    assert released == [[20.5, 46.0, 53.0, 60.0, 67.0], [46.0, 71.0]]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [({"lookahead": 0}, "got 0"), ({"monitoring": -1}, "got -1"), ({"objective": "mean"}, "'mean'")],

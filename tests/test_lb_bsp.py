@@ -142,6 +142,23 @@ def test_one_that_joins_takes_a_usual_batch_and_a_crash_shrinks_the_total() -> N
     assert sum(event.batch for event in started[-3:]) == pytest.approx(3.0, rel=1e-12)
 
 
+def test_a_report_of_an_earlier_life_tells_no_pace() -> None:
+    """Worker 0 takes 1 second per batch, the others 3, and reports travel for 4 seconds.
+
+    It crashes after a double batch, and has finished a usual one when the report on the double one arrives.
+    """
+    simulation = run(
+        LbBsp("proportional", smoothing=0.5),
+        horizon=Horizon(seconds=15.0),
+        durations=Constant((1.0, 3.0, 3.0, 3.0)),
+        upload=Link(latency_seconds=4.0),
+        changes=(Change(9.25, 0, "crash"), Change(9.5, 0, "join")),
+    )
+    started = [event for event in simulation.trace if isinstance(event, Started) and event.worker == 0]
+    assert [event.time for event in started] == [0.0, 7.0, 9.5, 14.5]
+    assert [event.batch for event in started] == pytest.approx([1.0, 2.0, 1.0, 2.0], rel=1e-12)
+
+
 def test_bad_parameters_are_refused() -> None:
     with pytest.raises(ValueError, match="'magic'"):
         LbBsp("magic")  # type: ignore[arg-type]

@@ -103,6 +103,10 @@ class View:
         """Is every message of the worker applied or dropped?"""
         return self.sent[worker] == self.settled[worker]
 
+    def is_awaited(self, message: Message) -> bool:
+        """Does its sender wait after the step reported? Not so if it crashed meanwhile, even if it came back."""
+        return message.worker in self.waiting and message.clock == self.clock[message.worker]
+
     def has_every_report(self) -> bool:
         """Has every worker alive a message in the inbox?"""
         return self.reporting_count == self.alive_count > 0

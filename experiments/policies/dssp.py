@@ -72,7 +72,7 @@ class Dssp(Policy):
         """Applied at once; uses up a granted release, and without any left asks for more."""
         yield from super().on_arrive(message)
         view, worker = self.view, message.worker
-        if worker not in view.alive:
+        if not view.is_awaited(message):
             return
         self._reports[worker] = (view.now, self._reports[worker][0])
         self._granted[worker] = max(0, self._granted[worker] - 1)

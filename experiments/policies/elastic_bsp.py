@@ -55,10 +55,10 @@ class ElasticBsp(Policy):
         self._begin()
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
-        """Applied at once; the last report that others wait for ends the phase."""
+        """Applied at once; the last report that others wait for ends the phase. Those of an earlier life do not."""
         yield from super().on_arrive(message)
         worker, now = message.worker, self.view.now
-        if worker in self.view.alive:
+        if self.view.is_awaited(message):
             self._interval[worker], self._last[worker] = now - self._last[worker], now
             self._reports[worker] += 1
             if self._reports[worker] >= self._goal[worker]:

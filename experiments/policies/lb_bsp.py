@@ -52,11 +52,12 @@ class LbBsp(Bsp):
         return Plan(batch=self._batches[worker])
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
-        """Learn the pace before a round may end."""
+        """Learn the pace before a round may end, unless the step that was timed last is not the one reported."""
         worker = message.worker
-        measured = self.view.compute_seconds[worker] / message.batch
-        predicted = self._paces[worker] or measured
-        self._paces[worker] = self.smoothing * measured + (1 - self.smoothing) * predicted
+        if self.view.is_awaited(message):
+            measured = self.view.compute_seconds[worker] / message.batch
+            predicted = self._paces[worker] or measured
+            self._paces[worker] = self.smoothing * measured + (1 - self.smoothing) * predicted
         return super().on_arrive(message)
 
     def on_membership(self, worker: int) -> Iterable[Effect]:

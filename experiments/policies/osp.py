@@ -97,8 +97,7 @@ class Osp(Policy):
             return ()
         reports = [message for message in view.inbox_by_worker() if message.tag == REGULAR]
         # Whoever crashed and came back since its report is not at the gate of that step.
-        present = {message.worker for message in reports if message.clock == view.clock[message.worker]} & view.waiting
-        if not view.alive <= present:
+        if not view.alive <= {message.worker for message in reports if view.is_awaited(message)}:
             return ()
         effects: list[Effect] = [_mean(reports)]
         if self.deferred:

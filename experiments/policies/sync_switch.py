@@ -94,7 +94,7 @@ class SyncSwitch(Policy):
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """A report tells how fast its worker is."""
-        if self._is_current(message):
+        if self.view.is_awaited(message):
             self._learn(message.worker, self.view.now - self._released_at[message.worker])
         return self._added()
 
@@ -126,17 +126,13 @@ class SyncSwitch(Policy):
         middle = known[(len(known) - 1) // 2 : len(known) // 2 + 1]
         return self.straggler_factor * median(seconds for seconds, _ in middle) if known else math.inf
 
-    def _is_current(self, message: Message) -> bool:
-        """Does its sender wait for it? Not so if it crashed meanwhile, even if it came back."""
-        return message.worker in self.view.waiting and message.clock == self.view.clock[message.worker]
-
     def _is_round_complete(self) -> bool:
         view, excluded = self.view, self.excluded
         if not excluded:
             return view.has_every_report()
         if view.reporting_count < view.alive_count - len(excluded):
             return False
-        reporters = {message.worker for message in view.inbox.values() if self._is_current(message)}
+        reporters = {message.worker for message in view.inbox.values() if view.is_awaited(message)}
         return bool(view.alive) and (view.alive - excluded or view.alive) <= reporters
 
     def _added(self) -> Iterable[Effect]:
