@@ -204,7 +204,7 @@ def run_contestant(
         advance: called at every measurement.
 
     Raises:
-        ValueError: see `make_policy`, `Race` and `load_dataset`.
+        ValueError: see `make_policy`, `Race`, `load_dataset` and `Simulation.run`.
         Violation: the policy broke its guarantee.
         FloatingPointError: a gradient is not finite.
     """

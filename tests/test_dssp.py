@@ -139,7 +139,6 @@ def test_nothing_is_granted_to_one_that_needs_no_grant(monkeypatch: pytest.Monke
     assert set(asked) == {3}
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(-1, 3), (4, 3)])
-def test_bounds_out_of_order_are_refused(lower: int, upper: int) -> None:
-    with pytest.raises(ValueError, match=f"{lower} and {upper}"):
-        Dssp(lower, upper)
+def test_bounds_out_of_order_are_refused() -> None:
+    with pytest.raises(ValueError, match="got 4 and 3"):
+        Dssp(4, 3)

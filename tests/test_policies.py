@@ -26,6 +26,7 @@ from sparsync.experiments.policies.ssp import Ssp
 from sparsync.experiments.racing import make_policy
 from sparsync.verify.monitors import Violation
 from sparsync.verify.trace import Released, Stepped, trace_hash
+from tests.fitting import usual_for
 
 INFINITY = math.inf
 CURVATURES = (1.0, 0.5, 2.0, 0.25, 1.5, 0.75)
@@ -137,7 +138,7 @@ def test_density_one_is_dense_up_to_rounding_where_models_are_mixed(name: str, s
 @pytest.mark.parametrize("name", POLICIES)
 def test_one_worker_is_plain_descent(name: str) -> None:
     parameters: dict[str, Any] = {"target_batch": 1} if name == "dedloc" else {}
-    run = run_to((name, parameters), random_cluster(1, 0), 12)
+    run = run_to((name, parameters | usual_for(name, 1)), random_cluster(1, 0), 12)
     problem = Quadratics(CURVATURES, worker_count=1, spread=1.0, noise=0.1, block_count=3, seed=5)
     plain = Vectors(problem, Descent(is_on_grid=True), worker_count=1)
     model, created = plain.shared.clone(), []
@@ -258,7 +259,8 @@ def machine_of(name: str, descent: Descent) -> type[RuleBasedStateMachine]:
 
             link = Link(latency_seconds=latency, bytes_per_second=1e3, is_shared=shared)
             cluster = Cluster(worker_count, durations, upload=link, download=link)
-            self.run_ = simulation((name, {}), cluster, horizon=Horizon(seconds=1e6), descent=descent)
+            named = (name, usual_for(name, worker_count))
+            self.run_ = simulation(named, cluster, horizon=Horizon(seconds=1e6), descent=descent)
 
         @rule(seconds=st.floats(0.1, 20.0))
         def wait(self, seconds: float) -> None:

@@ -104,6 +104,7 @@ class Simulation:
         """Simulate until the horizon.
 
         Raises:
+            ValueError: a parameter of the policy does not fit the number of workers or blocks.
             Violation: a monitor found a broken promise; `Deadlock` if workers wait for ever.
             PolicyError: an effect cannot be carried out.
             FloatingPointError: a gradient is not finite.
@@ -115,7 +116,7 @@ class Simulation:
         """Simulate until a time, or the horizon if that is earlier; to be continued.
 
         Raises:
-            ValueError: the time is over.
+            ValueError: the time is over, or see `run`.
             Violation, PolicyError, FloatingPointError: see `run`.
         """
         until = min(until, self.horizon.seconds)

@@ -46,8 +46,10 @@ class Adsp(Policy):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         if self.period == math.inf:
             raise ValueError("period must be finite, got inf")
-        if not self.least_seconds >= 0:
-            raise ValueError(f"least_seconds must be at least 0, got {self.least_seconds}")
+        if not 0 <= self.least_seconds < math.inf:
+            raise ValueError(f"least_seconds must be at least 0 and finite, got {self.least_seconds}")
+        if self.target_loss is not None and not (math.isfinite(self.target_loss) and self.commits < math.inf):
+            raise ValueError(f"a search needs finite numbers, got commits {self.commits} and target {self.target_loss}")
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Everybody begins with the shared model."""

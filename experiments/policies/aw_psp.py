@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.psp import Pssp
@@ -45,8 +46,7 @@ class AwPsp(Pssp):
         super().__post_init__()
         if self.sampler not in SAMPLERS:
             raise ValueError(f"unknown sampler {self.sampler!r}; known: {', '.join(SAMPLERS)}")
-        if self.window < 1:
-            raise ValueError(f"window must be at least 1, got {self.window}")
+        require_count("window", self.window, least=1)
         if not 0 < self.return_probability <= 1:
             raise ValueError(f"return_probability must lie in (0, 1], got {self.return_probability}")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Drop, Effect
-from sparsync.experiments.engine.view import Message
+from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.verify.monitors import Guarantee
 
@@ -16,10 +17,10 @@ class Backup(Bsp):
     """Once all but b of the workers alive have reported, their reports are added, each with weight 1/(reports).
 
     A late worker finishes its step, its report is dropped on arrival, and it goes on from the newest model. A round has
-    at least one report.
+    at least one report, however few workers are there.
 
     Args:
-        backups: b ≥ 0; 0 is BSP.
+        backups: b from 0 to n − 1; 0 is BSP.
 
     Source: Chen, Pan, Monga, Bengio, Jozefowicz 2016.
     """
@@ -27,8 +28,17 @@ class Backup(Bsp):
     backups: int = 1
 
     def __post_init__(self) -> None:
-        if self.backups < 0:
-            raise ValueError(f"backups must be at least 0, got {self.backups}")
+        require_count("backups", self.backups, least=0)
+
+    def attach(self, view: View) -> Iterable[Effect]:
+        """A round waits for somebody.
+
+        Raises:
+            ValueError: there are to be as many backup workers as workers.
+        """
+        if self.backups >= view.worker_count:
+            raise ValueError(f"backups must be fewer than the {view.worker_count} workers, got {self.backups}")
+        return super().attach(view)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """A report on an older model came too late."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -32,8 +33,8 @@ class Dedloc(Policy):
     gate_opens_on: ClassVar[Wake] = "own_message"
 
     def __post_init__(self) -> None:
-        if not self.target_batch > 0:
-            raise ValueError(f"target_batch must be positive, got {self.target_batch}")
+        if not 0 < self.target_batch < math.inf:
+            raise ValueError(f"target_batch must be positive and finite, got {self.target_batch}")
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Nothing has arrived."""

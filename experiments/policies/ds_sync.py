@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
@@ -21,7 +22,7 @@ class DsSync(Policy):
     others; groups consist of those alive. Weights are 1/(members of the group). Nothing is sent to a server.
 
     Args:
-        group_size: m ≥ 1, workers in a row; None is the least m with m² ≥ n.
+        group_size: m from 1 to n, workers in a row; None is the least m with m² ≥ n.
 
     Source: Wang, Zhang, Yang, Chen, Tan 2022: disjoint groups that change. Their public code alternates two partitions
     of four workers, which are rows and columns here; larger grids are ours. It averages just before a step is added,
@@ -34,12 +35,18 @@ class DsSync(Policy):
     is_decentralised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.group_size is not None and self.group_size < 1:
-            raise ValueError(f"group_size must be at least 1, got {self.group_size}")
+        if self.group_size is not None:
+            require_count("group_size", self.group_size, least=1)
 
     def attach(self, view: View) -> Iterable[Effect]:
-        """Rows come first."""
+        """Rows come first.
+
+        Raises:
+            ValueError: a row is to be longer than there are workers.
+        """
         self._row_length = self.group_size or math.isqrt(view.worker_count - 1) + 1
+        if self._row_length > view.worker_count:
+            raise ValueError(f"group_size must be at most {view.worker_count}, the workers, got {self._row_length}")
         workers = range(view.worker_count)
         self._rows = [workers[first : first + self._row_length] for first in workers[:: self._row_length]]
         self._columns = [workers[first :: self._row_length] for first in workers[: self._row_length]]

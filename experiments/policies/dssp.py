@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -56,8 +57,10 @@ class Dssp(Policy):
     gate_opens_on: ClassVar[Wake] = "least_progress"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.lower <= self.upper:
-            raise ValueError(f"bounds must satisfy 0 <= lower <= upper, got {self.lower} and {self.upper}")
+        require_count("lower", self.lower, least=0)
+        require_count("upper", self.upper, least=0)
+        if self.lower > self.upper:
+            raise ValueError(f"bounds must satisfy lower <= upper, got {self.lower} and {self.upper}")
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Nobody has reported."""

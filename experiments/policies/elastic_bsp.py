@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect, Look
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -40,10 +41,8 @@ class ElasticBsp(Policy):
     gate_opens_on: ClassVar[Wake] = "own_message"
 
     def __post_init__(self) -> None:
-        if self.lookahead < 1:
-            raise ValueError(f"lookahead must be at least 1, got {self.lookahead}")
-        if self.monitoring < 0:
-            raise ValueError(f"monitoring must be at least 0, got {self.monitoring}")
+        require_count("lookahead", self.lookahead, least=1)
+        require_count("monitoring", self.monitoring, least=0)
         if self.objective not in COSTS:
             raise ValueError(f"unknown objective {self.objective!r}; known: {', '.join(COSTS)}")
 

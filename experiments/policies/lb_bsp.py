@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 from sparsync.experiments.engine.addition import sum_in_order
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Effect, Plan
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.batch_planner import climb_split, heap_split, proportional_split
@@ -38,8 +39,7 @@ class LbBsp(Bsp):
             raise ValueError(f"planner must be 'heap', 'climb' or 'proportional', got {self.planner!r}")
         if not 0 < self.smoothing <= 1:
             raise ValueError(f"smoothing must lie in (0, 1], got {self.smoothing}")
-        if self.example_count < 1:
-            raise ValueError(f"example_count must be at least 1, got {self.example_count}")
+        require_count("example_count", self.example_count, least=1)
 
     def attach(self, view: View) -> Iterable[Effect]:
         """All begin with usual batches."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import KEEP, PULL, Effect, Pull, Send
 from sparsync.experiments.engine.view import View
 from sparsync.experiments.policies.bsp import Bsp
@@ -24,8 +25,7 @@ class LocalSgd(Bsp):
     period: int = 4
 
     def __post_init__(self) -> None:
-        if self.period < 1:
-            raise ValueError(f"period must be at least 1, got {self.period}")
+        require_count("period", self.period, least=1)
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Nobody has begun."""

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Alarm, Effect, Look, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -39,6 +40,8 @@ class ParameterDatabase(Policy):
     gate_opens_on: ClassVar[Wake] = "own_message"
 
     def __post_init__(self) -> None:
+        for name in ("reads", "writes"):
+            _require_blocks(name, getattr(self, name))
         if self.reads is not None and self.writes is None:
             raise ValueError(f"whoever writes all blocks reads them all, but reads are {self.reads}")
         if self.reads is not None and self.writes is not None:
@@ -191,6 +194,16 @@ class ParameterDatabase(Policy):
     def _reminder(self) -> list[Alarm]:
         """Additions that wait for readers only are tried again once gates have opened."""
         return [Alarm(self.view.now, "readers")] if self._complete else []
+
+
+def _require_blocks(name: str, blocks: object) -> None:
+    rows = () if blocks is None else blocks
+    if isinstance(rows, tuple | list) and all(isinstance(row, tuple | list) for row in rows):
+        for row in rows:
+            for block in row:
+                require_count(f"a block of {name}", block, least=0)
+    else:
+        raise ValueError(f"{name} must be tuples of blocks, one for each worker, got {blocks!r}")
 
 
 def _order(part: Part) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count, require_count_or_infinity
 from sparsync.experiments.engine.effects import Alarm, Effect, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
@@ -23,8 +24,8 @@ class Pssp(Policy):
     them with probability C(n−1−m, β)/C(n−1, β); no bound on a lead holds for β < n − 1.
 
     Args:
-        sample: β ≥ 0, others that are looked at, or all if there are fewer; 0 is ASP, n − 1 is SSP.
-        staleness: s ≥ 0.
+        sample: β from 0 to n − 1, others that are looked at, or all while fewer are there; 0 is ASP, n − 1 is SSP.
+        staleness: s ≥ 0, whole or infinity.
         redraw_seconds: a worker that still waits draws a new sample after every so many seconds.
 
     Source: Wang, Catterall, Mortier 2017; when the sample is drawn is ours.
@@ -35,17 +36,21 @@ class Pssp(Policy):
     redraw_seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        if self.sample < 0:
-            raise ValueError(f"sample must be at least 0, got {self.sample}")
-        if not self.staleness >= 0:
-            raise ValueError(f"staleness must be at least 0, got {self.staleness}")
+        require_count("sample", self.sample, least=0)
+        require_count_or_infinity("staleness", self.staleness, least=0)
         if not self.redraw_seconds > 0:
             raise ValueError(f"redraw_seconds must be positive, got {self.redraw_seconds}")
 
     gate_opens_on: ClassVar[Wake] = "watched_progress"
 
     def attach(self, view: View) -> Iterable[Effect]:
-        """Nobody has a sample."""
+        """Nobody has a sample.
+
+        Raises:
+            ValueError: a sample is to be larger than the number of others.
+        """
+        if self.sample >= view.worker_count:
+            raise ValueError(f"sample must be at most {view.worker_count - 1}, the number of others, got {self.sample}")
         self._samples: list[tuple[int, ...]] = [()] * view.worker_count
         self._alive = sorted(view.alive)
         return super().attach(view)

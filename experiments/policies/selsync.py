@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
 from sparsync.experiments.engine.addition import sum_in_order
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Look, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -46,8 +47,7 @@ class SelSync(Policy):
     def __post_init__(self) -> None:
         if not self.threshold >= 0:
             raise ValueError(f"threshold must be at least 0, got {self.threshold}")
-        if self.window < 1:
-            raise ValueError(f"window must be at least 1, got {self.window}")
+        require_count("window", self.window, least=1)
         if not 0 <= self.decay < 1:
             raise ValueError(f"decay must lie in [0, 1), got {self.decay}")
         if not 0 <= self.flag_seconds < math.inf:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sparsync.experiments.engine.counts import require_count_or_infinity
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.verify.monitors import Guarantee
 
@@ -14,7 +15,7 @@ class Ssp(Policy):
     """Reports are applied when they arrive, weight 1/n; who is more than s applied reports ahead of the slowest waits.
 
     Args:
-        staleness: s ≥ 0; 0 is a barrier, infinity never waits for others.
+        staleness: s ≥ 0, whole; 0 is a barrier, infinity never waits for others.
 
     Source: Ho et al. 2013.
     """
@@ -24,8 +25,7 @@ class Ssp(Policy):
     gate_opens_on: ClassVar[Wake] = "least_progress"
 
     def __post_init__(self) -> None:
-        if not self.staleness >= 0:
-            raise ValueError(f"staleness must be at least 0, got {self.staleness}")
+        require_count_or_infinity("staleness", self.staleness, least=0)
 
     def gate(self, worker: int) -> bool:
         """Its own report is applied, and the slowest is at most s behind."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar, Literal
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Effect, Look, Plan
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
@@ -50,8 +51,7 @@ class SyncSwitch(Policy):
     def __post_init__(self) -> None:
         if not 0 <= self.bsp_fraction <= 1:
             raise ValueError(f"bsp_fraction must lie in [0, 1], got {self.bsp_fraction}")
-        if self.total_steps < 1:
-            raise ValueError(f"total_steps must be at least 1, got {self.total_steps}")
+        require_count("total_steps", self.total_steps, least=1)
         if not 0 < self.asynchronous_step_scale < math.inf:
             raise ValueError(f"asynchronous_step_scale must be positive, got {self.asynchronous_step_scale}")
         if self.straggler not in ("wait", "asynchronous", "exclude"):
