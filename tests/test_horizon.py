@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -63,6 +63,29 @@ def test_the_horizon_by_versions_stops_at_once() -> None:
 def test_a_horizon_is_positive_and_somewhere(limits: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"horizon must be positive|needs an end"):
         Horizon(**limits)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"steps": 2.5}, {"versions": 0.5}, {"steps": True}, {"seconds": 9, "versions": 1.5}]
+)
+def test_steps_and_versions_are_whole(limits: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"(steps|versions) must be a whole number or infinity, got (\d\.5|True)"):
+        Horizon(**limits)
+
+
+def test_a_run_whose_models_are_its_workers_own_does_not_end_by_versions() -> None:
+    @dataclass(eq=False)
+    class Decentralised(Gossip):
+        is_decentralised: ClassVar[bool] = True
+
+    with pytest.raises(ValueError, match="without a shared model needs seconds or steps as its end, got Horizon"):
+        Simulation(Decentralised(), Cluster(2), Horizon(versions=5))
+    assert run(Decentralised(), Cluster(2), Horizon(versions=5, steps=3)).view.clock == [3, 3]
+
+
+def test_messages_have_a_size() -> None:
+    with pytest.raises(ValueError, match="message_bytes must be at least 0, got -1"):
+        Simulation(Asp(), Cluster(1), Horizon(steps=1), message_bytes=-1)
 
 
 def test_bells_do_not_ring_for_ever_where_nobody_is_left() -> None:
@@ -219,6 +242,8 @@ BAD_ORDERS: dict[str, tuple[tuple[Effect, ...], str]] = {
     "adding what is under way": ((Add((0,), (1.0,)),), "message 0 is not in the inbox"),
     "adding what was never sent": ((Add((77,), (1.0,)),), "message 77 is not in the inbox"),
     "dropping what was never sent": ((Drop((77,)),), "message 77 is not in the inbox"),
+    "a weight of no number": ((Add((0,), (math.nan,)),), r"weights must be finite, got \(nan,\)"),
+    "an infinite weight": ((Add((0,), (-math.inf,)),), r"weights must be finite, got \(-inf,\)"),
     "too few weights": ((Add((0, 1), (1.0,)),), "2 messages with 1 weights"),
     "mixing one who computes": (
         (Mix((0, 1), ((0.5, 0.5), (0.5, 0.5))),),
@@ -311,6 +336,12 @@ class Lasting:
 def test_steps_take_a_positive_time(seconds: float) -> None:
     with pytest.raises(ValueError, match=f"step 0 of worker 0 would take {seconds} seconds"):
         run(Asp(), Cluster(1, Lasting(seconds)), Horizon(steps=1))
+
+
+def test_a_step_too_short_for_the_clock_is_refused() -> None:
+    durations = Recorded(((1.0, 1e-17),))
+    with pytest.raises(ValueError, match="step 1 of worker 0 would take 1e-17 seconds"):
+        run(Asp(), Cluster(1, durations), Horizon(seconds=2.0))
 
 
 def test_orders_come_neither_too_late_nor_for_strangers() -> None:

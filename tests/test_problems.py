@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -120,10 +121,14 @@ def test_blocks_sum_to_the_dimension_and_are_nearly_equal(block_count: int) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"curvatures": ()}, r"curvatures must be positive, got \[\]"),
-        ({"curvatures": (1.0, 0.0)}, r"curvatures must be positive, got \[1.0, 0.0\]"),
-        ({"spread": -1.0}, "spread and noise must be at least 0, got -1.0 and 0.0"),
-        ({"noise": -2.0}, "spread and noise must be at least 0, got 0.0 and -2.0"),
+        ({"curvatures": ()}, r"curvatures must be positive and finite, got \[\]"),
+        ({"curvatures": (1.0, 0.0)}, r"curvatures must be positive and finite, got \[1.0, 0.0\]"),
+        ({"curvatures": (math.nan, 1.0)}, r"curvatures must be positive and finite, got \[nan, 1.0\]"),
+        ({"curvatures": (1.0, math.inf)}, r"curvatures must be positive and finite, got \[1.0, inf\]"),
+        ({"spread": -1.0}, "spread and noise must be at least 0 and finite, got -1.0 and 0.0"),
+        ({"spread": math.nan}, "spread and noise must be at least 0 and finite, got nan and 0.0"),
+        ({"noise": -2.0}, "spread and noise must be at least 0 and finite, got 0.0 and -2.0"),
+        ({"noise": math.inf}, "spread and noise must be at least 0 and finite, got 0.0 and inf"),
         ({"block_count": 0}, "2 entries cannot be cut into 0 blocks"),
         ({"block_count": 3}, "2 entries cannot be cut into 3 blocks"),
     ],
@@ -131,6 +136,21 @@ def test_blocks_sum_to_the_dimension_and_are_nearly_equal(block_count: int) -> N
 def test_quadratics_refuse_what_they_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Quadratics(options.pop("curvatures", (1.0, 2.0)), worker_count=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"worker_count": 0}, "0 blocks of 2, coupling 0.5"),
+        ({"block_size": 0}, "2 blocks of 0"),
+        ({"coupling": -0.5}, "coupling -0.5"),
+        ({"coupling": math.nan}, "coupling nan"),
+        ({"coupling": math.inf}, "coupling inf"),
+    ],
+)
+def test_banded_problems_refuse_what_they_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"no banded problem: .*{message}"):
+        Banded(**{"worker_count": 2, **options})
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -14,6 +14,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from sparsync.experiments.engine.counts import require_count
+
 CHUNK = 256
 """Durations drawn at a time."""
 
@@ -117,8 +119,8 @@ class Slowdowns:
         _require_positive("factor", (self.factor,))
         if not 0 <= self.share <= 1:
             raise ValueError(f"share must lie in [0, 1], got {self.share}")
-        if self.period < 1 or self.group_size < 1:
-            raise ValueError(f"period and group_size must be at least 1, got {self.period} and {self.group_size}")
+        require_count("period", self.period, least=1)
+        require_count("group_size", self.group_size, least=1)
 
     def __call__(self, worker: int, step: int) -> float:
         """See `Durations`."""
@@ -222,7 +224,8 @@ class Cluster:
     absent: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.worker_count < 1 or len(self.absent) >= self.worker_count:
+        require_count("worker_count", self.worker_count, least=1)
+        if len(self.absent) >= self.worker_count:
             raise ValueError(f"no worker is there: {self.worker_count} workers, {len(self.absent)} of them absent")
         named = {*self.absent, *(change.worker for change in self.changes)}
         strangers = sorted(worker for worker in named if not 0 <= worker < self.worker_count)

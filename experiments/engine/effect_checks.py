@@ -26,9 +26,11 @@ def check_send(effect: Send, view: View) -> None:
 
 
 def check_add(effect: Add) -> None:
-    """Every message has a weight. Whether it is in the inbox shows when it leaves it."""
+    """Every message has a weight, a finite one. Whether it is in the inbox shows when it leaves it."""
     if len(effect.messages) != len(effect.weights):
         raise PolicyError(f"{len(effect.messages)} messages with {len(effect.weights)} weights")
+    if not all(map(math.isfinite, effect.weights)):
+        raise PolicyError(f"weights must be finite, got {effect.weights}")
 
 
 def check_mix(effect: Mix, view: View) -> None:

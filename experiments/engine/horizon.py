@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
+from sparsync.experiments.engine.counts import require_count_or_infinity
 from sparsync.verify.monitors import Violation
 
 
@@ -43,6 +44,9 @@ class Horizon:
         seconds: of simulated time; what is due later does not happen.
         steps: of each worker, who then leaves.
         versions: of the shared model.
+
+    Raises:
+        ValueError: a limit is not positive, a number of steps or versions is not whole, or there is no limit.
     """
 
     seconds: float = math.inf
@@ -55,3 +59,5 @@ class Horizon:
             raise ValueError(f"a horizon must be positive, got {self}")
         if min(limits) == math.inf:
             raise ValueError("a run needs an end: seconds, steps or versions")
+        for name in ("steps", "versions"):
+            require_count_or_infinity(name, getattr(self, name), least=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
@@ -47,7 +48,8 @@ class Quadratics:
         seed: of optima and noise.
 
     Raises:
-        ValueError: a curvature is not positive, a deviation is negative, or there are more blocks than entries.
+        ValueError: a curvature is not positive or a deviation negative, one of them is not finite, or there are more
+            blocks than entries.
     """
 
     def __init__(
@@ -60,10 +62,10 @@ class Quadratics:
         block_count: int = 1,
         seed: int = 0,
     ) -> None:
-        if not curvatures or min(curvatures) <= 0:
-            raise ValueError(f"curvatures must be positive, got {list(curvatures)}")
-        if spread < 0 or noise < 0:
-            raise ValueError(f"spread and noise must be at least 0, got {spread} and {noise}")
+        if not curvatures or not all(0 < curvature < math.inf for curvature in curvatures):
+            raise ValueError(f"curvatures must be positive and finite, got {list(curvatures)}")
+        if not (0 <= spread < math.inf and 0 <= noise < math.inf):
+            raise ValueError(f"spread and noise must be at least 0 and finite, got {spread} and {noise}")
         if not 1 <= block_count <= len(curvatures):
             raise ValueError(f"{len(curvatures)} entries cannot be cut into {block_count} blocks")
         self._curvatures = torch.tensor(list(curvatures), dtype=torch.float64)
@@ -105,11 +107,11 @@ class Banded:
         seed: of the optima c, standard normal.
 
     Raises:
-        ValueError: there is no entry, or the coupling is negative.
+        ValueError: there is no entry, or the coupling is negative or not finite.
     """
 
     def __init__(self, worker_count: int, *, block_size: int = 2, coupling: float = 0.5, seed: int = 0) -> None:
-        if worker_count < 1 or block_size < 1 or coupling < 0:
+        if worker_count < 1 or block_size < 1 or not 0 <= coupling < math.inf:
             raise ValueError(f"no banded problem: {worker_count} blocks of {block_size}, coupling {coupling}")
         self._coupling = coupling
         stream = random_stream(seed, "optima")

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Line
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effect_checks import check_add, check_alarm, check_mix, check_plan, check_send
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Drop, Effect, Look, Mix, Send
 from sparsync.experiments.engine.gates import Gates
@@ -60,7 +61,8 @@ class Simulation:
         records: keep the trace in `trace`.
 
     Raises:
-        ValueError: the vectors are not for this many workers.
+        ValueError: the vectors are not for this many workers, a message has a negative size, or the run would never
+            end: it is to end by its versions, and no model is shared.
     """
 
     def __init__(
@@ -77,6 +79,9 @@ class Simulation:
     ) -> None:
         if vectors is not None and len(vectors.base) != cluster.worker_count:
             raise ValueError(f"vectors of {len(vectors.base)} workers for a cluster of {cluster.worker_count}")
+        require_count("message_bytes", message_bytes, least=0)
+        if policy.is_decentralised and min(horizon.seconds, horizon.steps) == math.inf:
+            raise ValueError(f"a run without a shared model needs seconds or steps as its end, got {horizon}")
         self.policy, self.cluster, self.horizon, self.vectors = policy, cluster, horizon, vectors
         block_bytes = vectors.block_bytes if vectors else (message_bytes,)
         self.view = View(cluster.worker_count, block_bytes=block_bytes, seed=seed)
@@ -260,7 +265,8 @@ class Simulation:
         state.started_at = view.now
         self._note(Started(view.now, worker, state.plan.batch))
         seconds = self.cluster.durations(worker, view.clock[worker]) * state.plan.batch
-        if not 0 < seconds < math.inf:
+        # A step too short for the clock would let the run stand still.
+        if not view.now < view.now + seconds < math.inf:
             raise ValueError(f"step {view.clock[worker]} of worker {worker} would take {seconds} seconds")
         self._schedule(view.now + seconds, Kind.STEP, subject)
 
