@@ -23,7 +23,15 @@ from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing import QUADRATIC, Outcome, Parameter, Race, policy_parameters, run_contestant
+from sparsync.experiments.racing import (
+    QUADRATIC,
+    Outcome,
+    Parameter,
+    Race,
+    policy_parameters,
+    require_fitting,
+    run_contestant,
+)
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors import Violation
 from sparsync.verify.provenance import provenance, require_output, write_json
@@ -62,23 +70,30 @@ def read_contestants(names: Sequence[str], options: Sequence[str]) -> list[Conte
         options: what the command line holds besides, as "--staleness", "3", ….
 
     Raises:
-        ValueError: no policy is named, one is unknown or comes twice, or an option belongs to none of them.
+        ValueError: no policy is named, one is unknown or comes twice with equal parameters, a parameter is set twice,
+            or an option belongs to none of them.
     """
     if not names:
         raise ValueError(f"name at least one --policy of: {', '.join(POLICIES)}")
     common = _options(options)
     contestants: list[Contestant] = []
+    complete: list[Contestant] = []
     for text in names:
         name, _, written = text.partition(":")
         if name not in POLICIES:
             raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
         known = policy_parameters(name)
-        own = dict(_assignment(part) for part in written.split(",") if part)
+        own: dict[str, str] = {}
+        for key, value in (_assignment(part) for part in written.split(",") if part):
+            if key in own:
+                raise ValueError(f"{text!r} sets {key} twice")
+            own[key] = value
         given = {key: value for key, value in common.items() if key in known} | own
-        contestant = (name, {key: _value(name, key, value) for key, value in given.items()})
-        if contestant in contestants:
+        parameters = {key: _value(name, key, value) for key, value in given.items()}
+        if (name, known | parameters) in complete:
             raise ValueError(f"{text!r} races already")
-        contestants.append(contestant)
+        complete.append((name, known | parameters))
+        contestants.append((name, parameters))
     for key in common:
         if not any(key in policy_parameters(name) for name, _ in contestants):
             raise ValueError(f"none of the policies has a parameter {key!r}")
@@ -97,7 +112,10 @@ def _options(words: Sequence[str]) -> dict[str, str]:
             if not remaining:
                 raise ValueError(f"option {word!r} needs a value")
             value = remaining.pop(0)
-        found[key.replace("-", "_")] = value
+        parameter = key.replace("-", "_")
+        if parameter in found:
+            raise ValueError(f"option {'--' + key!r} is given twice")
+        found[parameter] = value
     return found
 
 
@@ -133,12 +151,15 @@ def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcom
     """Run all contestants one after another and write what the command asks for.
 
     Raises:
-        ValueError: an output cannot be written, or see `run_contestant`.
+        ValueError: an output cannot be written, a policy does not fit its parameters or the workers, which is found out
+            before any races; or see `run_contestant`.
         Violation: a policy broke its guarantee.
     """
     _require_outputs(command)
     conditions, outcomes = command.race, []
     data = None if conditions.data == QUADRATIC else load_dataset(conditions.data)
+    for name, parameters in contestants:
+        require_fitting(conditions, name, parameters, data=data)
     with step_progress(len(contestants) * (conditions.points + 1), visible=True, title="race") as advance:
         for name, parameters in contestants:
             outcomes.append(run_contestant(conditions, name, parameters, data=data, advance=advance))

@@ -20,6 +20,7 @@ from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Feedback, Vectors
+from sparsync.experiments.engine.view import View
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.verify.monitors import Guarantee, Judge, Report
 from sparsync.verify.trace import Event, Header, trace_hash
@@ -181,6 +182,18 @@ def make_policy(name: str, parameters: dict[str, Parameter]) -> Policy:
 def policy_parameters(name: str) -> dict[str, Any]:
     """The parameters of a policy, with their defaults."""
     return {item.name: item.default for item in fields(POLICIES[name]) if item.init}
+
+
+def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, data: Dataset | None = None) -> None:
+    """The policy takes these parameters, with the workers and the blocks of the race.
+
+    Raises:
+        ValueError: see `make_policy`, or the parameters do not fit the race.
+    """
+    view = View(race.workers, block_bytes=race.make_problem(data).block_sizes, seed=race.seed)
+    view.alive.update(range(race.workers))
+    for _ in make_policy(name, parameters).attach(view):
+        pass
 
 
 def run_contestant(
