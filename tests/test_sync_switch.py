@@ -141,6 +141,16 @@ def test_without_stragglers_all_policies_for_them_are_one(seconds: list[float], 
     assert trace_hash(waiting.trace) == trace_hash(other.trace)
 
 
+def test_a_report_of_an_earlier_life_does_not_start_the_clock_of_the_new_one() -> None:
+    """Worker 2 is back at 1.5 s, its old report there at 3 s and its new one at 7.5 s: it took 6 s, others take 3 s."""
+    changes = (Change(1.25, 2, "crash"), Change(1.5, 2, "join"))
+    durations = Recorded(((1.0,), (1.0,), (1.0, 4.0)))
+    cluster = Cluster(3, durations, upload=Link(latency_seconds=2.0), changes=changes)
+    policy = SyncSwitch(bsp_fraction=0, straggler_factor=1.75)
+    timed(policy, cluster, Horizon(seconds=8.0))
+    assert policy.stragglers == {2}
+
+
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [

@@ -150,7 +150,7 @@ class SyncSwitch(Policy):
         messages = self.view.inbox_by_worker()
         weight = 1 / (len(messages) if self.is_synchronous else self.view.worker_count)
         self.round_count += self.is_synchronous
-        for message in messages:
+        for message in filter(self.view.is_awaited, messages):
             self._released_at[message.worker] = self.view.now
         return (Add(tuple(message.uid for message in messages), (weight,) * len(messages)),)
 
