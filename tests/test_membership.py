@@ -117,6 +117,15 @@ def test_joining_starts_from_the_current_model() -> None:
     assert simulation.view.round_trip[1] == 0.0
 
 
+def test_the_model_that_travels_to_who_joins_is_among_those_pulled() -> None:
+    changes = (Change(2.0, 1, "join"), Change(2.5, 1, "crash"), Change(3.0, 1, "join"))
+    cluster = Cluster(2, Constant((10.0,)), download=Link(0.25, 100.0), changes=changes, absent=frozenset({1}))
+    simulation = run(Asp(), cluster, Horizon(seconds=9.0), message_bytes=100)
+    # The line is busy for a second each; what everybody begins with is there.
+    assert times(simulation, Started, 1) == [4.25]
+    assert simulation.pulled_bytes == 200
+
+
 def test_who_joins_where_no_model_is_shared_goes_on_from_its_own() -> None:
     @dataclass(eq=False)
     class Decentralised(Gossip):

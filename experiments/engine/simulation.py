@@ -238,8 +238,10 @@ class Simulation:
         if pull.shared:
             view.read_version[worker] = view.version
         self._note(Joined(view.now, worker, view.version if pull.shared else -1, model))
-        travels = is_late and pull.shared
-        there = self._download.arrival(worker, view.now, self._model_bytes) if travels else view.now
+        there = view.now
+        if is_late and pull.shared:
+            self.pulled_bytes += self._model_bytes
+            there = self._download.arrival(worker, view.now, self._model_bytes)
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
     def _arrive(self, message: Message) -> None:
