@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from sparsync.experiments.command import exit_on_bad_input, read_command, step_progress
 from sparsync.experiments.runs import RUNS
@@ -138,3 +139,32 @@ def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str
         advance()
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("visible", "is_terminal", "ci", "is_shown"),
+    [
+        (True, True, None, True),
+        (True, True, "", True),
+        (True, True, "true", False),
+        (True, False, None, False),
+        (False, True, None, False),
+    ],
+)
+def test_progress_is_shown_on_a_terminal_outside_ci(
+    visible: bool,
+    is_terminal: bool,
+    ci: str | None,
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Console, "is_terminal", is_terminal)
+    if ci is None:
+        monkeypatch.delenv("CI", raising=False)
+    else:
+        monkeypatch.setenv("CI", ci)
+    with step_progress(2, visible=visible, title="laps") as advance:
+        advance()
+    captured = capsys.readouterr()
+    assert ("laps" in captured.err, captured.out) == (is_shown, "")
