@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import add
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.addition import sum_in_order
+from sparsync.experiments.engine.clusters import Cluster
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.registry import POLICIES
@@ -57,3 +59,26 @@ def test_a_sum_is_that_of_all_but_the_last_and_the_last(values: list[float]) -> 
 def test_no_trace_depends_on_how_python_adds(named: Named, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = {hash_with(addition, named, monkeypatch) for addition in (rounded_once, rounded_at_every_term)}
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    "named",
+    [("osp", {"adapts": True}), ("adsp", {"period": 2.0, "target_loss": 0.001})],
+    ids=lambda named: str(named[0]),
+)
+def test_losses_are_added_in_worker_order_however_a_set_is_stored(
+    named: Named, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of these three, small sets of CPython go through the last one first.
+    there, orders = (1, 2, 32), []
+    cluster = Cluster(33, absent=frozenset(range(33)) - frozenset(there))
+    run = simulation(named, cluster, horizon=Horizon(seconds=5.0), descent=Descent())
+
+    def note(losses: Iterable[float]) -> float:
+        known = {run.view.statistics[worker].loss: worker for worker in there}
+        orders.append(tuple(known[loss] for loss in losses))
+        return 1.0
+
+    monkeypatch.setattr(sys.modules[type(run.policy).__module__], "sum_in_order", note)
+    run.run()
+    assert set(orders) == {there}

@@ -91,7 +91,7 @@ class Adsp(Policy):
         self._is_alarmed = bool(view.alive)
         if not view.alive:
             return ()
-        losses = [view.statistics[worker].loss for worker in view.alive if view.clock[worker]]
+        losses = [view.statistics[worker].loss for worker in sorted(view.alive) if view.clock[worker]]
         if losses:
             if self.search is None or self.search.is_finished:
                 self.search = CommitSearch(target_loss=self._target, commits=self.commit_rate)

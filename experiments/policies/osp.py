@@ -112,7 +112,7 @@ class Osp(Policy):
     def _share(self) -> float:
         if not self.adapts:
             return self.deferred_share
-        losses = [self.view.statistics[worker].loss for worker in self.view.alive]
+        losses = [self.view.statistics[worker].loss for worker in sorted(self.view.alive)]
         loss = sum_in_order(losses) / len(losses)
         self._first_loss = self._first_loss or loss
         return self.deferred_share * max(0.0, 1 - loss / self._first_loss) if self._first_loss > 0 else 0.0
