@@ -4,7 +4,7 @@
 one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun); both add in rank order, so they
 agree bit for bit, except where dense vectors are all-reduced.
 
-Sparse payloads are all-gathered: first the counts and dimensions, then values and indices padded to the largest count.
+Sparse payloads are all-gathered: first their headers, then values and indices padded to the largest count.
 Ranks may thus send different numbers of entries, or none, and every entry arrives exactly once.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Protocol
 
 import torch
@@ -27,8 +28,10 @@ from sparsync.kernels.payload import SparsePayload
 CollectiveName = Literal["sparse", "dense", "dense_bfloat16"]
 COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
 
-# int32, as indices are: the count and the dimension of a payload.
+# One int64: the number of the dtype among these, less two, in 2 bits, then dimension and count in 31 bits each.
+_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 _HEADER_BYTES = 8
+_LARGEST_DIMENSION = torch.iinfo(torch.int32).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Average:
 
     Args:
         mean: [d].
-        sent_bytes: what all workers together handed to the collective, padding, counts and dimensions included.
+        sent_bytes: what all workers together handed to the collective, padding and headers included.
     """
 
     mean: Tensor
@@ -60,7 +63,7 @@ def mean_in_rank_order(payloads: Sequence[SparsePayload]) -> Tensor:
     """The mean [d] of the payloads' dense forms, added one rank after the other.
 
     Raises:
-        ValueError: no payload, or dimensions that differ.
+        ValueError: anything but a sequence of payloads, none, or dimensions or dtypes that differ.
     """
     dimension = _common_dimension(payloads)
     total = torch.zeros(dimension, dtype=payloads[0].values.dtype, device=payloads[0].values.device)
@@ -84,7 +87,7 @@ class LocalAverager:
         """The mean over the given payloads, in their order.
 
         Raises:
-            ValueError: no payload, or dimensions that differ.
+            ValueError: see `mean_in_rank_order`.
         """
         _common_dimension(payloads)
         if self._collective == "sparse":
@@ -112,21 +115,26 @@ class GroupAverager:
         self._device = torch.device(device)
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
-        """This rank's one number in, every rank's out."""
-        (number,) = numbers
-        mine = torch.tensor([number], dtype=torch.float64, device=self._device)
+        """This rank's one number in, every rank's out.
+
+        Raises:
+            ValueError: not a list of exactly one number.
+        """
+        mine = torch.tensor([_only_number(numbers)], dtype=torch.float64, device=self._device)
         return [float(theirs) for theirs in _all_gather(mine)]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """This rank's one payload in, the mean over all ranks out.
 
-        Dense vectors must be of one length on all ranks, which nobody checks: that would take one more exchange.
+        Dense vectors must be of one length and dtype on all ranks, which nobody checks: that would take one more
+        exchange.
 
         Raises:
-            ValueError: not a list of exactly one payload; or sparse payloads whose dimension differs between ranks,
-                on every rank alike and before their entries are sent, or does not fit int32.
+            ValueError: not a list of exactly one payload; or sparse payloads whose dimension or dtype differs between
+                ranks, on every rank alike and before their entries are sent; or, on this rank alone, whose dimension
+                does not fit int32 or whose dtype is none of the four floating ones.
         """
-        payload = _only(payloads)
+        payload = _only_payload(payloads)
         if self._collective == "sparse":
             everyone = _all_gather_payloads(payload)
             sent = _sparse_bytes(payload, [theirs.count for theirs in everyone])
@@ -140,25 +148,45 @@ class GroupAverager:
 
 
 def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
+    """The dimension of all payloads, once they are known to be payloads of one dimension and one dtype."""
+    if not isinstance(payloads, Sequence):
+        raise ValueError(f"expected a list of payloads, got {type(payloads).__name__}")
+    for payload in payloads:
+        if not isinstance(payload, SparsePayload):
+            raise ValueError(f"expected a list of payloads, got one with {type(payload).__name__}")
     if not payloads:
         raise ValueError("the mean of no payloads is undefined")
     dimensions = {payload.dimension for payload in payloads}
     if len(dimensions) > 1:
         raise ValueError(f"payloads of different dimensions: {sorted(dimensions)}")
+    dtypes = {payload.values.dtype for payload in payloads}
+    if len(dtypes) > 1:
+        raise ValueError(f"payloads of different dtypes: {', '.join(sorted(map(str, dtypes)))}")
     return dimensions.pop()
 
 
-def _only(payloads: object) -> SparsePayload:
+def _only_payload(payloads: object) -> SparsePayload:
     match payloads:
         case [SparsePayload() as payload]:
             return payload
+    raise ValueError(f"expected a list of exactly one payload, that of this rank, got {_kind(payloads)}")
+
+
+def _only_number(numbers: object) -> float:
+    match numbers:
+        case [Real() as number]:
+            return float(number)
+    raise ValueError(f"expected a list of exactly one number, that of this rank, got {_kind(numbers)}")
+
+
+def _kind(given: object) -> str:
+    """What an error message calls an argument of a wrong kind."""
+    match given:
         case [other]:
-            found = f"a list of one {type(other).__name__}"
+            return f"a list of one {type(other).__name__}"
         case [*several]:
-            found = f"a list of {len(several)}"
-        case _:
-            found = type(payloads).__name__
-    raise ValueError(f"expected a list of exactly one payload, that of this rank, got {found}")
+            return f"a list of {len(several)}"
+    return type(given).__name__
 
 
 def _checked(collective: CollectiveName) -> CollectiveName:
@@ -188,15 +216,26 @@ def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
 
 
 def _all_gather_counts(payload: SparsePayload) -> list[int]:
-    """Every rank's count, once all are known to have this payload's dimension."""
-    if payload.dimension > torch.iinfo(torch.int32).max:
+    """Every rank's count, once all are known to have this payload's dimension and dtype."""
+    mine = torch.tensor([_header(payload)], dtype=torch.int64, device=payload.values.device)
+    headers = [int(theirs) for theirs in _all_gather(mine)]
+    _require_common("dimensions", [header >> 31 & _LARGEST_DIMENSION for header in headers])
+    _require_common("dtypes", [_DTYPES[(header >> 62) + 2] for header in headers])
+    return [header & _LARGEST_DIMENSION for header in headers]
+
+
+def _header(payload: SparsePayload) -> int:
+    if payload.dimension > _LARGEST_DIMENSION:
         raise ValueError(f"a payload of dimension {payload.dimension} has places that no int32 index reaches")
-    mine = torch.tensor([payload.count, payload.dimension], dtype=torch.int32, device=payload.values.device)
-    counts, dimensions = zip(*(theirs.tolist() for theirs in _all_gather(mine)), strict=True)
-    if len(set(dimensions)) > 1:
-        listed = ", ".join(f"{dimension} on rank {rank}" for rank, dimension in enumerate(dimensions))
-        raise ValueError(f"payloads of different dimensions: {listed}")
-    return list(counts)
+    if payload.values.dtype not in _DTYPES:
+        raise ValueError(f"a payload of {payload.values.dtype} is none of {', '.join(map(str, _DTYPES))}")
+    return (_DTYPES.index(payload.values.dtype) - 2 << 62) + (payload.dimension << 31) + payload.count
+
+
+def _require_common(what: str, by_rank: Sequence[object]) -> None:
+    if len(set(by_rank)) > 1:
+        listed = ", ".join(f"{found} on rank {rank}" for rank, found in enumerate(by_rank))
+        raise ValueError(f"payloads of different {what}: {listed}")
 
 
 def _sparse_bytes(payload: SparsePayload, counts: Sequence[int]) -> int:

@@ -34,6 +34,10 @@ COUNTS = {
 # Among them those whose largest count is one rank's alone, and those of which nothing but the counts is exchanged.
 DISAGREEING = ("unequal", "all empty")
 
+# Both of two bytes: nothing but the header tells them apart.
+HALVES = (torch.float16, torch.bfloat16)
+DTYPES = (*HALVES, torch.float32, torch.float64)
+
 LARGE = 2.0**48 - 1
 """What digests of settings can be, which ranks compare."""
 
@@ -65,6 +69,10 @@ def of_other_dimension(payload: SparsePayload, dimension: int) -> SparsePayload:
     return SparsePayload(payload.values, payload.indices, dimension)
 
 
+def of_dtype(payload: SparsePayload, dtype: torch.dtype) -> SparsePayload:
+    return SparsePayload(payload.values.to(dtype), payload.indices, payload.dimension)
+
+
 def refusal(payloads: Any) -> str:
     """What is said of them, empty if they were averaged."""
     try:
@@ -90,6 +98,10 @@ def exchange() -> dict[str, Any]:
         seen[f"{case}, refused"] = refusal(
             [of_other_dimension(payloads_with(COUNTS[case])[rank], DIMENSION + rank % 2)]
         )
+        seen[f"{case}, other dtype"] = refusal([of_dtype(payloads_with(COUNTS[case])[rank], HALVES[rank % 2])])
+    seen["largest, refused"] = refusal([of_other_dimension(payloads_with(COUNTS["all empty"])[rank], 2**31 - 1 - rank)])
+    for dtype in DTYPES:
+        seen[f"{dtype}"] = GroupAverager("sparse").average([of_dtype(payloads_with(COUNTS["unequal"])[rank], dtype)])
     seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
     return seen
 
@@ -202,6 +214,42 @@ def test_every_rank_refuses_payloads_of_different_dimensions_and_can_go_on(
     assert [seen[rank][f"{case}, refused"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
 
 
+@pytest.mark.parametrize("case", DISAGREEING)
+def test_every_rank_refuses_payloads_of_different_dtypes_and_can_go_on(case: str, seen: list[dict[str, Any]]) -> None:
+    said = "payloads of different dtypes: torch.float16 on rank 0, torch.bfloat16 on rank 1, torch.float16 on rank 2"
+    assert [seen[rank][f"{case}, other dtype"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_payloads_of_every_floating_dtype_are_averaged_as_in_the_simulation(
+    dtype: torch.dtype, seen: list[dict[str, Any]]
+) -> None:
+    payloads = [of_dtype(payload, dtype) for payload in payloads_with(COUNTS["unequal"])]
+    expected = LocalAverager("sparse").average(payloads)
+    for rank in range(WORLD_SIZE):
+        average = seen[rank][f"{dtype}"]
+        assert (average.mean.dtype, average.sent_bytes) == (dtype, expected.sent_bytes)
+        assert torch.equal(average.mean, expected.mean)
+
+
+def test_a_dtype_that_no_header_names_is_refused() -> None:
+    assert refusal([of_dtype(payloads_with((1,))[0], torch.int32)]) == (
+        "a payload of torch.int32 is none of torch.bfloat16, torch.float16, torch.float32, torch.float64"
+    )
+
+
+def test_payloads_of_different_dtypes_are_refused_in_one_process() -> None:
+    mixed = [of_dtype(payload, dtype) for payload, dtype in zip(payloads_with((1, 1)), DTYPES[1:], strict=False)]
+    for collective in COLLECTIVES:
+        with pytest.raises(ValueError, match=r"different dtypes: torch\.bfloat16, torch\.float32$"):
+            LocalAverager(collective).average(mixed)
+
+
+def test_the_largest_dimensions_reach_the_other_ranks_whole(seen: list[dict[str, Any]]) -> None:
+    said = "payloads of different dimensions: 2147483647 on rank 0, 2147483646 on rank 1, 2147483645 on rank 2"
+    assert [seen[rank]["largest, refused"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
+
+
 def test_a_dimension_beyond_int32_is_refused() -> None:
     empty = payloads_with((0,))[0]
     assert refusal([of_other_dimension(empty, 2**31)]) == (
@@ -223,6 +271,36 @@ def test_a_dimension_beyond_int32_is_refused() -> None:
 def test_a_rank_averages_exactly_one_payload(collective: Any, payloads: Any, found: str) -> None:
     with pytest.raises(ValueError, match=f"^expected a list of exactly one payload, that of this rank, got {found}$"):
         GroupAverager(collective).average(payloads)
+
+
+@pytest.mark.parametrize(
+    ("payloads", "found"),
+    [
+        (payloads_with((1,))[0], "SparsePayload"),
+        (torch.zeros(3), "Tensor"),
+        ([*payloads_with((1,)), torch.zeros(3)], "one with Tensor"),
+        (None, "NoneType"),
+    ],
+)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_the_simulation_averages_payloads_only(collective: Any, payloads: Any, found: str) -> None:
+    with pytest.raises(ValueError, match=f"^expected a list of payloads, got {found}$"):
+        LocalAverager(collective).average(payloads)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "found"),
+    [
+        (1.0, "float"),
+        ([], "a list of 0"),
+        ([1.0, 2.0], "a list of 2"),
+        (["1"], "a list of one str"),
+        (torch.zeros(1), "Tensor"),
+    ],
+)
+def test_a_rank_gathers_exactly_one_number(numbers: Any, found: str) -> None:
+    with pytest.raises(ValueError, match=f"^expected a list of exactly one number, that of this rank, got {found}$"):
+        GroupAverager("sparse").gather(numbers)
 
 
 def test_the_mean_of_nothing_is_refused() -> None:
