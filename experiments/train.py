@@ -9,11 +9,13 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
@@ -66,14 +68,26 @@ def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> No
     """All ranks train the same run on the same data, or none does.
 
     Raises:
-        ValueError: on every rank, if one was started with other settings or data than rank 0.
+        ValueError: on every rank, if one was started with other settings or data than rank 0; what differs is named
+            with this rank's value.
     """
-    digest = hashlib.sha256(f"{run}/{data_sha256}".encode()).digest()
+    settings = {**asdict(run), "data_sha256": data_sha256}
+    ranks = _ranks_unlike_the_first(settings, averager)
+    if not ranks:
+        return
+    said = f"ranks {ranks} were started with other settings or data than rank 0"
+    # Every rank has to ask equally often, and another version may have other fields.
+    if _ranks_unlike_the_first(list(settings), averager):
+        raise ValueError(f"{said}, by another version of sparsync")
+    different = [name for name, value in settings.items() if _ranks_unlike_the_first(value, averager)]
+    raise ValueError(f"{said}: here {', '.join(f'{name} is {settings[name]!r}' for name in different)}")
+
+
+def _ranks_unlike_the_first(value: object, averager: Averager) -> list[int]:
+    digest = hashlib.sha256(repr(value).encode()).digest()
     # 48 bits, so that the number passes through a float64 unchanged.
     numbers = averager.gather([float(int.from_bytes(digest[:6], "little"))])
-    different = [rank for rank, number in enumerate(numbers) if number != numbers[0]]
-    if different:
-        raise ValueError(f"ranks {different} were started with other settings or data than rank 0")
+    return [rank for rank, number in enumerate(numbers) if number != numbers[0]]
 
 
 def _device() -> torch.device:
@@ -92,15 +106,33 @@ def _device() -> torch.device:
 
 @contextmanager
 def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
-    """Join the process group for as long as the training lasts; a lone process needs none."""
+    """Join the process group for as long as the training lasts; a lone process needs none.
+
+    A rank that fails leaves the group only as its process ends, when its error is said: torchrun ends it, whatever it
+    was about to say, as soon as a peer has failed for missing it.
+    """
     if worker_count == 1:
         yield LocalAverager(run.collective)
         return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_COLLECTIVE_TIMEOUT)
-    try:
-        yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
-    finally:
-        dist.destroy_process_group()
+    dist.init_process_group(
+        "nccl" if device.type == "cuda" else "gloo",
+        store=_store(),
+        rank=int(os.environ["RANK"]),
+        world_size=worker_count,
+        timeout=_COLLECTIVE_TIMEOUT,
+    )
+    yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
+    dist.destroy_process_group()
+
+
+def _store() -> Store:
+    """Where ranks leave their addresses, of which torchrun keeps those of ranks that it then starts anew.
+
+    One node counts its restarts, several each their own, which may differ: there nothing tells old from new.
+    """
+    store, _, _ = next(rendezvous("env://", timeout=_COLLECTIVE_TIMEOUT))
+    lone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
+    return PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0) if lone else 0}", store)
 
 
 def main() -> None:

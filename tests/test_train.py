@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,6 +36,14 @@ def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]
     assert finished.returncode == 0, finished.stderr
     result: dict[str, Any] = json.loads(output.read_text())
     return result
+
+
+def run_program(text: str, folder: Path, *arguments: str, restarts: int = 0) -> subprocess.CompletedProcess[str]:
+    """Two ranks run a program that ends in `train.main`."""
+    program = folder / "program.py"
+    program.write_text(text, encoding="utf-8")
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", str(restarts))
+    return run_module(*launcher, str(program), "--output", str(folder / "result.json"), *arguments)
 
 
 @contextmanager
@@ -148,8 +157,8 @@ def train_with_the_rank_as_seed() -> str:
 
 
 def test_ranks_started_with_different_settings_all_refuse_to_train() -> None:
-    message = "ranks [1] were started with other settings or data than rank 0"
-    assert run_workers(train_with_the_rank_as_seed, 2) == [message] * 2
+    message = "ranks [1] were started with other settings or data than rank 0: here seed is"
+    assert run_workers(train_with_the_rank_as_seed, 2) == [f"{message} 0", f"{message} 1"]
 
 
 class Gathering(LocalAverager):
@@ -179,7 +188,87 @@ def test_nobody_trains_before_the_settings_are_compared(tmp_path: Path, monkeypa
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="other settings or data"):
         train.train(Command(run="fnn3_top_k", output=tmp_path / "result.json", settings=RUNS["fnn3_top_k"]))
-    assert len(averager.gathered) == 1
+    # The settings, and the names of what could differ.
+    assert len(averager.gathered) == 2
+
+
+class Answering(LocalAverager):
+    """A second rank has the same numbers, but for those at some places."""
+
+    def __init__(self, *places: int) -> None:
+        super().__init__("sparse")
+        self.places, self.asked = places, 0
+
+    def gather(self, numbers: Sequence[float]) -> list[float]:
+        self.asked += 1
+        return [*numbers, numbers[0] + (self.asked - 1 in self.places)]
+
+
+def test_all_that_differs_is_named_and_nothing_else() -> None:
+    names = [*asdict(RUNS["fnn3_top_k"]), "data_sha256"]
+    places = [2 + names.index(name) for name in ("density", "momentum", "data_sha256")]
+    with pytest.raises(ValueError, match=r"rank 0: here density is 0\.001, momentum is 0\.0, data_sha256 is 'digest'$"):
+        require_equal_settings(RUNS["fnn3_top_k"], "digest", Answering(0, *places))
+
+
+def test_ranks_with_other_fields_are_not_asked_for_them() -> None:
+    averager = Answering(0, 1)
+    with pytest.raises(ValueError, match=r"^ranks \[1\] were .*, by another version of sparsync$"):
+        require_equal_settings(RUNS["fnn3_top_k"], "digest", averager)
+    assert averager.asked == 2
+
+
+LATE = """
+import os, time
+import torch.distributed as dist
+from sparsync.experiments import train
+
+leave = dist.destroy_process_group
+dist.destroy_process_group = lambda: (leave(), time.sleep(20 * int(os.environ["RANK"])))
+
+def fail(*arguments, averager, local_ranks, **others):
+    if local_ranks == [1]:
+        raise {error}("rank one gives up")
+    averager.gather([0.0])
+
+train.run_training = fail
+train.main()
+"""
+
+
+@pytest.mark.parametrize("error", ["ValueError", "ArithmeticError"])
+def test_a_rank_that_fails_says_why_before_its_peers_lose_it(error: str, tmp_path: Path) -> None:
+    """Leaving the group may take long; torchrun ends the others as soon as the first has ended."""
+    finished = run_program(LATE.format(error=error), tmp_path, "--run-name", "fnn3_top_k")
+    assert finished.returncode != 0
+    lines = finished.stderr.splitlines()
+    (said,) = [place for place, line in enumerate(lines) if line.endswith("rank one gives up")]
+    assert not any("[rank0]" in line for line in lines[:said])
+    assert list(tmp_path.glob("*.json")) == []
+
+
+KILLED = """
+import os, signal
+from sparsync.experiments import train, training
+
+step = training.step
+
+def once(index, *others):
+    if (index, os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]) == (3, "1", "0"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(index, *others)
+
+training.step = once
+train.main()
+"""
+
+
+def test_restarted_ranks_find_each_other_and_train_as_if_none_had_been_lost(tmp_path: Path) -> None:
+    finished = run_program(KILLED, tmp_path, "--run-name", "fnn3_top_k", "--steps", "5", restarts=1)
+    assert finished.returncode == 0, finished.stderr
+    assert "(exitcode: -9) local_rank: 1" in finished.stderr
+    simulated = simulate(replace(RUNS["fnn3_top_k"], steps=5, workers=2))
+    assert json.loads((tmp_path / "result.json").read_text())["parameters_sha256"] == simulated.parameters_sha256
 
 
 def test_a_rank_without_a_gpu_where_there_are_some_is_refused(
