@@ -1,9 +1,11 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -150,6 +152,28 @@ def test_what_is_no_file_is_refused_under_its_option_and_stays(tmp_path: Path) -
         with pytest.raises(ValueError, match=f"^--trace must name a file, got {re.escape(str(path))}$"):
             require_output(path, option="--trace")
     assert pipe.is_fifo()
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """Files can be made, but nothing can be written in them."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_is_found_out_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"no file can be written in the output folder {re.escape(str(tmp_path))}"):
+        require_output(tmp_path / "result.json")
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_disk_that_is_full_by_then_is_named_with_the_result(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=re.escape(str(tmp_path / "result.json"))):
+        write_json(tmp_path / "result.json", {"value": 1})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_refused_where_its_target_cannot_be_written(tmp_path: Path) -> None:

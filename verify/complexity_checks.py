@@ -57,10 +57,10 @@ def quadrature_check(_profile: Profile, *, label: str, density: Callable[[Any], 
     """`numeric`: 1/δ² by quadrature of the law of |u|, from the level above which the share 1/c lies."""
     errors = []
     with mpmath.workdps(DIGITS):
-        energy = mpmath.quad(lambda x: x**2 * density(x), _pieces(mpmath.mpf(0)))
+        energy = _tail(density, mpmath.mpf(0), power=2)
         for compression in COMPRESSIONS:
             level = _level(density, compression)
-            sent = mpmath.quad(lambda x: x**2 * density(x), _pieces(level))
+            sent = _tail(density, level, power=2)
             value = STATEMENTS[label].evaluate(compression=compression)
             errors.append(float(abs(value / (energy / sent) ** 2 - 1)))
     return Outcome(
@@ -141,9 +141,11 @@ def largest_stable_step(root: Fraction, smoothness: Fraction) -> Fraction:
     return at_zero / (at_zero - at_one)
 
 
-def _pieces(lower: Any) -> list[Any]:
-    """Breakpoints for the quadrature of a tail."""
-    return [lower, lower + 1, lower + 3, lower + 10, lower + 40, mpmath.inf]
+def _tail(density: Callable[[Any], Any], level: Any, *, power: int) -> Any:
+    """The integral of x^power times the density from the level on; scaled, for mpmath stops at an absolute error."""
+    largest = density(level)
+    pieces = [level, level + 1, level + 3, level + 10, level + 40, mpmath.inf]
+    return largest * mpmath.quad(lambda x: x**power * (density(x) / largest), pieces)
 
 
 def _level(density: Callable[[Any], Any], compression: int) -> Any:
@@ -152,7 +154,7 @@ def _level(density: Callable[[Any], Any], compression: int) -> Any:
         return mpmath.mpf(0)
 
     def excess(level: Any) -> Any:
-        return mpmath.log(mpmath.quad(density, _pieces(level)) * compression)
+        return mpmath.log(_tail(density, level, power=0) * compression)
 
     return mpmath.findroot(excess, (mpmath.mpf(1), mpmath.mpf(2)))
 

@@ -97,8 +97,9 @@ def require_writable(folder: Path) -> None:
     if not folder.is_dir():
         raise ValueError(f"the output folder {folder} does not exist")
     try:
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
+        with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
+            # A full disk may still take an empty file.
+            file.write(b"x")
     except OSError as error:
         raise ValueError(f"no file can be written in the output folder {folder}: {error.strerror}") from error
 
@@ -135,13 +136,21 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside `path`, then rename it: a reader sees the old file or the whole new one.
 
     Where `path` is a link, its target is replaced and the link stays. Creates parent folders.
+
+    Raises:
+        OSError: it cannot be written (a full disk names no file by itself), and the old file is as it was.
     """
     # Renaming onto a link would put the file in the link's place.
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         beside = Path(folder) / path.name
-        write(beside)
+        try:
+            write(beside)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, str(path)) from error
         beside.replace(path)
 
 
