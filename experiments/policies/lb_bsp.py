@@ -25,7 +25,7 @@ class LbBsp(Bsp):
     Args:
         planner: in whole examples, greedily or by climbing from equal batches; or proportional to speed, unrounded.
         smoothing: s in (0, 1], predicted pace ← s·measured + (1 − s)·predicted; 1 is the last one measured.
-        example_count: examples in a usual batch.
+        example_count: examples in a usual batch; if it is not the problem's number, batches are rounded twice.
 
     Source: Chen, Weng, Wang, Li, Li 2020. Predictors here are two of the simplest.
     """
