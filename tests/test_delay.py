@@ -21,6 +21,20 @@ def test_limits_of_descent_equal_known_values(steps_late: int, expected: float) 
     assert STATEMENTS["delayed_descent_limit"].evaluate(delay=steps_late) == pytest.approx(expected, rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("label", "parameters", "factor"),
+    [("delayed_momentum_limit", {"delay": 1}, 1), ("reports_in_turn_limit", {"n": 2}, 4)],
+)
+def test_a_momentum_whose_distance_from_one_is_lost_is_refused(
+    label: str, parameters: dict[str, int], factor: int
+) -> None:
+    """The limits are 1 - γ and 2(1 - γ²); of 40 digits half are left at the least distance."""
+    limit, near = STATEMENTS[label], Fraction(11, 10**21)
+    assert limit.evaluate(momentum=1 - near, **parameters) == pytest.approx(factor * float(near), rel=1e-15)
+    with pytest.raises(ValueError, match="the momentum is less than 1e-20 below 1"):
+        limit.evaluate(momentum=1 - near / 10, **parameters)
+
+
 def test_the_limit_of_descent_falls_like_the_reciprocal_delay() -> None:
     limit = STATEMENTS["delayed_descent_limit"]
     values = [limit.evaluate(delay=steps_late) for steps_late in range(30)]

@@ -100,6 +100,16 @@ def test_an_irrational_bound_agrees_with_the_library_root(number: float) -> None
     assert HALF_OPEN.evaluate(kappa=number) == math.sqrt(number)
 
 
+@pytest.mark.parametrize("count", [999, 1000, 1001, 50_000])
+def test_a_long_sum_is_not_written_out_and_a_short_one_is_exact(count: int) -> None:
+    place = sympy.Symbol("place", integer=True)
+    harmonic = replace(RATIONAL, relation=sympy.Le(ratio, sympy.Sum(1 / place, (place, 1, d)), evaluate=False))
+    harmonic = replace(harmonic, domain=())
+    assert harmonic.evaluate(d=count) == float(sum(Fraction(1, number) for number in range(1, count + 1)))
+    # Euler–Mascheroni's constant is the limit of H_n − ln n; the next term is 1/(2n).
+    assert harmonic.evaluate(d=10**15) == pytest.approx(math.log(10**15) + float(sympy.EulerGamma), rel=1e-15)
+
+
 @pytest.mark.parametrize("bound", [kappa**-400, sympy.sqrt(kappa) ** -801, sympy.exp(1 / kappa)])
 def test_a_bound_that_no_float_holds_is_named_and_an_infinite_one_is_infinite(bound: sympy.Expr) -> None:
     steep = replace(HALF_OPEN, relation=sympy.Le(ratio, bound, evaluate=False))

@@ -115,6 +115,19 @@ def test_the_parts_of_a_distance_add_up() -> None:
     assert STATEMENTS["additive_perturbation"].fraction(delay=0, **numbers) == 36
 
 
+@pytest.mark.parametrize(
+    ("delta", "step_size"), [(1e-150, 1.0), (1e-200, 1e-150), (Fraction(1, 10**450), Fraction(1, 10**440))]
+)
+def test_what_is_kept_back_keeps_its_digits_where_nearly_nothing_is_sent(
+    delta: float | Fraction, step_size: float | Fraction
+) -> None:
+    """√(1 − δ)/(1 − √(1 − δ)) is 2/δ there."""
+    found = STATEMENTS["additive_perturbation"].evaluate(
+        delay=1, local_count=1, second_moment=1, delta=delta, step_size=step_size
+    )
+    assert found == pytest.approx(float((2 * Fraction(step_size) / Fraction(delta)) ** 2), rel=1e-15)
+
+
 def test_descent_without_delay_has_no_momentum() -> None:
     move = STATEMENTS["geometric_staleness"].exact(arrival_share=1, step_size=2, mean_move=7, gradient=3)
     assert move == -6

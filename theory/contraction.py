@@ -21,6 +21,7 @@ from sparsync.theory.profile import (
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import d, expected_ratio, i, k, m, ratio, v
 from sparsync.theory.tail import (
+    TOP_K,
     convex_sequence_step,
     inclusion_step,
     is_nonnegative_polynomial,
@@ -65,7 +66,7 @@ def top_k() -> Statement:
     return Statement(
         label="top_k",
         title="Top-k, any vector",
-        assumptions=(r"$u\neq0$",),
+        assumptions=(TOP_K,),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="Stich, Cordonnier and Jaggi 2018",
@@ -89,6 +90,7 @@ def square_convex() -> Statement:
         label="square_convex",
         title="Top-k, squares convex in rank and zero at the end",
         assumptions=(
+            TOP_K,
             r"$v_i/(2(d-i)+1)$ is non-increasing in the rank $i$",
             r"which holds where $v_i$ is convex in $i$ with $v_d=0$, or averages over cell $i$ of $d$ a profile "
             r"$\pi^2(t)$ with $\pi^2(t)/(1-t)$ non-increasing",
@@ -127,6 +129,7 @@ def bell_shaped() -> Statement:
         label="bell_shaped",
         title="Top-k, symmetric unimodal law",
         assumptions=(
+            TOP_K,
             r"$v_i/((d-i+1)^3-(d-i)^3)$ is non-increasing in the rank $i$",
             r"which holds where $\sqrt{v_i}$ is convex in $i$ with $v_d=0$, or $v_i$ averages over cell $i$ of $d$ "
             r"the squared quantiles of $|u|$ under a law symmetric about $0$ with density non-increasing in $|u|$",
@@ -162,7 +165,7 @@ def square_convex_discrete() -> Statement:
     return Statement(
         label="square_convex_discrete",
         title="Top-k, squares convex in rank and zero one past the end",
-        assumptions=(r"$v_i/(d+1-i)$ is non-increasing in the rank $i$",),
+        assumptions=(TOP_K, r"$v_i/(d+1-i)$ is non-increasing in the rank $i$"),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",
@@ -182,7 +185,7 @@ def bell_shaped_discrete() -> Statement:
     return Statement(
         label="bell_shaped_discrete",
         title="Top-k, magnitudes convex in rank and zero one past the end",
-        assumptions=(r"$v_i/(d+1-i)^2$ is non-increasing in the rank $i$",),
+        assumptions=(TOP_K, r"$v_i/(d+1-i)^2$ is non-increasing in the rank $i$"),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",

@@ -22,10 +22,7 @@ def delayed_descent_rate() -> Statement:
     return Statement(
         label="delayed_descent_rate",
         title="Best contraction per step, gradients of a fixed delay",
-        assumptions=(
-            r"$x_{t+1}=x_t-\eta\lambda\,x_{t-\tau}$ has the characteristic roots $z_i$; "
-            r"attained at $\eta\lambda=\tau^{\tau}/(\tau+1)^{\tau+1}$ alone",
-        ),
+        assumptions=(r"$x_{t+1}=x_t-\eta\lambda\,x_{t-\tau}$ with $\lambda>0$ has the characteristic roots $z_i$",),
         relation=sympy.Eq(best_radius, bound),
         domain=(),
         source="ours",

@@ -80,7 +80,8 @@ def grid_mixing() -> Statement:
 def grid_disagreement() -> Statement:
     """(1/n) Σ_i E‖x_i − x̄‖² ≤ 4η²Z² from the second round on: only the last two gradients count, for every n.
 
-    It is attained: gradients that are equal within rows and the same in both steps. Mixing after the gradient step,
+    It is attained where rows of two or more are averaged last: gradients that are equal within rows, of mean 0, and the
+    same in both steps. Mixing after the gradient step,
     x_{t+1} = W_t(x_t − ηg_t), leaves only the last gradient, and η²Z².
 
     Source: ours.

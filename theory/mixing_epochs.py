@@ -42,7 +42,7 @@ def epoch_disagreement() -> Statement:
     return Statement(
         label="epoch_disagreement",
         title="Disagreement after an epoch that connects the workers",
-        assumptions=LINKS,
+        assumptions=(*LINKS, r"the $x_i$ are not all equal"),
         relation=sympy.Le(epoch_factor, bound, evaluate=False),
         domain=(sympy.Le(least_weight, sympy.Rational(1, 2)), sympy.Ge(n, 2)),
         source="ours; form: Nedic, Olshevsky, Ozdaglar and Tsitsiklis 2009",

@@ -45,8 +45,8 @@ def geometric_staleness() -> Statement:
         title="Expected move, gradients of geometric age",
         assumptions=(
             r"$x_{t+1}=x_t-\eta\nabla f(x_{t-l})$, where $l$ has probability $p(1-p)^{l}$, whatever else happens",
-            r"nothing moves where $l>t$; $D_t=\mathbb{E}[x_{t+1}-x_t]$ and $g_t=\mathbb{E}\,\nabla f(x_t)$, in each "
-            "coordinate",
+            r"nothing moves where $l>t$; $D_t=\mathbb{E}[x_{t+1}-x_t]$, $D_{-1}=0$ and "
+            r"$g_t=\mathbb{E}\,\nabla f(x_t)$, in each coordinate",
         ),
         relation=sympy.Eq(next_mean_move, bound),
         domain=(sympy.Le(arrival_share, 1),),
@@ -69,13 +69,16 @@ def additive_perturbation() -> Statement:
 
     Source: ours; form: Mania et al. 2017, Stich and Karimireddy 2019.
     """
-    bound = eta**2 * sigma_squared * (tau + local_count * sympy.sqrt(1 - delta) / (1 - sympy.sqrt(1 - delta))) ** 2
+    # √(1 − δ)/(1 − √(1 − δ)) without a difference that loses digits for small δ.
+    kept_back = sympy.sqrt(1 - delta) * (1 + sympy.sqrt(1 - delta)) / delta
+    bound = eta**2 * sigma_squared * (tau + local_count * kept_back) ** 2
     return Statement(
         label="additive_perturbation",
         title="Distance from the virtual iterate, delay and residual together",
         assumptions=(
             r"$\tilde{x}_t-x_t=-e_t-\eta\sum g_l$ over at most $\tau$ gradients that are not yet compressed",
             r"$u=e+\eta\sum g_l$ over at most $H$ gradients, $e^{+}=u-C(u)$, $e_0=0$",
+            r"which $g_l$ are summed when is fixed in advance",
             *CONTRACTION[1:],
         ),
         relation=sympy.Le(perturbation, bound, evaluate=False),

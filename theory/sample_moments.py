@@ -89,7 +89,7 @@ def gaussian_sample_ratio() -> Statement:
         label="gaussian_sample_ratio",
         title="Ratio of a Gaussian vector, every k at once",
         assumptions=(
-            r"$u$ is Gaussian with independent coordinates of mean $0$ and equal variance",
+            r"$u$ is Gaussian with independent coordinates of mean $0$ and equal positive variance",
             "with probability at least $1-f$",
         ),
         relation=sympy.Le(sample_deviation, bound, evaluate=False),

@@ -48,7 +48,9 @@ def law_distance() -> Statement:
         label="law_distance",
         title="Ratios of two laws, every density at once",
         assumptions=(
-            r"$F$, $G$ are laws of $u^2$ with means $M>0$ and $M_G$; the ratio of $M_G=0$ is $0$",
+            r"$F$, $G$ are the distribution functions of two laws of $u^2$ with finite means $M>0$ and $M_G$",
+            r"$\rho_F(\kappa)=\int_\kappa^1 Q(t)\,dt/M$ with the quantiles $Q$ of $F$, largest first; $\rho_G$ alike, "
+            r"or $0$ if $M_G=0$",
             r"$N=\sup_\theta\max(|\int_0^\theta(G-F)|,|\int_\theta^\infty(G-F)|)$",
         ),
         relation=sympy.Le(ratio_distance, bound, evaluate=False),

@@ -26,7 +26,8 @@ from sparsync.theory.symbols import (
 
 SAMPLED = (
     r"of the $n-1$ other workers $b$ lag too far behind",
-    r"a worker looks at $\beta$ of the others, without replacement, and passes if none of these lags",
+    r"a worker looks at $\beta$ of the others, drawn uniformly without replacement whoever lags, and passes if none of "
+    r"these does",
 )
 SAMPLE_DOMAIN = (
     sympy.Ge(n, 2),

@@ -189,7 +189,7 @@ def _with_least_count(rung: Statement, *, label: str, title: str, hypotheses: tu
         label=label,
         title=title,
         assumptions=(
-            r"$C$ sends the largest entries, at least $\lceil 2k/3\rceil$ of them, or every non-zero entry",
+            r"$u\neq0$; $C$ sends the largest entries, at least $\lceil 2k/3\rceil$ of them, or every non-zero entry",
             *hypotheses,
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),

@@ -12,7 +12,7 @@ from sparsync.theory.profile import exponent_theorem
 from sparsync.theory.samples import SAMPLE_STATEMENTS
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import d, gini, i, j, k, kappa, p, q, ratio, v
-from sparsync.theory.tail import tail_lemma
+from sparsync.theory.tail import TOP_K, tail_lemma
 from sparsync.theory.ties_and_layers import TIE_AND_LAYER_STATEMENTS, is_true, sorted_squares
 
 EXPLICIT_DIMENSION = 5
@@ -70,7 +70,7 @@ def exponent_discrete() -> Statement:
     return Statement(
         label="exponent_discrete",
         title="Top-k, magnitudes below a power of a line that is zero one past the end",
-        assumptions=(r"$v_i/(d+1-i)^{2/p}$ is non-increasing in the rank $i$",),
+        assumptions=(TOP_K, r"$v_i/(d+1-i)^{2/p}$ is non-increasing in the rank $i$"),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, d),),
         source="ours",
@@ -106,6 +106,7 @@ def lorenz() -> Statement:
         label="lorenz",
         title="Power bound for every k, Gini index of the squares",
         assumptions=(
+            r"$u\neq0$",
             r"$\lVert u-\mathrm{Top}_k(u)\rVert^2\leq(1-k/d)^q\lVert u\rVert^2$ for every $k$, which holds if and only "
             r"if the Lorenz curve of the squares is at most $x^q$ at the multiples $x$ of $1/d$",
         ),

@@ -110,7 +110,7 @@ def small_dimension_failure() -> Statement:
         label="small_dimension_failure",
         title="A Gaussian vector of few coordinates violates a power bound",
         assumptions=(
-            r"$u$ is Gaussian with independent coordinates of mean $0$ and equal variance",
+            r"$u$ is Gaussian with independent coordinates of mean $0$ and equal positive variance",
             "$k=1$",
             r"$P_j(d,y)$ is the probability that each of $j$ given coordinates holds more than the share $y$ of"
             r" $\lVert u\rVert^2$",

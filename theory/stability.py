@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import mpmath
 import sympy
+from mpmath.libmp import NoConvergence
 from sympy.utilities.lambdify import implemented_function
 
 from sparsync.theory.statement import Statement, Step
@@ -16,6 +17,8 @@ from sparsync.theory.symbols import beta, stable_limit, tau
 
 WORKING_DIGITS = 60
 """In which the boundary angle is solved for: 20 more than a bound is printed from."""
+LEAST_FRICTION = sympy.Rational(1, 10**20)
+"""The least 1 − γ: of the 40 digits of a bound half are lost there."""
 
 ANGLE = sympy.Symbol("varphi", positive=True)
 """Angle φ of a root z = e^{iφ} on the upper unit circle, 0 < φ ≤ π; roots come in conjugate pairs."""
@@ -38,7 +41,12 @@ def solved_angle(delay: sympy.Float, momentum: sympy.Float, multiple: sympy.Floa
         delay: τ, exact or of more digits.
         momentum: γ, likewise.
         multiple: k, at most 2τ + 1.
+
+    Raises:
+        NoConvergence: γ is so near 1 that the digits of 1 − γ are not known.
     """
+    if 1 - momentum < LEAST_FRICTION:
+        raise NoConvergence(f"the momentum is less than {float(LEAST_FRICTION)} below 1")
     with mpmath.workdps(WORKING_DIGITS):
         return _halved_to_angle(+mpmath.mpf(delay), +mpmath.mpf(momentum), +mpmath.mpf(multiple))
 

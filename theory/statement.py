@@ -23,6 +23,8 @@ DECIMAL_DIGITS = 40
 """Precision in which an irrational bound is computed before it is rounded to a float (17 digits)."""
 LARGEST_DIGITS = 400
 """Working precision may grow to this where terms cancel, as near κ = 1."""
+LONGEST_SUM = 1000
+"""Terms of a sum that are written out to evaluate it; of more, the sum is found by the Euler–Maclaurin formula."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -94,10 +96,10 @@ class Statement:
             ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain; or the series of a
                 function in the bound does not converge there.
         """
-        values = self._values(numbers_by_name)
+        bound = self._at(numbers_by_name)
         # To simplify, sympy asks for signs, and finds some of them by numbers.
         with self._naming(numbers_by_name):
-            return sympy.sympify(self.bound.xreplace(values)).doit()
+            return bound.doit()
 
     def fraction(self, **numbers_by_name: object) -> Fraction:
         """The bound at the given numbers as a fraction, for exact comparisons.
@@ -111,17 +113,19 @@ class Statement:
         return Fraction(int(value.p), int(value.q))
 
     def evaluate(self, **numbers_by_name: object) -> float:
-        """The bound at the given numbers as a float: correctly rounded if rational, else from 40 exact digits.
+        """The bound at the given numbers as a float: correctly rounded if rational, else from 40 digits.
 
-        Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused.
+        Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused. A bound below every
+        positive float is 0; one with a sum of more than 1000 terms counts as irrational.
 
         Raises:
             ValueError: see `exact`.
             OverflowError: the bound is finite and larger than every float.
         """
-        value = self.exact(**numbers_by_name)
-        if not isinstance(value, sympy.Rational):
-            with self._naming(numbers_by_name):
+        bound = self._at(numbers_by_name)
+        with self._naming(numbers_by_name):
+            value = bound if _has_long_sum(bound) else bound.doit()
+            if not isinstance(value, sympy.Rational):
                 value = sympy.N(value, DECIMAL_DIGITS, maxn=LARGEST_DIGITS)
         try:
             number = int(value.p) / int(value.q) if isinstance(value, sympy.Rational) else float(value)
@@ -145,6 +149,12 @@ class Statement:
         """The statement and its assumptions as one LaTeX table cell."""
         formula = f"${sympy.latex(self.relation, order='none', symbol_names=LATEX_NAMES)}$"
         return f"{formula} if {'; '.join(self.assumptions)}" if self.assumptions else formula
+
+    def _at(self, numbers_by_name: dict[str, object]) -> sympy.Expr:
+        """The bound with the numbers in place, and nothing worked out that sympy does not by itself."""
+        values = self._values(numbers_by_name)
+        with self._naming(numbers_by_name):
+            return sympy.sympify(self.bound.xreplace(values))
 
     @contextmanager
     def _naming(self, numbers_by_name: dict[str, object]) -> Iterator[None]:
@@ -178,6 +188,11 @@ class Statement:
                 wanted = "positive" if symbol.is_positive else "at least 0" if symbol.is_nonnegative else named
                 raise ValueError(f"{self.label}: {symbol} must be {wanted}, got {number!r}")
         return value
+
+
+def _has_long_sum(bound: sympy.Expr) -> bool:
+    ranges = (limits for found in bound.atoms(sympy.Sum) for limits in found.limits)
+    return any(last - first >= LONGEST_SUM for _, first, last in ranges)
 
 
 def _rational(number: object, *, integral: bool) -> sympy.Rational | None:

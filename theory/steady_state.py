@@ -67,7 +67,7 @@ def steady_drift_equal() -> Statement:
         title="Top-k under error feedback, constant gradient of equal magnitudes",
         assumptions=(
             r"the gradient is constant, $\lvert g_i\rvert>0$ the same for all $i$, $k$ divides $d$",
-            r"from $e_0=0$; the step is $d/k$ or later",
+            r"$u=e+\eta g$ with a fixed $\eta>0$, $e^{+}=u-\mathrm{Top}_k(u)$, $e_0=0$; the step is $d/k$ or later",
         ),
         relation=sympy.Eq(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, d), sympy.Eq(sympy.Mod(d, k), 0)),

@@ -425,7 +425,7 @@ LATEX_NAMES = {
     limit_distance: r"\lim_{t\to\infty}\|x_t-x^{*}\|^2",
     best_step: r"\eta^{*}",
     steps_needed: r"\frac{\ln\text{tol}}{\ln\rho^{*}}",
-    stable_limit: r"\sup\{\eta\lambda : x_t\to 0\}",
+    stable_limit: r"\sup\{\eta\lambda : x_t\to 0\text{ from every start}\}",
     best_radius: r"\min_{\eta}\max_i|z_i|",
     speed_up: r"\frac{\max_i C^{\mathrm{BSP}}_i(K)}{\max_i C_i(K)}",
     lead: r"c_i-\min_j c_j",

@@ -38,7 +38,7 @@ LATEX_NAMES = {
     misread_cap: "b",
     regret_excess: "x",
     epoch_factor: r"\frac{\sum_i\lVert x_i^{+}-\bar{x}\rVert^{2}}{\sum_i\lVert x_i-\bar{x}\rVert^{2}}",
-    mean_disagreement: r"\frac{1}{nT}\sum_{t}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",
+    mean_disagreement: r"\frac{1}{nT}\sum_{t=1}^{T}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",
     mean_gradient_energy: r"\frac{1}{T}\sum_{t<T}\mathbb{E}\,\lVert\nabla f(\bar{x}_t)\rVert^{2}",
     regret_tail: (
         r"\Pr\{\frac{1}{T}\sum_t(f_t(\tilde{x}_t)-f_t(x^{*}))\geq"

@@ -16,6 +16,8 @@ from sparsync.theory.symbols import d, i, j, k, m, v, w
 Weight = Callable[[sympy.Expr], sympy.Expr]
 """A reference weight as a function of the rank i."""
 
+TOP_K = r"$C$ is Top-$k$, $u\neq0$"
+"""What all bounds on Top-k assume; the ratio of u = 0 is not defined."""
 EXPLICIT_DIMENSION = 6
 """Largest d for which the lemma's identity is also expanded term by term."""
 

@@ -42,7 +42,7 @@ def ties() -> Statement:
         label="ties",
         title="Strict threshold at a tied magnitude against Top-k",
         assumptions=(
-            r"$b$ coordinates have the $k$-th largest magnitude",
+            r"$u\neq0$, and $b$ coordinates have the $k$-th largest magnitude",
             r"the strict threshold sends the coordinates above it, Top-$k$ also $k$ minus their number of the tied",
         ),
         relation=sympy.Le(strict_excess, bound, evaluate=False),
@@ -80,7 +80,7 @@ def layer_wise() -> Statement:
         label="layer_wise",
         title="Top-k in each layer against Top-k in the whole vector",
         assumptions=(
-            r"layer $l$ sends $k_l\ge 0$ of its $d_l$ coordinates, the whole vector $k=\sum_l k_l\ge 1$",
+            r"$u\neq0$; layer $l$ sends $k_l\ge 0$ of its $d_l$ coordinates, the whole vector $k=\sum_l k_l\ge 1$",
             r"$l$ is the layer with the smallest $k_l/\min(d_l,k)$",
         ),
         relation=sympy.Le(layer_excess, bound, evaluate=False),

@@ -157,8 +157,9 @@ def small_delta() -> Statement:
         label="ef_small_delta",
         title="error feedback and EF21, steps to a tolerance",
         assumptions=(
-            r"error feedback or EF21 at $\eta^{*}$, $\|C(v)-v\|^2\leq(1-\delta)\|v\|^2$",
-            r"$V_T\leq(\rho^{*})^{T}V_0$ is the tight rate of the Lyapunov function $V$",
+            r"each $f_i$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq(1-\delta)\|v\|^2$",
+            r"error feedback at $\eta^{*}$, and $\nabla f_i(x^{*})=0$ for all workers; or EF21 at $\eta^{*}$",
+            r"$\rho^{*}=\sup V_{t+1}/V_t$ of its Lyapunov function $V$; the left side is $0$ if $\rho^{*}=0$",
         ),
         relation=sympy.Le(steps_needed, bound, evaluate=False),
         domain=SMALL_DELTA_DOMAIN,
