@@ -51,7 +51,7 @@ def released_reachable() -> Statement:
             Step("x/3 and 3x lie outside: of the x·3^c only x is inside", _one_power_inside),
             Step(
                 "only down to t₀/2^j > x = t₀ 3^i/2^j is impossible, only up to t₀ (3/2)^j < x too: so the rule ends "
-                "in the window iff that holds a t₀ 3^i/2^j with 0 ≤ i ≤ j < P",
+                "in the window iff some t₀ 3^i/2^j with 0 ≤ i ≤ j < P lies in it",
                 _transient_arrives,
             ),
             Step("Σ_{j < P} (j + 1) = P(P + 1)/2", lambda: _reachable_sum() - bound, concludes=bound),
