@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -154,24 +155,25 @@ def test_what_is_no_file_is_refused_under_its_option_and_stays(tmp_path: Path) -
     assert pipe.is_fifo()
 
 
-@pytest.fixture
+@contextmanager
 def full_disk() -> Iterator[None]:
     """Files can be made, but nothing can be written in them."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_is_found_out_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"no file can be written in the output folder {re.escape(str(tmp_path))}"):
+    message = f"no file can be written in the output folder {re.escape(str(tmp_path))}"
+    with pytest.raises(ValueError, match=message), full_disk():
         require_output(tmp_path / "result.json")
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_disk_that_is_full_by_then_is_named_with_the_result(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=re.escape(str(tmp_path / "result.json"))):
+    with pytest.raises(OSError, match=re.escape(str(tmp_path / "result.json"))), full_disk():
         write_json(tmp_path / "result.json", {"value": 1})
     assert list(tmp_path.iterdir()) == []
 

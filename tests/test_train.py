@@ -271,6 +271,21 @@ def test_restarted_ranks_find_each_other_and_train_as_if_none_had_been_lost(tmp_
     assert json.loads((tmp_path / "result.json").read_text())["parameters_sha256"] == simulated.parameters_sha256
 
 
+@pytest.mark.parametrize(("node_count", "is_found"), [("1", False), ("2", True)])
+def test_what_a_lost_rank_left_is_not_found_after_a_restart_of_one_node(
+    node_count: str, is_found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torchrun's agent keeps its store. Of several nodes each counts its own restarts, so there all share one place."""
+    # The stubs of torch do not name it.
+    agent = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agent.port), "RANK": "0", "WORLD_SIZE": "1"}
+    for name, value in (environment | {"TORCHELASTIC_USE_AGENT_STORE": "True", "GROUP_WORLD_SIZE": node_count}).items():
+        monkeypatch.setenv(name, value)
+    train._store().set("address", "of a rank that is lost")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert train._store().check(["address"]) == is_found
+
+
 def test_a_rank_without_a_gpu_where_there_are_some_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
