@@ -67,12 +67,12 @@ formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest 
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.verify.coq --output $(DATA)/formal.json --jobs $(JOBS)
 
-# Nothing that an earlier run found is taken over.
-reproduce: FRESH ?= 1
-reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full)
+# Nothing that an earlier run found is taken over, unless some of the studies alone are asked for.
+reproduce: FRESH ?= $(if $(ONLY),0,1)
+reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full; ONLY="races budgets": these studies)
 	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.coq --folder build/formal --output $(DATA)/formal.json)
 	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
-	$(AVX2) $(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS)
+	$(AVX2) $(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels --profile smoke --output-folder $(DATA))
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)

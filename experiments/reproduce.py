@@ -1,6 +1,6 @@
 """Everything that the figures read, in one command: convergence runs, studies of contraction, and a torchrun check.
 
-`python -m sparsync.experiments.reproduce --profile quick --data-folder paper/data`
+`python -m sparsync.experiments.reproduce --profile quick --data-folder paper/data [--only races budgets]`
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,9 @@ _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20
 _TORCHRUN_DEADLINE_SECONDS = 300
 
+PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES, "convergence")
+"""All that is run, in this order: the comparison with torchrun, the studies, and the training runs."""
+
 
 @dataclass(frozen=True)
 class ReproduceCommand:
@@ -40,29 +44,45 @@ class ReproduceCommand:
     """how large the studies are"""
     jobs: int = field(default_factory=default_job_count)
     """training runs at a time"""
+    only: tuple[str, ...] = ()
+    """names of `PARTS` to run, the files of the others stay as they are; empty for all"""
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise ValueError(f"jobs must be at least 1, got {self.jobs}")
+        for name in self.only:
+            if name not in PARTS:
+                raise ValueError(f"unknown part {name!r}; known: {', '.join(PARTS)}")
+
+    def chosen(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that are to be run."""
+        return [name for name in names if not self.only or name in self.only]
 
 
 def reproduce(command: ReproduceCommand) -> None:
-    """Run all studies of a profile and write their files.
+    """Run the studies of a profile and write their files.
 
     Raises:
-        ValueError: `jobs` below 1, or a data folder in which no file can be written.
+        ValueError: a data folder in which no file can be written.
         RuntimeError: torchrun failed, or its parameters differ from the simulation's.
     """
-    if command.jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {command.jobs}")
     require_folder(command.data_folder, option="--data-folder")
-    profile = PROFILES[command.profile]
-    write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
-    with step_progress(len(SINGLE_STUDIES), visible=True, title="studies") as advance:
-        run = partial(_write_study, profile_name=command.profile, folder=command.data_folder)
-        run_cases(run, list(SINGLE_STUDIES), job_count=command.jobs, advance=advance)
-    for name, study in CASE_STUDIES.items():
+    if command.chosen(["torchrun"]):
+        write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
+    if singles := command.chosen(SINGLE_STUDIES):
+        with step_progress(len(singles), visible=True, title="studies") as advance:
+            run = partial(_write_study, profile_name=command.profile, folder=command.data_folder)
+            run_cases(run, singles, job_count=command.jobs, advance=advance)
+    for name in command.chosen(CASE_STUDIES):
+        study = CASE_STUDIES[name]
         with step_progress(study.case_count(command.profile), visible=True, title=name) as advance:
             found = study.run(command.profile, job_count=command.jobs, advance=advance)
         write_json(command.data_folder / f"{name}.json", found)
-    with step_progress(len(convergence_cases(profile)), visible=True, title="runs") as advance:
-        run_convergence(command.profile, command.data_folder / "convergence", job_count=command.jobs, advance=advance)
+    if command.chosen(["convergence"]):
+        case_count = len(convergence_cases(PROFILES[command.profile]))
+        with step_progress(case_count, visible=True, title="runs") as advance:
+            folder = command.data_folder / "convergence"
+            run_convergence(command.profile, folder, job_count=command.jobs, advance=advance)
 
 
 def _write_study(name: str, *, profile_name: ProfileName, folder: Path) -> None:
@@ -96,9 +116,8 @@ def compare_with_torchrun(run_name: str) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command line."""
-    command = tyro.cli(ReproduceCommand, prog="python -m sparsync.experiments.reproduce")
     with exit_on_bad_input():
-        reproduce(command)
+        reproduce(tyro.cli(ReproduceCommand, prog="python -m sparsync.experiments.reproduce"))
 
 
 if __name__ == "__main__":

@@ -39,10 +39,31 @@ def test_a_failing_launch_is_an_error_with_its_output(monkeypatch: pytest.Monkey
 
 
 def test_no_jobs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    command = reproduce.ReproduceCommand(data_folder=tmp_path / "data", profile="smoke", jobs=0)
     with pytest.raises(ValueError, match="jobs must be at least 1, got 0"):
-        reproduce.reproduce(command)
+        reproduce.ReproduceCommand(data_folder=tmp_path / "data", profile="smoke", jobs=0)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("part", ["refinement", "headlines"])
+def test_a_part_alone_leaves_the_files_of_the_others(tmp_path: Path, part: str) -> None:
+    (tmp_path / "races.json").write_text("as it was")
+    command = reproduce.ReproduceCommand(data_folder=tmp_path, profile="smoke", jobs=1, only=(part,))
+    reproduce.reproduce(command)
+    assert {path.name for path in tmp_path.iterdir()} == {"races.json", f"{part}.json"}
+    assert (tmp_path / "races.json").read_text() == "as it was"
+    assert json.loads((tmp_path / f"{part}.json").read_text())["profile"] == "smoke"
+
+
+def test_every_part_runs_unless_some_are_named(tmp_path: Path) -> None:
+    everything = reproduce.ReproduceCommand(data_folder=tmp_path)
+    assert everything.chosen(reproduce.PARTS) == list(reproduce.PARTS)
+    some = reproduce.ReproduceCommand(data_folder=tmp_path, only=("convergence", "torchrun"))
+    assert some.chosen(reproduce.PARTS) == ["torchrun", "convergence"]
+
+
+def test_a_part_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"unknown part 'race'; known: torchrun, .*races"):
+        reproduce.ReproduceCommand(data_folder=tmp_path, only=("races", "race"))
 
 
 def test_results_do_not_depend_on_whether_the_processor_has_avx_512() -> None:
