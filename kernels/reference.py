@@ -27,6 +27,11 @@ from sparsync.kernels.payload import SparsePayload
 _START_OCTAVE_FRACTION_BITS = 3
 # Passes of the released refinement when a residual is kept.
 _RELEASED_PASS_COUNT = 3
+# The released settings of the two programs for deep gradient compression.
+_SAMPLED_SHARE = 100  # one entry in so many is in the sample
+_SAMPLE_PASS_COUNT = 10
+# Share of the entries that the first stage of SIDCo's fit aims at.
+_FIRST_STAGE_SHARE = 0.25
 
 
 def keep_all(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
@@ -174,6 +179,127 @@ def released_indices(corrected: Tensor, k: int, start: float) -> Tensor:
     return selected.nonzero().flatten()
 
 
+def dgc_released(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """The sampled threshold of the released deep gradient compression: at most k entries, not always the largest.
+
+    The threshold is the ⌈mk/d⌉-th largest of m magnitudes a stride apart, begun at a random place; m is about
+    max(d/100, 2d/k), all d where d ≤ 2d/k. While fewer than 4k/5 entries reach it, it is multiplied by 0.8, at most ten
+    times; of more than 13k/10 entries the k largest are sent, of fewer the first k by index. Counts that the released
+    code rounds up from the floating-point k/d are exact here. Source: the code released with Lin, Han, Mao, Wang,
+    Dally 2018 (synxlin/deep-gradient-compression), its defaults, written anew from its behaviour.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: where the sample's first place is drawn; None is torch's default generator on the CPU.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    check_selection_input(corrected, k)
+    magnitudes, bits = corrected.abs(), magnitude_bits(corrected)
+    stride = dgc_stride(corrected.numel(), k)
+    sample_count = corrected.numel() // stride
+    sample = magnitudes[_drawn_below(stride, 1, generator)[0] :: stride]
+    least = sample.topk(-(-sample_count * k // corrected.numel()), sorted=False).values.min()
+    indices = (magnitudes >= least).nonzero().flatten()
+    for _ in range(_SAMPLE_PASS_COUNT if stride > 1 else 0):
+        if 10 * indices.numel() > 13 * k:
+            indices = indices[_largest(bits[indices], k)]
+        if 5 * indices.numel() >= 4 * k:
+            break
+        least = least * 0.8
+        indices = (magnitudes >= least).nonzero().flatten()
+    return _payload_at(corrected, indices[:k])
+
+
+def dgc_stride(dimension: int, k: int) -> int:
+    """From one entry of the sample of `dgc_released` to the next; 1 where the sample is the vector."""
+    fewest = max(-(-dimension // _SAMPLED_SHARE), -(-2 * dimension // k))
+    if fewest >= dimension:
+        return 1
+    stride = -(-dimension // (32 * fewest)) * 32 + 1
+    while dimension // stride < fewest:
+        stride -= 8
+    return stride
+
+
+def dgc_grace(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """The sampled threshold of the GRACE framework's deep gradient compression: any count from 0 to d.
+
+    The threshold is the max(1, ⌊k/100⌋)-th largest of ⌊d/100⌋ (at least one) magnitudes drawn with replacement. Up to
+    ten times it is multiplied by 1.3 while more than 13k/10 entries reach it, and by 0.7 while fewer than 7k/10 do.
+    Source: sands-lab/grace (Xu et al. 2021), after Lin, Han, Mao, Wang, Dally 2018, written anew from its behaviour.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: where the sample is drawn; None is torch's default generator on the CPU.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    check_selection_input(corrected, k)
+    magnitudes, dimension = corrected.abs(), corrected.numel()
+    places = _drawn_below(dimension, max(1, dimension // _SAMPLED_SHARE), generator)
+    sample = magnitudes[places.to(corrected.device)]
+    least = sample.topk(max(1, k // _SAMPLED_SHARE), sorted=False).values.min()
+    selected = magnitudes >= least
+    for _ in range(_SAMPLE_PASS_COUNT):
+        count = int(selected.count_nonzero())
+        if 7 * k <= 10 * count <= 13 * k:
+            break
+        least = least * (1.3 if 10 * count > 13 * k else 0.7)
+        selected = magnitudes >= least
+    return _payload_at(corrected, selected.nonzero().flatten())
+
+
+def sidco_released(corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+    """The threshold of SIDCo's exponential fit, two stages below density 0.1 and one else: any count from 0 to d.
+
+    The numbers of stages are those of the released micro-benchmark; in training that program can adapt them to the
+    counts of earlier steps, see `sidco_indices`.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        generator: unused.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
+    del generator
+    check_selection_input(corrected, k)
+    return _payload_at(corrected, sidco_indices(corrected, k, 2 if 10 * k < corrected.numel() else 1))
+
+
+def sidco_indices(corrected: Tensor, k: int, stage_count: int) -> Tensor:
+    """Ascending positions above the threshold of an exponential fit to |u| in stages.
+
+    One stage: t = −mean(|u|)·ln(k/d). Of s > 1 stages the first aims at a quarter of the entries, and each other one
+    fits the excess over the smallest of what exceeds the threshold before it, at the share (4k/d)^(1/(s−1)). The
+    released code divides by ‖u‖ first, which changes roundings only, and fails where a stage is left with nothing;
+    here nothing is selected then. In float64. Source: code released with Abdelmoniem, Elzanaty, Alouini, Canini 2021
+    (sands-lab/SIDCo), written anew from its behaviour.
+
+    Args:
+        corrected: [d], as in `sidco_released`.
+        k: 1 ≤ k ≤ d.
+        stage_count: s ≥ 1; more than one only where 4k < d.
+    """
+    magnitudes = corrected.abs().double()
+    share = k / corrected.numel()
+    first = share if stage_count == 1 else _FIRST_STAGE_SHARE
+    least = -magnitudes.mean() * math.log(first)
+    for _ in range(stage_count - 1):
+        left = magnitudes[magnitudes > least]
+        if not left.numel():
+            break
+        smallest = left.min()
+        least = smallest - (left.mean() - smallest) * math.log(share / first) / (stage_count - 1)
+    return (magnitudes > least).nonzero().flatten()
+
+
 def threshold(corrected: Tensor, least: float) -> SparsePayload:
     """The entries with |u_i| ≥ t, every one of them; t = 0 keeps all.
 
@@ -194,6 +320,12 @@ def threshold(corrected: Tensor, least: float) -> SparsePayload:
 def two_sided_quantile(k: int, dimension: int) -> float:
     """z with P(|N(0, 1)| > z) = k/d."""
     return -NormalDist().inv_cdf(k / dimension / 2)
+
+
+def _drawn_below(bound: int, count: int, generator: torch.Generator | None) -> Tensor:
+    """[count] whole numbers from 0 to bound − 1, with replacement."""
+    device = torch.device("cpu") if generator is None else generator.device
+    return torch.randint(bound, (count,), generator=generator, device=device)
 
 
 def _payload_at(corrected: Tensor, indices: Tensor) -> SparsePayload:

@@ -25,6 +25,9 @@ SELECTORS: dict[str, Selector] = {
     "random_k": reference.random_k,
     "gaussian_k": reference.gaussian_k,
     "gaussian_k_released": reference.gaussian_k_released,
+    "dgc_released": reference.dgc_released,
+    "dgc_grace": reference.dgc_grace,
+    "sidco_released": reference.sidco_released,
 }
 
 

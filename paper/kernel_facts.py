@@ -34,6 +34,8 @@ CONTENDERS = {
     "torch.topk, unsorted": r"\texttt{torch.topk}",
     "torch.topk, sorted": r"\texttt{torch.topk}, sorted",
     "released, PyTorch": r"the released rule in PyTorch",
+    "DGC, PyTorch": r"DGC in PyTorch",
+    "SIDCo, PyTorch": r"SIDCo in PyTorch",
 }
 """Rows of the table, below that of e += g."""
 MODELS = {"resnet50": "ResNet-50", "vgg16": "VGG-16", "lstm": "LSTM"}
@@ -221,6 +223,8 @@ KERNEL_MACROS: dict[str, Callable[[Path], str]] = {
     "KernelWarmTopkRatio": partial(_ratio, contender="top_k, warm"),
     "KernelTopkAdvantage": partial(_advantage, slow=("torch.topk, sorted", "torch.topk, unsorted"), fast="top_k, warm"),
     "KernelReleasedAdvantage": partial(_advantage, slow=("released, PyTorch",), fast="gaussian_k, warm"),
+    "KernelDgcAdvantage": partial(_advantage, slow=("DGC, PyTorch",), fast="gaussian_k, warm"),
+    "KernelSidcoAdvantage": partial(_advantage, slow=("SIDCo, PyTorch",), fast="gaussian_k, warm"),
     **{
         f"Kernel{word}{extreme}": partial(_law_ratios, contender="gaussian_k, warm", place=place, choose=choose)
         for word, place in {"Laws": -1, "ShortLaws": 0}.items()

@@ -45,6 +45,7 @@ from paper.results import (
     switching_result,
     write_text,
 )
+from paper.rule_facts import band_share, rule_table
 from paper.speed_facts import SPEED_MACROS
 from paper.staleness_facts import STALENESS_MACROS, staleness_table
 from paper.statement_table import all_grades, ledger_table, statement_table
@@ -223,10 +224,8 @@ MACROS: dict[str, Macro] = {
     "QuadraticSlack": lambda folder: latex.decimal(100 * study_facts.smallest_slack(folder, "top_k"), 1),
     "RefinementDimension": lambda folder: latex.integer(refinement_result(folder)["dimension"]),
     "RefinementSmallestTarget": lambda folder: latex.integer(min(refinement_result(folder)["target_count"])),
-    "RefinementReleasedShare": lambda folder: latex.percent(
-        study_facts.refinement_band_share(folder, "gaussian_k_released")
-    ),
-    "RefinementOursShare": lambda folder: latex.percent(study_facts.refinement_band_share(folder, "gaussian_k")),
+    "RefinementReleasedShare": lambda folder: latex.percent(band_share(folder, "gaussian_k_released")),
+    "RefinementOursShare": lambda folder: latex.percent(band_share(folder, "gaussian_k")),
     **{
         f"FailureIn{word}": partial(_failure_probability, dimension=dimension)
         for word, dimension in {"Two": 2, "Three": 3}.items()
@@ -268,6 +267,7 @@ FILES: dict[str, Macro] = {
     "ledger.tex": ledger_table,
     "formal.tex": formal_table,
     "kernels.tex": kernel_table,
+    "rules.tex": rule_table,
     "races.tex": race_table,
     "lags.tex": lag_table,
     "switching.tex": switching_table,

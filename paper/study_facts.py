@@ -16,7 +16,6 @@ from paper.results import (
     contraction_result,
     ledger_result,
     quadratics_result,
-    refinement_result,
     steady_state_result,
 )
 
@@ -111,18 +110,6 @@ def predicted_gain(data_folder: Path, label: str) -> float:
     """δ/κ that a law of the steady state gives at the study's smallest density."""
     study = steady_state_result(data_folder)
     return float(study.record("predicted_gain")[label][study["density"].index(min(study["density"]))])
-
-
-def refinement_band_share(data_folder: Path, rule: str) -> float:
-    """Share of all laws and densities of the study `refinement` at which a rule's count lies in [2k/3, 4k/3]."""
-    study = refinement_result(data_folder)
-    inside = [
-        2 * target <= 3 * count <= 4 * target
-        for family in study["families"].values()
-        for row in family["selected_count"][rule]
-        for count, target in zip(row, study["target_count"], strict=True)
-    ]
-    return float(sum(inside) / len(inside))
 
 
 def smallest_slack(data_folder: Path, selector: str) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.steady_figure import STREAMS
+from sparsync.experiments.studies.refinement import RULES
 from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 
@@ -162,15 +163,17 @@ def steady_state_record(profile: str) -> dict[str, Any]:
 
 def refinement_record(profile: str) -> dict[str, Any]:
     """Two laws of each family at two densities: nothing, in the range, above it, far above it."""
-    selected = {"gaussian_k_released": [[0, 6], [30, 700]], "gaussian_k": [[6, 6], [6, 6]]}
+    selected = {rule: [[6, 6], [6, 6]] for rule in RULES} | {"gaussian_k_released": [[0, 6], [30, 700]]}
+    captured = {rule: [[0.5, 1.0], [1.0, 1.0]] for rule in RULES}
+    fields = {"selected_count": selected, "captured_share": captured}
     return {
         "profile": profile,
         "dimension": 6000,
         "density": [0.001, 0.01],
         "target_count": [6, 6],
         "families": {
-            "shifted gaussian": {"parameter": "mean", "value": [-1.0, 1.0], "selected_count": selected},
-            "generalised gaussian": {"parameter": "exponent", "value": [0.5, 2.0], "selected_count": selected},
+            "shifted gaussian": {"parameter": "mean", "value": [-1.0, 1.0], **fields},
+            "generalised gaussian": {"parameter": "exponent", "value": [0.5, 2.0], **fields},
         },
         "provenance": PROVENANCE,
     }
@@ -214,7 +217,13 @@ def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date
     ratios = {"add": 1, "gaussian_k, cold": 4, "gaussian_k, warm": 2, "top_k, cold": 4, "top_k, warm": 2}
     if device == "cuda":
         ratios["copy"] = 1
-    ratios |= {"torch.topk, sorted": 48, "torch.topk, unsorted": 64, "released, PyTorch": 32}
+    ratios |= {
+        "torch.topk, sorted": 48,
+        "torch.topk, unsorted": 64,
+        "released, PyTorch": 32,
+        "DGC, PyTorch": 12,
+        "SIDCo, PyTorch": 6,
+    }
     places = [("gaussian", "vector", 10**power) for power in (3, 5, 7)]
     places += [("uniform", "vector", 10**3), ("laplace", "vector", 10**5)]
     places += [("recorded", "vector", 5000), ("vgg16", "tensors", 10**6)]

@@ -1,4 +1,4 @@
-"""The failure map shows what the two rules return, on vectors that follow the laws they are drawn from."""
+"""The failure map and the table show what the rules return, on vectors that follow the laws they are drawn from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.experiments.studies.refinement import (
     DENSITIES,
     FAMILIES,
+    RULES,
     generalised_gaussian,
     law_count,
     run_refinement,
     shifted_gaussian,
+    sidco_in_hindsight,
 )
+from sparsync.kernels.reference import sidco_indices
 from sparsync.kernels.selection import SELECTORS
 
 DRAWS = 100_000
@@ -56,18 +59,33 @@ def test_the_study_holds_the_counts_that_the_selectors_return(monkeypatch: pytes
     family = study["families"]["shifted gaussian"]
     position = family["value"].index(-2.0)
     vector = shifted_gaussian(2000, -2.0, random_stream(0, "shifted gaussian -2.0")).float()
-    for rule in ("gaussian_k_released", "gaussian_k"):
-        counts = [SELECTORS[rule](vector, target).count for target in study["target_count"]]
-        assert family["selected_count"][rule][position] == counts
+    largest = [float(SELECTORS["top_k"](vector, k).values.double().square().sum()) for k in study["target_count"]]
+    for rule in RULES[:-1]:
+        stream = random_stream(0, f"shifted gaussian -2.0 {rule}")
+        payloads = [SELECTORS[rule](vector, target, stream) for target in study["target_count"]]
+        assert family["selected_count"][rule][position] == [payload.count for payload in payloads]
+        captured = [float(payload.values.double().square().sum()) for payload in payloads]
+        shares = [part / whole for part, whole in zip(captured, largest, strict=True)]
+        assert family["captured_share"][rule][position] == pytest.approx(shares, rel=1e-12)
+
+
+@pytest.mark.parametrize("density", [0.0004, 0.01, 0.1, 0.5])
+def test_sidco_in_hindsight_has_the_best_number_of_stages(density: float) -> None:
+    vector = generalised_gaussian(5000, 4.0, generator())
+    k = round(density * 5000)
+    best = abs(sidco_in_hindsight(vector, k).numel() - k)
+    others = [abs(sidco_indices(vector, k, count).numel() - k) for count in range(1, 6 if 4 * k < 5000 else 2)]
+    assert best <= min(others)
+    assert abs(sidco_in_hindsight(vector, k).numel() - k) in others or 2**5 * k < 5000
 
 
 def test_ours_is_in_the_band_on_every_law_and_the_released_rule_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=5000))
     study = run_refinement("smoke")
-    missed = dict.fromkeys(("gaussian_k", "gaussian_k_released"), 0)
+    missed = dict.fromkeys(RULES, 0)
     for name in FAMILIES:
         for rule, rows in study["families"][name]["selected_count"].items():
             pairs = [(count, target) for row in rows for count, target in zip(row, study["target_count"], strict=True)]
             missed[rule] += sum(not 2 * target <= 3 * count <= 4 * target for count, target in pairs)
-    assert missed["gaussian_k"] == 0
-    assert missed["gaussian_k_released"] > 0
+    assert missed.pop("gaussian_k") == 0
+    assert missed.pop("dgc_released") < min(missed.values())

@@ -1,20 +1,20 @@
 """Who is timed? The floor, our fused kernel with each rule, cold and warm, and what PyTorch offers for the same work.
 
 Every contender changes the residuals in place: gradients are added and what was selected is set to zero. The floor only
-adds. The rule of the public GaussianK-SGD code is written anew from its behaviour, in float32 as that code has it.
+adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparsync.experiments.studies.kernel_laws import Case
+from sparsync.experiments.studies.kernel_published import PUBLISHED, PublishedRule
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
 
@@ -31,7 +31,6 @@ COPY = "copy"
 BYTES_PER_ENTRY = 12
 
 _CAPACITY_FACTOR = 4
-_RELEASED_PASS_COUNT = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Contender:
     Args:
         name: of its rows.
         call: does the work; a warm contender remembers from call to call.
-        rule: whose result it must give, bit for bit if `ours`.
+        rule: whose result it must give, bit for bit if `ours`; None where nothing is selected.
         ours: is it the fused kernel.
         remembers: does a call depend on the ones before it, in time and not in result.
         capacity: at most so many entries are returned per group; None: as many as the rule selects.
@@ -51,7 +50,7 @@ class Contender:
 
     name: str
     call: Call
-    rule: Rule | None = None
+    rule: Rule | PublishedRule | None = None
     ours: bool = False
     remembers: bool = False
     capacity: int | None = None
@@ -75,9 +74,11 @@ def contenders(case: Case, *, threshold: float) -> list[Contender]:
         found.append(our_contender(case, "gaussian_k_released", capacity=capacity))
         found.append(our_contender(case, "threshold", capacity=capacity, threshold=threshold))
         if case.name == "gaussian":
-            # What sorting adds depends on k alone, not on the law.
+            # What sorting adds depends on k alone, not on the law; the other two are here for their usual cost.
             found.append(Contender("torch.topk, sorted", _torch_topk(case, is_sorted=True), "top_k"))
-        found.append(Contender("released, PyTorch", _released_in_torch(case), "gaussian_k_released"))
+            found.append(Contender("DGC, PyTorch", _published(case, "dgc_released"), "dgc_released"))
+            found.append(Contender("SIDCo, PyTorch", _published(case, "sidco_released"), "sidco_released"))
+        found.append(Contender("released, PyTorch", _published(case, "gaussian_k_released"), "gaussian_k_released"))
     if case.granularity != "whole":
         found.append(Contender("torch.topk, unsorted", _torch_topk(case, is_sorted=False), "top_k"))
     return found
@@ -162,21 +163,9 @@ def _torch_topk(case: Case, *, is_sorted: bool) -> Call:
     return call
 
 
-def _released_in_torch(case: Case) -> Call:
-    """Deviation, mean, then up to three times the positions above a threshold that is halved or raised by a half."""
-    k = case.target_counts[0]
-    quantile = -NormalDist().inv_cdf(k / case.dimension / 2)
-
+def _published(case: Case, rule: PublishedRule) -> Call:
     def call(gradients: list[Tensor], residuals: list[Tensor]) -> Result:
-        residual = residuals[0].add_(gradients[0])
-        deviation, mean = float(residual.std()), float(residual.mean())
-        magnitudes, threshold = residual.abs(), mean + quantile * deviation
-        indices = (magnitudes > threshold).nonzero().flatten()
-        for _ in range(_RELEASED_PASS_COUNT - 1):
-            if 2 * k <= 3 * indices.numel() <= 4 * k:
-                break
-            threshold *= 0.5 if 3 * indices.numel() < 2 * k else 1.5
-            indices = (magnitudes > threshold).nonzero().flatten()
-        return [_take(residual, indices)]
+        _add(gradients, residuals)
+        return [_take(residuals[0], PUBLISHED[rule](case, residuals[0]))]
 
     return call

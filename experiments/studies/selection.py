@@ -27,7 +27,8 @@ from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.provenance import provenance, require_output, write_json
 
 _DENSITY = 0.001
-_REPEAT_COUNT = 5
+REPEAT_COUNT = 5
+"""Calls of each selector; each draws from a stream of its own, and the count is the last one's."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def vector_count(profile_name: ProfileName) -> int:
 def _measured(name: str, law: str, vector: Tensor) -> dict[str, Any]:
     k = target_count(_DENSITY, vector.numel())
     times = []
-    for repeat in range(_REPEAT_COUNT):
+    for repeat in range(REPEAT_COUNT):
         stream = random_stream(repeat, name)
         started = time.perf_counter()
         payload = SELECTORS[name](vector, k, stream)
