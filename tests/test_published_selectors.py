@@ -44,6 +44,14 @@ def test_the_sample_has_at_least_a_hundredth_of_the_entries_and_two_of_those_ask
     assert stride == 1 or (100 * sample_count >= dimension and sample_count * k >= 2 * dimension)
 
 
+@pytest.mark.parametrize(
+    ("dimension", "k", "stride"), [(2, 1, 1), (2000, 20, 9), (50_000, 50, 25), (10**6, 1000, 97), (10**6, 10**5, 97)]
+)
+def test_entries_of_the_sample_lie_as_far_apart_as_in_the_released_program(dimension: int, k: int, stride: int) -> None:
+    """As far as that program puts them when it runs."""
+    assert dgc_stride(dimension, k) == stride
+
+
 @pytest.mark.parametrize("law", ["normal", "uniform", "exponential"])
 @pytest.mark.parametrize("density", [0.001, 0.01, 0.1])
 def test_the_sampled_threshold_sends_between_four_fifths_of_k_and_k_of_usual_vectors(law: str, density: float) -> None:
@@ -95,6 +103,20 @@ def test_the_threshold_of_grace_ends_in_its_range_on_a_normal_vector(seed: int) 
     assert 0.7 <= SELECTORS["dgc_grace"](vector, 5000, stream(seed)).count / 5000 <= 1.3
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_threshold_of_grace_moves_up_and_down_until_it_is_in_its_range(seed: int) -> None:
+    """60, 40 and 900 equal entries, k = 100: whatever the sample says, at most one step lets the first 100 pass."""
+    vector = torch.tensor([1.0] * 60 + [0.75] * 40 + [0.01] * 900)
+    assert SELECTORS["dgc_grace"](vector, 100, stream(seed)).indices.tolist() == list(range(100))
+
+
+def test_the_threshold_of_grace_is_the_samples_at_the_same_density() -> None:
+    """Of 1 to 20,000, k = 1000: a tenth of 200 largest exceeds about 1000, give or take 300; no step mends another."""
+    vector = torch.arange(1.0, 20_001)
+    counts = [SELECTORS["dgc_grace"](vector, 1000, stream(seed)).count for seed in range(50)]
+    assert sum(700 <= count <= 1300 for count in counts) >= 25
+
+
 @pytest.mark.parametrize("stage_count", [1, 2, 3, 5])
 @pytest.mark.parametrize("density", [0.002, 0.02, 0.2])
 def test_the_exponential_fit_is_right_for_exponential_magnitudes(stage_count: int, density: float) -> None:
@@ -118,6 +140,14 @@ def test_one_stage_of_the_exponential_fit_by_hand() -> None:
 def test_two_stages_of_the_exponential_fit_send_nothing_of_a_uniform_vector(density: float) -> None:
     vector = torch.rand(100_000, generator=stream())
     assert SELECTORS["sidco_released"](vector, round(density * 100_000)).count == 0
+
+
+def test_the_exponential_fit_has_two_stages_below_density_a_tenth() -> None:
+    vector = torch.randn(1000, generator=stream())
+    for k, stage_count in ((99, 2), (100, 1)):
+        found = SELECTORS["sidco_released"](vector, k).indices.tolist()
+        assert found == sidco_indices(vector, k, stage_count).tolist()
+        assert found != sidco_indices(vector, k, 3 - stage_count).tolist()
 
 
 def test_the_exponential_fit_does_not_depend_on_the_scale() -> None:

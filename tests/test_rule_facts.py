@@ -28,6 +28,12 @@ def test_shares_and_counts_are_those_of_all_laws_and_densities(folder: Path) -> 
     assert captured_shares(folder, "gaussian_k") == [0.5, 0.5, *[1.0] * 6]
 
 
+def test_the_range_has_both_its_ends(folder: Path) -> None:
+    families = {"one": {"selected_count": {"gaussian_k": [[3, 4, 8, 9]]}}}
+    rewrite(folder / "refinement.json", families=families, target_count=[6, 6, 6, 6])
+    assert band_share(folder, "gaussian_k") == 1 / 2
+
+
 def test_a_line_of_the_table_says_how_often_how_many_and_how_much(folder: Path) -> None:
     (line,) = [line for line in rule_table(folder).splitlines() if "released" in line and "shi2019" in line]
     plain = line.replace("\\ensuremath{", "").replace("}", "")
