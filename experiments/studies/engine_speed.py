@@ -124,11 +124,19 @@ def main() -> None:
         )
         require_output(command.output)
         for name in command.policies:
-            make_policy(name, {})
+            _require_fit(name, command.workers)
         with step_progress(2 * len(command.policies) + 1, visible=True, title="runs") as advance:
             study = run_engine_speed(command, advance=advance)
         write_json(command.output, study)
     Console().print(table(study["rows"]))
+
+
+def _require_fit(name: str, worker_count: int) -> None:
+    """Find out before the work, by a step of each worker, that a policy does not exist or does not fit the workers."""
+    try:
+        policy_speed(name, worker_count, 1, is_judged=False)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
