@@ -71,7 +71,10 @@ def test_the_command_writes_what_it_measured(tmp_path: Path, monkeypatch: pytest
     [
         (["--policies", "bps"], "unknown policy 'bps'"),
         (["--workers", "0"], "workers must be at least 1, got 0"),
-        (["--policies", "bsp", "pssp", "--workers", "2"], "pssp: sample must be at most 1, the number of others, got 2"),
+        (
+            ["--policies", "bsp", "pssp", "--workers", "2"],
+            "pssp: sample must be at most 1, the number of others, got 2",
+        ),
     ],
 )
 def test_what_cannot_be_timed_is_refused(
