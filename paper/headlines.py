@@ -190,7 +190,7 @@ def _plan_seconds(data_folder: Path) -> str:
 
 
 def _switch_time(data_folder: Path, order: str) -> float | None:
-    """Time of BSP over that until its error, with the smallest share of a barrier or none."""
+    """BSP's time to the error of its end over that of others, with the smallest share of a barrier or none."""
     share = 0.0 if order == "asp" else min(switch_shares(switching_result(data_folder)))
     return time_ratio(data_folder, "network", "one_slow", order, share)
 
@@ -198,7 +198,7 @@ def _switch_time(data_folder: Path, order: str) -> float | None:
 def _switch_times(data_folder: Path) -> str:
     orders = {"synchronous_first": "synchronous first", "asp": "asp"}
     cells = (f"{words} {_factor(_switch_time(data_folder, order))}" for order, words in orders.items())
-    return "time of BSP over that until its error, one slow worker: " + ", ".join(cells)
+    return "time of BSP to the error of its end over their own, one slow worker: " + ", ".join(cells)
 
 
 def _stale_steps(data_folder: Path) -> dict[str, float]:

@@ -84,17 +84,22 @@ def mean_ratio(data_folder: Path, condition: str, cluster: str, order: str, shar
 
 
 def time_ratio(data_folder: Path, condition: str, cluster: str, order: str, share: float) -> float | None:
-    """By which factor the run is shorter until the mean error is that with which BSP ends; None if it never is.
+    """Seconds in which BSP gets to the mean error that it ends with, over those of a contestant; None for never.
 
     Raises:
         ValueError: no such run.
     """
     study = switching_result(data_folder)
-    name = NEVER_SWITCHES.get(share, order)
-    wanted = (condition, cluster, name, share)
+    place = (condition, cluster)
+    reference = _seconds_to_target(study, (*place, NEVER_SWITCHES[1.0], 1.0))
+    seconds = _seconds_to_target(study, (*place, NEVER_SWITCHES.get(share, order), share))
+    return reference / seconds if reference and seconds else None
+
+
+def _seconds_to_target(study: Result, wanted: tuple[str, str, str, float]) -> float | None:
     for run in study.records("runs"):
         if (run["condition"], run["cluster"], run["order"], run["share"]) == wanted:
-            return study["seconds"][-1] / run["seconds_to_target"] if run["seconds_to_target"] else None
+            return None if run["seconds_to_target"] is None else float(run["seconds_to_target"])
     raise ValueError(f"{study.path}: no run {wanted}")
 
 

@@ -118,5 +118,11 @@ def test_a_switch_that_never_reaches_the_error_of_bsp_turns_the_verdict(folder: 
     assert _verdict("li2021", folder) == NOT_REPRODUCED
 
 
+def test_a_switch_that_is_as_late_as_bsp_is_no_gain(folder: Path) -> None:
+    runs = switching_result(folder)["runs"]
+    rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": 36.0} for run in runs])
+    assert _verdict("li2021", folder) == NOT_REPRODUCED
+
+
 def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
     assert _verdict("wang2022", folder) == NOT_COMPARABLE
