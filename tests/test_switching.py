@@ -24,6 +24,7 @@ from sparsync.experiments.studies.switching import (
     first_time,
     growth_for_share,
     round_count,
+    rounds_for_share,
     run_case,
     run_switching,
 )
@@ -59,6 +60,26 @@ def test_the_barrier_is_whole_by_the_share_that_remains_and_as_late_as_possible(
     for growth, is_whole in ((found, True), (found + 1, False)):
         versions = round_count(partial(SmoothSwitch, growth), made(), seconds * (1 - share))
         assert (versions >= (count - 1) * growth) is is_whole
+
+
+@pytest.mark.parametrize("share", [1 / 16, 0.25, 0.5])
+@pytest.mark.parametrize("cluster", ["one_slow", "pareto"])
+def test_the_first_barriers_last_the_share_and_no_round_longer(cluster: str, share: float) -> None:
+    """Shares of the rounds would not do: under Pareto durations half of them may last a third of the time."""
+    count, seconds = 4, 60.0
+    made = CLUSTERS[cluster](count, 2)
+    rounds, total = rounds_for_share(made, seconds, share), round_count(Bsp, made, seconds)
+    run = Simulation(SyncSwitch(bsp_fraction=rounds / total, total_steps=total), made, Horizon(seconds=seconds))
+    run.run()
+    ends = [event.time for event in run.trace if isinstance(event, Applied) and len(event.messages) == count]
+    assert len(ends) == rounds
+    assert ends[-2] < share * seconds <= ends[-1]
+
+
+def test_a_round_that_ends_with_the_share_is_the_last() -> None:
+    """Rounds of three seconds: four end at 12 s, a fifth of the minute."""
+    shares = {0.0: 0, 0.2: 4, 0.21: 5, 1.0: 20}
+    assert {share: rounds_for_share(CLUSTERS["one_slow"](4, 0), 60.0, share) for share in shares} == shares
 
 
 def test_a_barrier_throughout_makes_the_rounds_of_the_slowest() -> None:

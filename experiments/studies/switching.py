@@ -2,8 +2,8 @@
 
 Sync-Switch (Li, Mangoubi, Xu, Guo 2021) begins with a barrier and drops it; Smooth Switch (Vora, Joshi, Patel 2024)
 begins without waiting and lets ever larger groups wait. Both are given the same share of the simulated time at the full
-barrier; a hard switch from asynchronous to synchronous is no policy of ours. The step size of every contestant is tuned
-on seeds of its own. The limits of the step size are in `frontier.py`.
+barrier, or as little more as whole rounds allow; a hard switch from asynchronous to synchronous is no policy of ours.
+The step size of every contestant is tuned on seeds of its own. The limits of the step size are in `frontier.py`.
 """
 
 from __future__ import annotations
@@ -241,6 +241,14 @@ def round_count(make_policy: Callable[[], Policy], cluster: Cluster, seconds: fl
     return simulation.view.version
 
 
+def rounds_for_share(cluster: Cluster, seconds: float, share: float) -> int:
+    """The fewest rounds of BSP that last this share of the time; all that there are if none fewer do."""
+    if share == 0:
+        return 0
+    ended_before = round_count(Bsp, cluster, math.nextafter(share * seconds, 0.0))
+    return min(ended_before + 1, round_count(Bsp, cluster, seconds))
+
+
 def growth_for_share(cluster: Cluster, seconds: float, share: float) -> int:
     """The growth with which Smooth Switch spends this share of the time, or as little more as possible, at the barrier.
 
@@ -304,9 +312,13 @@ def _parameters(case: _Case, seed: int) -> Mapping[str, Parameter]:
     count, seconds = case.sizes.worker_count, case.sizes.seconds
     cluster, is_falling = CLUSTERS[case.cluster](count, seed), case.order.endswith("falling")
     if case.order.startswith("synchronous_first"):
-        rounds = round_count(Bsp, cluster, seconds)
-        scale = 1 / count if is_falling else 1.0
-        return {"bsp_fraction": case.share, "total_steps": rounds, "asynchronous_step_scale": scale}
+        total = round_count(Bsp, cluster, seconds)
+        fraction = rounds_for_share(cluster, seconds, case.share) / total
+        return {
+            "bsp_fraction": fraction,
+            "total_steps": total,
+            "asynchronous_step_scale": 1 / count if is_falling else 1.0,
+        }
     if case.order.startswith("asynchronous_first"):
         growth = growth_for_share(cluster, seconds, case.share)
         return {"growth": growth, "weight": "mean" if is_falling else "per_worker"}
