@@ -67,6 +67,12 @@ def won_pairs(
     return sum(one < other for one, other in pairs), len(pairs)
 
 
+def largest_step_runs(data_folder: Path, order: str) -> tuple[int, int]:
+    """For how many contestants of an order the largest step size tried was the best, and how many there are."""
+    runs = [run for run in switching_result(data_folder).records("runs") if run["order"] == order]
+    return sum(run["is_largest_step"] for run in runs), len(runs)
+
+
 def mean_ratio(data_folder: Path, condition: str, cluster: str, order: str, share: float, *, reference: str) -> float:
     """The mean error at the end of an order with a share, over that of `asp` or `bsp`.
 
@@ -168,6 +174,11 @@ def _pairs(first: str, second: str, conditions: tuple[str, ...]) -> Callable[[Pa
     return words
 
 
+def _largest_steps(data_folder: Path, *, order: str) -> str:
+    largest, count = largest_step_runs(data_folder, order)
+    return f"{latex.integer(largest)} of {latex.integer(count)}"
+
+
 def _measured_limit(data_folder: Path, cluster: str, momentum: float) -> str:
     return latex.decimal(limit(data_folder, largest_count(data_folder), momentum, cluster=cluster)["measured"], 2)
 
@@ -215,6 +226,7 @@ SWITCHING_MACROS: dict[str, Callable[[Path], str]] = {
     "SwitchFallingNetworkPairs": _pairs(*_FALLING, ("network",)),
     "SwitchFallingQuadraticPairs": _pairs(*_FALLING, _ALIKE),
     "SwitchFallingOwnPairs": _pairs(*_FALLING, ("own optima",)),
+    "SwitchFallingLargestSteps": partial(_largest_steps, order=_FALLING[0]),
     "SwitchLimitDeviation": lambda folder: latex.percent(largest_limit_deviation(folder), 2),
     "SwitchLimitWorkers": lambda folder: latex.integer(largest_count(folder)),
     "SwitchLimitFormula": lambda folder: _formula_limit(folder, 0.0),

@@ -43,6 +43,7 @@ def switching_record(profile: str = "quick") -> dict[str, Any]:
                 "share": share,
                 "end_error": ERRORS[order],
                 "seconds_to_target": seconds_to_target(order, share),
+                "is_largest_step": share == max(SHARES),
             }
             for condition in CONDITIONS
             for cluster in CLUSTERS

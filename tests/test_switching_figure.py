@@ -16,6 +16,7 @@ from paper.switching_facts import (
     SWITCHING_MACROS,
     end_errors,
     largest_limit_deviation,
+    largest_step_runs,
     limit,
     mean_ratio,
     switch_shares,
@@ -83,6 +84,12 @@ def test_bsp_is_as_fast_as_bsp(folder: Path) -> None:
     for condition in CONDITIONS:
         for cluster in CLUSTERS:
             assert time_ratio(folder, condition, cluster, "bsp", 1.0) == 1
+
+
+def test_steps_at_the_end_of_the_grid_are_counted(folder: Path) -> None:
+    places = len(CONDITIONS) * len(CLUSTERS)
+    assert largest_step_runs(folder, "synchronous_first_falling") == (places, 2 * places)
+    assert largest_step_runs(folder, "asp") == (0, places)
 
 
 def test_limits_are_compared_with_their_formulas(folder: Path) -> None:
