@@ -67,6 +67,14 @@ def won_pairs(
     return sum(one < other for one, other in pairs), len(pairs)
 
 
+def better_than_ends(data_folder: Path, order: str, share: float) -> tuple[int, int]:
+    """In how many conditions and clusters an order ends with less mean error than both `asp` and `bsp`; of all."""
+    study = switching_result(data_folder)
+    places = [(condition, cluster) for condition in CONDITIONS for cluster in CLUSTERS]
+    means = [{at: fmean(values) for at, values in end_errors(study, *place, order).items()} for place in places]
+    return sum(found[share] < min(found[end] for end in NEVER_SWITCHES) for found in means), len(places)
+
+
 def largest_step_runs(data_folder: Path, order: str) -> tuple[int, int]:
     """For how many contestants of an order the largest step size tried was the best, and how many there are."""
     runs = [run for run in switching_result(data_folder).records("runs") if run["order"] == order]

@@ -13,6 +13,7 @@ from paper.headlines import (
     NOT_COMPARABLE,
     NOT_REPRODUCED,
     REPRODUCED,
+    growing_wins,
     has_curves_of,
     headline_table,
     largest_plan,
@@ -88,7 +89,39 @@ def test_the_best_at_the_end_is_counted_over_all_races(folder: Path) -> None:
 
     _change(folder, "races", "races", change)
     assert won_races(folder, "smooth_switch", ("bsp", "asp")) == (8, 8)
+
+
+def test_growing_groups_are_judged_at_tuned_steps(folder: Path) -> None:
+    """Against both extremes everywhere; a tie is no win."""
     assert _verdict("vora2024", folder) == REPRODUCED
+    runs = switching_result(folder)["runs"]
+    ends = {(run["condition"], run["cluster"]): run["end_error"] for run in runs if run["order"] == "asp"}
+
+    def as_good_as_asp(run: dict[str, Any]) -> dict[str, Any]:
+        return run | {"end_error": ends[run["condition"], run["cluster"]]}
+
+    changed = [as_good_as_asp(run) if run["order"] == "asynchronous_first_falling" else run for run in runs]
+    rewrite(folder / "switching.json", runs=changed)
+    assert growing_wins(folder) == {0.125: (0, 8), 0.5: (0, 8)}
+    assert _verdict("vora2024", folder) == NOT_REPRODUCED
+
+
+def test_a_sample_that_lets_workers_drift_apart_turns_the_verdict(folder: Path) -> None:
+    """It is still nearer to BSP than the smaller sample, and than nobody's."""
+    assert _verdict("wang2017", folder) == REPRODUCED
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"step_deviation": 0.65} if row["contestant"] == "pbsp 10" else row
+
+    _change(folder, "headlines", "rows", change)
+    assert _verdict("wang2017", folder) == REPRODUCED
+    _change(
+        folder,
+        "headlines",
+        "rows",
+        lambda row: row | {"step_deviation": row["step_deviation"] / 2} if row["contestant"] == "bsp" else row,
+    )
+    assert _verdict("wang2017", folder) == NOT_REPRODUCED
 
 
 def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
@@ -108,6 +141,19 @@ def test_a_slow_plan_turns_the_verdict(folder: Path) -> None:
     others = [row for row in timings if row["planner"] != "sweep"]
     rewrite(folder / "planned_barriers.json", timings=slower + others)
     assert largest_plan(folder) == max(row["wall_seconds"] for row in slower)
+    assert plan.verdict(folder) == NOT_REPRODUCED
+
+
+def test_a_plan_that_is_twice_as_fast_as_a_scan_is_not_far_faster(folder: Path) -> None:
+    plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
+    timings = planned_barriers_result(folder)["timings"]
+    by_size = {(row["workers"], row["look_ahead"]): row for row in timings if row["planner"] == "sweep"}
+    scans = [
+        row | {"wall_seconds": 2 * by_size[row["workers"], row["look_ahead"]]["wall_seconds"]}
+        for row in timings
+        if row["planner"] == "scan"
+    ]
+    rewrite(folder / "planned_barriers.json", timings=[*by_size.values(), *scans])
     assert plan.verdict(folder) == NOT_REPRODUCED
 
 
