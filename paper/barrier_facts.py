@@ -161,6 +161,12 @@ def _largest_timing(data_folder: Path, *, name: str) -> float:
     return float(timing_rows(planned_barriers_result(data_folder), "sweep")[-1][name])
 
 
+def _scanned_workers(data_folder: Path) -> str:
+    """The most workers that every planner was timed with."""
+    study = planned_barriers_result(data_folder)
+    return latex.integer(min(int(timing_rows(study, planner)[-1]["workers"]) for planner in PLANNER_WORDS))
+
+
 def _exponent(data_folder: Path, *, planner: str, size: str) -> str:
     return latex.decimal(planned_barriers_result(data_folder)["wall_exponents"][planner][size], 2)
 
@@ -199,6 +205,7 @@ BARRIER_MACROS: dict[str, Macro] = {
         for planner, word in PLANNER_WORDS.items()
         for size, name in (("workers", "WorkerExponent"), ("look_ahead", "LookAheadExponent"))
     },
+    "ZiplineScannedWorkers": _scanned_workers,
     "ZiplinePrintedRatio": lambda folder: latex.decimal(scan_ratio(folder, "printed sweep"), 0),
     "ZiplineScanRatio": lambda folder: latex.decimal(scan_ratio(folder, "scan"), 0),
     **{

@@ -71,14 +71,8 @@ def cell(study: Result, problem: str, rule: str, density: float) -> Result:
     raise ValueError(f"{study.path}: no cell of {rule!r} at density {density} on the problem {problem!r}")
 
 
-def sending_share(data_folder: Path) -> float:
-    """Of the time of a dense round of BSP, the share in which the mean step is not computed but sent."""
-    seconds = budgets_result(data_folder)["dense_seconds"]
-    return float(seconds / (1 + seconds))
-
-
 def largest_residual_ratio(data_folder: Path) -> float:
-    """The most that any worker of the grid was seen to keep back, over what the bound allows at its density."""
+    """The most of the grid that workers keep back, in the mean of a run's later half, over what the bound allows."""
     cells = [one for one in budgets_result(data_folder).records("cells") if one["density"] < 1]
     return float(max(one["residual_steps"] / (one["period"] * residual_bound(one["density"])) for one in cells))
 
@@ -137,7 +131,6 @@ BUDGETS_MACROS: dict[str, Callable[[Path], str]] = {
     "BudgetWorkers": lambda folder: latex.integer(budgets_result(folder)["worker_count"]),
     "BudgetSeconds": lambda folder: latex.shortest(budgets_result(folder)["simulated_seconds"]),
     "BudgetDenseSeconds": lambda folder: latex.shortest(budgets_result(folder)["dense_seconds"]),
-    "BudgetSendingShare": lambda folder: latex.percent(sending_share(folder), 0),
     "BudgetSeeds": lambda folder: latex.integer(budgets_result(folder)["seed_count"]),
     "BudgetResidualRatio": lambda folder: latex.percent(largest_residual_ratio(folder), 0),
     "BudgetLineBound": lambda folder: latex.decimal(line_bound_ratio(folder), 2),

@@ -104,9 +104,9 @@ def fitted_weights(data_folder: Path, lag: str, staleness: int) -> list[float]:
     return sorted(float(law["weight"]) for law in laws if law is not None)
 
 
-def largest_growth(data_folder: Path) -> float:
+def largest_growth(data_folder: Path, cluster: str) -> float:
     """Mean lag of the slowest in the second half of the releases over that in the first, at most, where it is any."""
-    runs = waiting_runs(sampled_lags_result(data_folder))
+    runs = [run for run in waiting_runs(sampled_lags_result(data_folder)) if run["cluster"] == cluster]
     halves = [run.record("slowest")["mean_by_half"] for run in runs]
     return max(float(second / first) for first, second in halves if first)
 
@@ -189,7 +189,10 @@ LAG_MACROS: dict[str, Macro] = {
     },
     "LagHeadSmallest": lambda folder: latex.decimal(fitted_weights(folder, "another", _staleness(folder))[0], 1),
     "LagHeadLargest": lambda folder: latex.decimal(fitted_weights(folder, "another", _staleness(folder))[-1], 1),
-    "LagGrowth": lambda folder: latex.decimal(largest_growth(folder), 2),
+    "LagFreeHeadLargest": lambda folder: latex.decimal(fitted_weights(folder, "another", 0)[-1], 1),
+    "LagSlowestHeadLargest": lambda folder: latex.decimal(fitted_weights(folder, "slowest", _staleness(folder))[-1], 1),
+    "LagGrowth": lambda folder: latex.decimal(largest_growth(folder, ONE_SLOW), 2),
+    "LagEqualGrowth": lambda folder: latex.decimal(largest_growth(folder, EXPONENTIAL), 2),
     "LagStaleness": lambda folder: latex.integer(_staleness(folder)),
 }
 """Macros of the paper's text about sampled barriers, by name."""

@@ -155,6 +155,7 @@ TRAINING_MACROS: dict[str, Macro] = {
     "DenseBytes": _measured(THOUSANDTH, "dense", _bytes),
     "ThousandthTopkBytes": _measured(THOUSANDTH, "top_k", _bytes),
     "HundredthTopkBytes": _measured(HUNDREDTH, "top_k", _bytes),
+    "ReleasedSettingsTopkBytes": _measured(RELEASED_SETTINGS, "top_k", _bytes),
     **{
         name: macro
         for word, condition in CONDITIONS.items()

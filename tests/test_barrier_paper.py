@@ -91,6 +91,7 @@ def test_smoke_results_say_so(draw: Callable[[Path], Figure], tmp_path: Path) ->
         ("ZiplineInstances", 300),
         ("ZiplineUnguardedTied", 41),
         ("ZiplineWorkers", 100),
+        ("ZiplineScannedWorkers", 10),
         ("ZiplineMilliseconds", 5),
         ("ZiplinePrintedWorkerExponent", 2),
         ("ZiplineScanRatio", 50),
@@ -123,7 +124,10 @@ def test_numbers_about_planned_barriers_and_leads_are_those_of_the_files(
         ("LagTailSlowestSmallest", 0.75),
         ("LagTailSlowestLargest", 0.78),
         ("LagHeadLargest", 7),
+        ("LagFreeHeadLargest", 0.5),
+        ("LagSlowestHeadLargest", 7),
         ("LagGrowth", 2),
+        ("LagEqualGrowth", 1.5),
     ],
 )
 def test_numbers_about_sampled_barriers_are_those_of_the_files(name: str, value: float, data_folder: Path) -> None:

@@ -18,7 +18,6 @@ from paper.budgets_facts import (
     line_rows,
     mean_error,
     residual_bound,
-    sending_share,
 )
 from paper.budgets_figure import budgets
 from paper.results import budgets_result
@@ -63,7 +62,6 @@ def test_the_facts_are_those_of_the_file(folder: Path) -> None:
     assert mean_error(cell(study, "network", "bsp", 1.0)) == pytest.approx(1.2)
     assert [row["period"] for row in line_rows(study, "network")] == [1, 16]
     assert (line_ratio(folder, "network"), line_bound_ratio(folder)) == (1.5, 1 / 16)
-    assert sending_share(folder) == pytest.approx(8 / 9)
     # Two steps were kept back, of a bound of 198 for each step of a message.
     assert largest_residual_ratio(folder) == pytest.approx(2 / residual_bound(0.01))
 
@@ -78,7 +76,6 @@ def test_every_macro_can_be_written(folder: Path) -> None:
     assert all(written.values())
     assert written["BudgetQuadraticBest"] == r"bsp at density \ensuremath{0.01}"
     assert written["BudgetNetworkPredictedError"] == r"\ensuremath{1.20}"
-    assert written["BudgetSendingShare"] == r"\ensuremath{89}"
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:

@@ -69,6 +69,7 @@ def plain(text: str) -> str:
         ("HundredthTopkGain", "0.4"),
         # 1000, 2000, 3000 and 4000 bytes.
         ("ThousandthTopkBytes", r"2.50\,kB"),
+        ("ReleasedSettingsTopkBytes", r"2.50\,kB"),
         # κ = 3/2000; ratios 0.97 − 0.01·order, bound 0.991.
         ("GaussianGain", "20.0"),
         ("LaplaceGain", "26.7"),
