@@ -92,7 +92,7 @@ def _measured(name: str, vector: Tensor) -> dict[str, Any]:
 
 
 def _observed(run_name: str, title: str, profile: Profile, data: Dataset, seed: int) -> dict[str, Tensor]:
-    """The first worker's corrected gradient after the profile's observed steps; in a dense run it is the gradient.
+    """The first worker's corrected gradient at the profile's observed steps; in a dense run it is the gradient.
 
     Both are multiplied by the step size, which changes no ratio.
     """

@@ -18,7 +18,7 @@ class Profile:
         momentum_seed_count: paired seeds of the runs with momentum 0.9.
         workers: n.
         data: source of the training data.
-        observed_steps: updates after which corrected gradients are looked at.
+        observed_steps: updates whose corrected gradients are looked at, from 1.
         sample_dimension: d of the vectors drawn from a law.
         selection_dimensions: d of the vectors on which the selectors are timed.
         steady_dimension: d of the vectors that error feedback is run on until it settles.
