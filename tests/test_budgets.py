@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -32,7 +33,7 @@ from sparsync.experiments.studies.split_predictions import (
     rank_correlation,
     residual_steps,
 )
-from sparsync.experiments.studies.trials import Curve, run_trial
+from sparsync.experiments.studies.trials import Curve, Trial, measurement_times, run_trial, tuned
 from sparsync.verify.trace import Sent
 from tests.inline_pool import run_inline
 
@@ -76,6 +77,32 @@ def test_the_bytes_of_a_line_are_measured_as_planned() -> None:
     assert [item["delay"] for item in found] == [0, 7]
 
 
+def test_errors_of_a_line_are_measured_when_all_has_just_been_sent() -> None:
+    trial = budgets._trial(case("local 8", 0.05, LINE_CLUSTER))
+    assert all(time % max(PERIODS) == 0 for time in measurement_times(trial.seconds, trial.points))
+    assert trial.end_points == 2
+
+
+def test_what_is_computed_waits_half_a_period_to_be_sent() -> None:
+    """Of four steps, the first for three others and the last for none; everything else is sent and read at once."""
+    found = run_case(case("local 4", 1.0, LINE_CLUSTER))
+    assert (found["staleness"], found["residual_steps"]) == (0, 0)
+    assert found["observed"] == (3 + 2 + 1 + 0) / 4
+
+
+def test_step_sizes_are_tuned_on_luck_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: set[int] = set()
+
+    def noted(trial: Trial, steps: Sequence[float], seeds: Sequence[int]) -> Trial:
+        tried.update(seeds)
+        return tuned(trial, steps, seeds)
+
+    monkeypatch.setattr(budgets, "tuned", noted)
+    run_case(case("bsp", 1.0))
+    assert tried
+    assert tried.isdisjoint(range(max(sizes.seed_count for sizes in SIZES.values())))
+
+
 def test_the_perturbation_is_that_of_the_statement() -> None:
     # √(1 − 3/4) = 1/2, so the residual weighs as much as one message.
     assert perturbation(0.75, period=3, delay=2) == pytest.approx(5)
@@ -98,6 +125,16 @@ def test_the_constants_of_a_quadratic_are_found() -> None:
     assert found.smoothness == pytest.approx(1.0, rel=1e-4)
     assert found.second_moment == pytest.approx(1 + 0.25 + 0.0625)
     assert found.mean_square == pytest.approx(found.second_moment)
+
+
+def test_the_second_moment_is_that_of_single_workers() -> None:
+    """Two workers whose optima differ pull apart: their mean gradient is shorter than either of theirs."""
+    problem = Quadratics([1.0, 0.5], worker_count=2, spread=1.0)
+    found = problem_constants(problem, 2)
+    gradients = [problem.loss_and_gradient(worker, 0, problem.initial, 1.0)[1].clone() for worker in range(2)]
+    assert found.second_moment == pytest.approx(fmean(float(gradient.square().sum()) for gradient in gradients))
+    assert found.mean_square == pytest.approx(float(((gradients[0] + gradients[1]) / 2).square().sum()))
+    assert found.second_moment > found.mean_square
 
 
 def test_the_bound_holds_for_descent_and_is_least_over_the_step_sizes() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from statistics import stdev
 
 import numpy as np
 import pytest
@@ -46,6 +48,36 @@ def simulated(policy: Pssp, workers: int, horizon: Horizon, *, slow: float = 1.0
     run = Simulation(policy, cluster, horizon, make_judge=None)
     run.run()
     return run
+
+
+def test_a_hundredth_of_the_lags_lies_beyond_the_percentile() -> None:
+    assert lag_record(np.array([90, 9, 1]), 0)["percentile_99"] == 1
+    assert lag_record(np.array([90, 8, 2]), 0)["percentile_99"] == 2
+
+
+def test_the_error_of_a_mean_is_that_of_independent_batches() -> None:
+    """Eight batches of alike values: their sample deviation over √8."""
+    means = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]
+    assert batch_error(np.repeat(means, 10)) == pytest.approx(stdev(means) / 8**0.5)
+
+
+def test_passes_and_waits_without_any_chance_are_impossible() -> None:
+    """One of three others is looked at: nobody waits where none is behind, or passes where all are."""
+    looks = [Look(0, True), Look(0, False), Look(3, False), Look(3, True), Look(1, True)]
+    passing = passing_record(Readings(looks, [], []), LagCase(4, "exponential", 0, 1, 1.0, 0))
+    assert passing["impossible"] == 2
+
+
+def test_nothing_is_read_of_the_first_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[float] = []
+
+    def noted(trace: Sequence[Event], workers: int, staleness: int, *, begin: float) -> Readings:
+        begins.append(begin)
+        return read_lags(trace, workers, staleness, begin=begin)
+
+    monkeypatch.setattr(sampled_lags, "read_lags", noted)
+    run_case(LagCase(4, "exponential", 0, 1, 30.0, 0))
+    assert begins == [3.0]
 
 
 def test_looks_and_lags_of_a_short_trace() -> None:

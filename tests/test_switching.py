@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -118,6 +119,13 @@ def test_the_step_sizes_of_a_heavy_ball_are_as_much_smaller_as_it_adds_up() -> N
     assert found["step_size"] in [pytest.approx(size * 0.1) for size in TINY.quadratic_steps]
 
 
+def test_a_best_step_at_the_end_of_the_grid_is_said_to_be_there() -> None:
+    """The model hardly moves with a thousandth, and leaves the numbers' range with a hundred."""
+    for steps, is_largest in (((0.001, 0.2), True), ((0.2, 100.0), False)):
+        found = run_case(case("bsp", 1.0, sizes=replace(TINY, quadratic_steps=steps)))
+        assert (found["step_size"], found["is_largest_step"]) == (0.2, is_largest)
+
+
 def test_tuning_looks_at_other_luck_than_the_runs() -> None:
     seeds = range(TINY.seed_count)
     tuning = range(switching._TUNING_SEED, switching._TUNING_SEED + TINY.tuning_seed_count)
@@ -131,7 +139,7 @@ def test_the_target_is_reached_at_the_first_measurement_that_is_no_worse() -> No
 
 
 def test_the_study_runs_every_contestant_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "smoke", TINY)
+    monkeypatch.setitem(SIZES, "smoke", replace(TINY, seed_count=2))
     monkeypatch.setattr(switching, "run_cases", run_inline)
     monkeypatch.setattr(switching, "LIMIT_MOMENTA", (0.0,))
     monkeypatch.setattr(switching, "CONDITIONS", {"same optimum": ("quadratic", 0.0, 0.0)})
@@ -143,10 +151,10 @@ def test_the_study_runs_every_contestant_everywhere(monkeypatch: pytest.MonkeyPa
         assert len(run["error"]) == len(study["seconds"])
         assert run["target"] > 0
     barriers = [run for run in study["runs"] if run["order"] == "bsp"]
-    assert all(run["target"] == run["end_error"][0] for run in barriers)
+    assert all(run["target"] == fmean(run["end_error"]) for run in barriers)
     assert {limit["cluster"] for limit in study["frontier"]} == {"equal", "one_slow", "pareto"}
     limit = STATEMENTS["reports_in_turn_limit"]
     assert study["limits"][0]["limit"] == [limit.evaluate(n=count, momentum=0) for count in range(1, 17)]
     again = run_case(case("asynchronous_first", 0.5))
     row = next(run for run in study["runs"] if (run["order"], run["cluster"]) == ("asynchronous_first", "one_slow"))
-    assert row["end_error"] == again["end_error"]
+    assert row["end_error"][:1] == again["end_error"]

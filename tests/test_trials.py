@@ -11,6 +11,7 @@ import pytest
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.vectors import Descent
+from sparsync.experiments.studies import trials
 from sparsync.experiments.studies.trials import (
     Curve,
     Trial,
@@ -57,6 +58,17 @@ def test_the_best_step_size_is_found_and_of_equal_ones_the_smallest() -> None:
     alone = replace(TRIAL, make_problem=lambda _seed: Quadratics([1.0], worker_count=2))
     assert tuned(alone, [1.9, 1.0, 0.3, 1e120], [0]).descent.step_size == 1.0
     assert tuned(alone, [1e121, 1e120], [0, 1]).descent.step_size == 1e120
+
+
+def test_the_best_step_size_is_best_in_the_mean_over_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smaller one wins on the first seed only."""
+    errors = {(0.1, 0): 1.0, (0.1, 1): 9.0, (0.2, 0): 2.0, (0.2, 1): 3.0}
+
+    def curve(trial: Trial, seed: int) -> Curve:
+        return Curve((0.0,), (0.0,), errors[trial.descent.step_size, seed], 0, 0)
+
+    monkeypatch.setattr(trials, "run_trial", curve)
+    assert tuned(TRIAL, [0.1, 0.2], [0, 1]).descent.step_size == 0.2
 
 
 @pytest.mark.parametrize(("steps", "seeds"), [((), (0,)), ((0.1,), ())])
