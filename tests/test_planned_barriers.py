@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import timeit
 
 import pytest
 from hypothesis import given, settings
@@ -57,6 +58,15 @@ def test_every_planner_finds_the_same_spread_in_some_time(planner: str) -> None:
     row = time_plan((planner, 5, 9, 1, 0))
     assert row["spread"] == time_plan(("sweep", 5, 9, 1, 0))["spread"] > 0
     assert row["wall_seconds"] > 0
+
+
+def test_the_seconds_are_those_of_one_plan_at_its_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A millisecond at first sight, so ten calls fill a repetition, of which the fastest takes twice as long a call."""
+    monkeypatch.setattr(timeit, "timeit", lambda _plan, number: 0.001 * number)
+    monkeypatch.setattr(
+        timeit, "repeat", lambda _plan, repeat, number: [0.002 * number * (1 + place) for place in range(repeat)]
+    )
+    assert time_plan(("sweep", 5, 9, 3, 0))["wall_seconds"] == pytest.approx(0.002)
 
 
 def test_exponents_are_those_of_a_power_law() -> None:

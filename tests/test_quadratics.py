@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 import torch
 
+from sparsync.experiments.studies import quadratics
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.experiments.studies.quadratics import (
     CONDITION_NUMBERS,
@@ -71,3 +73,13 @@ def test_the_study_holds_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {(case["condition_number"], case["selector"], case["target_count"]) for case in cases} == expected
     assert len(cases) == len(advanced) == case_count()
     assert all(case["mean_factor"] <= case["largest_factor"] for case in cases)
+
+
+def test_the_slowest_start_and_its_slowest_step_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Geometric means of √(0.1·0.9) = 0.3, 0.2 and 0.5; the slowest single step is of another start."""
+    starts = ([0.1, 0.9], [0.2, 0.2], [0.5, 0.5])
+    runs = cycle(starts)
+    monkeypatch.setattr(quadratics, "lyapunov_factors", lambda *_arguments: next(runs))
+    for case in run_quadratics("smoke")["cases"]:
+        assert case["largest_factor"] == 0.9
+        assert case["mean_factor"] == pytest.approx(0.5)

@@ -74,6 +74,19 @@ def test_curves_start_at_zero_and_grow() -> None:
     assert 0 <= 8 * 254 * row["step_count"] - row["sent_bytes"][-1] <= 8 * 254 * SHORT.workers
 
 
+def test_the_seed_of_the_study_is_added_to_that_of_the_race() -> None:
+    later, sooner = (run_race(SHORT, first, ("ssp", "pareto", "none", own)) for first, own in ((1, 0), (0, 1)))
+    assert later | {"seed": 1} == sooner
+    assert later != run_race(SHORT, 0, ("ssp", "pareto", "none", 0))
+
+
+def test_the_slowest_and_the_fastest_worker_are_told_apart() -> None:
+    """In seven seconds one worker makes two steps of three, and the others one a second but for the first reading."""
+    row = run_race(replace(SHORT, seconds=7.0), 0, ("asp", "one_slow", "top_k", 0))
+    assert row["fewest_steps"] < row["most_steps"]
+    assert row["fewest_steps"] + (SHORT.workers - 1) * row["most_steps"] == row["step_count"]
+
+
 def test_the_study_holds_what_single_races_give(monkeypatch: pytest.MonkeyPatch) -> None:
     """The study's run in processes of their own, which share no state with this one."""
     chosen = [("ssp", "pareto", "top_k", 0), ("ds_sync", "equal", "none", 0)]

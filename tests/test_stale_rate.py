@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.studies import stale_rate
 from sparsync.experiments.studies.smooth_problems import PROBLEMS
 from sparsync.experiments.studies.stale_rate import (
+    Course,
     coherent_courses,
     described_bound,
     rate_bound,
@@ -41,6 +43,14 @@ class Huber:
         del stream
         self.read.append(float(model))
         return model.clamp(-1, 1)
+
+
+def test_the_least_mean_stands_against_the_largest_variance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means over two seeds of 5, 4 and 3, where single runs come down to 1."""
+    courses = [Course([9.0, 1.0, 4.0], 1.0, 2.0), Course([1.0, 7.0, 2.0], 1.0, 5.0)]
+    monkeypatch.setattr(stale_rate, "coherent_courses", lambda *_arguments, **_options: (1.0, courses))
+    (row,) = rate_rows("quadratic", stalenesses=[1], step_count=3, seeds=[0, 1])
+    assert (row["left"], row["variance"]) == (3.0, 5.0)
 
 
 def test_the_bounds_are_done_by_hand() -> None:

@@ -46,6 +46,24 @@ def test_a_record_holds_multiples_of_the_steps_without_delays() -> None:
     assert late["best_step_size"] <= record["step_size"]
 
 
+@pytest.mark.parametrize(("late_steps", "best_factor"), [((30, 50, 40), 1.0), ((30, 30, 20), 0.25)])
+def test_the_kept_step_size_may_be_the_best(
+    late_steps: Sequence[int], best_factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps with delays at the kept step size, its half and its quarter, all within the patience."""
+    first = STEP_SIZES["sgd"][0]
+    needed = dict(zip((first, first / 2, first / 4), late_steps, strict=True))
+
+    def steps(_setting: Setting, step_size: float, *, staleness: int, limit: int, **_others: Any) -> int | None:
+        taken = needed[step_size] if staleness else round(20 * first / step_size)
+        return taken if taken <= limit else None
+
+    monkeypatch.setattr(staleness, "steps_to_target", steps)
+    late = setting_record(LINEAR, replace(TINY, shrinkages=(0.5, 0.25)), 0)["runs"][1]
+    assert late["relative"] == 30 / 20
+    assert (late["best_step_size"], late["best_relative"]) == (best_factor * first, min(late_steps) / 20)
+
+
 def test_a_target_not_reached_in_time_has_no_multiple() -> None:
     record = setting_record(LINEAR, replace(TINY, target=0.6, patience=1, stalenesses=(16,), retuned_stalenesses=()), 0)
     late = record["runs"][1]

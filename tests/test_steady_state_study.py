@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from sparsync.experiments.studies import steady_state
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.experiments.studies.steady_state import (
     DENSITIES,
@@ -66,3 +67,13 @@ def test_the_same_seed_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -
     first, second, other = (run_steady_state("smoke", seed=seed)["runs"] for seed in (1, 1, 2))
     assert first == second
     assert first != other
+
+
+def test_every_step_counts_in_one_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gains of 1, 2, …, 40: the mean of a window is that of its first and its last step."""
+    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], steady_dimension=100, steady_steps=40))
+    monkeypatch.setattr(steady_state, "stream_gains", lambda *_arguments: [float(step) for step in range(1, 41)])
+    for run in run_steady_state("smoke")["runs"]:
+        starts = [0, *run["step"][:-1]]
+        assert run["gain"] == [(start + 1 + end) / 2 for start, end in zip(starts, run["step"], strict=True)]
+        assert run["gain"][-1] < 40
