@@ -66,6 +66,12 @@ def test_lags_and_passes_are_drawn_as_measured(data_folder: Path) -> None:
     assert np.asarray(middle.get_lines()[0].get_ydata()).tolist() == [0.8] * 4
     assert [label.get_text() for label in middle.get_xticklabels()] == ["0", "1", "8", "all"]
     assert _lines(right, "equal workers") == [[[place, 1.5] for place in range(4)]]
+    # The 99 % quantile, dotted, and the bound on the mean, dashed, which there is none of without a sample.
+    dotted, dashed = (
+        [np.asarray(line.get_ydata()).tolist() for line in right.get_lines() if line.get_linestyle() == style]
+        for style in (":", "--")
+    )
+    assert (dotted, dashed) == ([[4] * 4] * 2, [[4.0] * 3] * 2)
 
 
 @pytest.mark.parametrize("draw", [barriers, sampled_lags])

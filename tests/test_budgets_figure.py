@@ -45,6 +45,20 @@ def test_lines_are_drawn_relative_to_the_shortest_period(folder: Path) -> None:
     assert [list(line.get_ydata()) for line in lines] == [[1, 1.5], [1, 1.5], [1, 1 / 16]]  # type: ignore[arg-type]  # matplotlib knows no type
 
 
+def test_what_is_kept_back_is_drawn_beside_its_bound(folder: Path) -> None:
+    lines = {line.get_label(): line for line in budgets(folder).axes[3].get_lines()}
+    assert list(lines["network"].get_ydata()) == [2.0]  # type: ignore[arg-type]  # matplotlib knows no type
+    assert list(lines["bound"].get_ydata()) == [residual_bound(0.01)]  # type: ignore[arg-type]
+
+
+def test_an_error_below_that_of_the_shortest_period_is_drawn_below_one(folder: Path) -> None:
+    record = budgets_record()
+    for line in record["lines"]:
+        line["end_error"] = [1.0 if line["period"] > 1 else 2.0]
+    write(folder / "budgets.json", record)
+    assert list(budgets(folder).axes[2].get_lines()[0].get_ydata()) == [1, 0.5]  # type: ignore[arg-type]
+
+
 def test_smoke_figures_say_so_and_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"budgets\.json"):
         budgets(tmp_path)
@@ -64,6 +78,29 @@ def test_the_facts_are_those_of_the_file(folder: Path) -> None:
     assert (line_ratio(folder, "network"), line_bound_ratio(folder)) == (1.5, 1 / 16)
     # Two steps were kept back, of a bound of 198 for each step of a message.
     assert largest_residual_ratio(folder) == pytest.approx(2 / residual_bound(0.01))
+
+
+def test_a_message_of_many_steps_may_keep_back_as_many_times_more(folder: Path) -> None:
+    """Sixteen steps of 2.5 are more than 2 of one."""
+    record = budgets_record()
+    for one in record["cells"]:
+        if one["rule"] == "local 16" and one["density"] < 1:
+            one["residual_steps"] = 40.0
+    write(folder / "budgets.json", record)
+    assert largest_residual_ratio(folder) == pytest.approx(2.5 / residual_bound(0.01))
+
+
+def test_of_two_lines_the_longer_is_shown_and_of_equal_ones_that_of_most_bytes(folder: Path) -> None:
+    record, share = budgets_record(), 0.01
+    for wider in (2.0, 0.5):
+        record["lines"] += [line | {"density": wider * line["density"]} for line in record["lines"][:4]]
+    write(folder / "budgets.json", record)
+    assert [row["density"] for row in line_rows(budgets_result(folder), "network")] == [2 * share, 32 * share]
+    record["lines"] += [
+        line | {"period": 2, "density": share} for line in record["lines"] if line["density"] == share / 2
+    ]
+    write(folder / "budgets.json", record)
+    assert [row["period"] for row in line_rows(budgets_result(folder), "network")] == [1, 2, 16]
 
 
 def test_the_table_has_a_row_for_each_predictor_of_the_study(folder: Path) -> None:

@@ -13,6 +13,7 @@ from paper.headlines import (
     NOT_COMPARABLE,
     NOT_REPRODUCED,
     REPRODUCED,
+    final_accuracy,
     growing_wins,
     has_curves_of,
     headline_table,
@@ -21,7 +22,14 @@ from paper.headlines import (
     step_ratio,
     won_races,
 )
-from paper.results import headlines_result, planned_barriers_result, races_result, switching_result
+from paper.results import (
+    headlines_result,
+    planned_barriers_result,
+    races_result,
+    staleness_result,
+    switching_result,
+)
+from paper.staleness_facts import OPTIMISERS, SIZES, sweep
 from tests.paper_data import rewrite, write_results
 
 
@@ -172,3 +180,49 @@ def test_a_switch_that_is_as_late_as_bsp_is_no_gain(folder: Path) -> None:
 
 def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
     assert _verdict("wang2022", folder) == NOT_COMPARABLE
+
+
+def test_the_end_of_a_race_is_the_mean_of_its_last_two_measurements(folder: Path) -> None:
+    study = races_result(folder)
+    last = next(row["accuracy"][-2:] for row in study["races"] if (row["policy"], row["selector"]) == ("bsp", "none"))
+    assert final_accuracy(study, "bsp", study["races"][0]["cluster"], "none") == pytest.approx(sum(last) / 2)
+
+
+def test_a_spread_in_another_order_turns_the_verdict(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"step_deviation": 0.5} if row["contestant"] == "asp" else row
+
+    _change(folder, "headlines", "rows", change)
+    assert _verdict("wang2017", folder) == NOT_REPRODUCED
+
+
+AS_ANNOUNCED = {"Shallow": 1.0, "Deep": 2.0, "Sgd": 1.5, "Adagrad": 1.5, "Momentum": 3.0, "Adam": None, "Rmsprop": 2.0}
+"""Multiples of the steps at s = 4; None: not reached."""
+
+
+@pytest.mark.parametrize(
+    ("word", "steps", "verdict"),
+    [
+        ("Deep", 2.5, REPRODUCED),
+        ("Deep", 1.0, NOT_REPRODUCED),
+        ("Rmsprop", 1.4, NOT_REPRODUCED),
+        ("Adagrad", 2.5, NOT_REPRODUCED),
+        ("Momentum", 1.4, NOT_REPRODUCED),
+        ("Adam", 1.4, NOT_REPRODUCED),
+    ],
+)
+def test_every_part_of_what_delays_harm_is_judged_at_four(word: str, steps: float, verdict: str, folder: Path) -> None:
+    study = staleness_result(folder)
+    multiples = {(OPTIMISERS | SIZES)[name]: value for name, value in (AS_ANNOUNCED | {word: steps}).items()}
+    for (swept, value), multiple in multiples.items():
+        (setting,) = (one for one in sweep(study, swept) if one[swept] == value)
+        for run in setting["runs"]:
+            if run["staleness"] in (4, 8):
+                run["best_relative"] = multiple if run["staleness"] == 4 else 1.0
+    rewrite(folder / "staleness.json", settings=study["settings"])
+    assert _verdict("dai2018", folder) == verdict
+
+
+def test_equal_curves_alone_are_not_faster(folder: Path) -> None:
+    assert has_curves_of(folder, "parameter_database", "bsp")
+    assert _verdict("goel2015", folder) == NOT_REPRODUCED

@@ -15,9 +15,10 @@ from paper import latex, numbers
 from paper.headlines import HEADLINES
 from paper.results import training_results
 from paper.statement_table import bound_cell, ledger_table, statement_table
-from paper.study_facts import counterexample
+from paper.study_facts import counterexample, smallest_slack
+from paper.training_facts import THOUSANDTH, bytes_per_update, condition_results, median_gain
 from sparsync.theory.statements import FAMILIES, STATEMENTS
-from tests.paper_data import rewrite, theorem_record, write_results, write_run
+from tests.paper_data import rewrite, theorem_record, write, write_results, write_run
 
 MAIN_TEX = Path(numbers.__file__).with_name("main.tex")
 TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in ("main.tex", "synchronisation.tex"))
@@ -335,3 +336,22 @@ def test_numbers_are_formatted_for_reading(shown: str, text: str) -> None:
 def test_a_number_that_is_not_finite_is_refused(show: Callable[[float], str], value: float) -> None:
     with pytest.raises(ValueError, match=str(value)):
         show(value)
+
+
+def test_the_slack_is_that_of_the_selectors_slowest_step(tmp_path: Path) -> None:
+    """Shrinkages of 0.12, 0.11 and, by another selector, 0.05 where the rate says 0.1."""
+    shrinkages = (("top_k", 0.12), ("top_k", 0.11), ("random_k", 0.05))
+    cases = [{"selector": name, "tight_rate": 0.9, "largest_factor": 1 - share} for name, share in shrinkages]
+    write(tmp_path / "quadratics.json", {"cases": cases})
+    assert smallest_slack(tmp_path, "top_k") == pytest.approx(0.1)
+
+
+def test_gains_and_bytes_are_those_of_all_seeds(tmp_path: Path) -> None:
+    """Two seeds of four updates: the second has gains of 7 throughout, and sends twice as much."""
+    (tmp_path / "convergence").mkdir()
+    for seed, changes in enumerate(({}, {"delta": [0.007] * 4, "sent_bytes": [5000] * 4})):
+        write_run(tmp_path, "plain", "top_k", 0.001, seed, **changes)
+    results = condition_results(tmp_path, THOUSANDTH, "top_k")
+    assert bytes_per_update(results) == (2500 + 5000) / 2
+    # Of 2, 3, 5, 7 and four times 7.
+    assert median_gain(results) == pytest.approx(7)

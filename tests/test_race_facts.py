@@ -110,5 +110,7 @@ def test_coloured_lines_are_the_smoothed_accuracies(folder: Path) -> None:
     assert set(by_time) & {look.title for look in SHOWN.values()} == {"BSP", "ASP", "SSP"}
     assert np.asarray(by_time["ASP"].get_xdata()).tolist() == [10, 20, 30, 40]
     assert np.asarray(by_time["ASP"].get_ydata()).tolist() == [100 * share for share in smoothed(FAST)[1:]]
+    by_bytes = {line.get_label(): line for line in figure.axes[-1].get_lines()}
+    assert np.asarray(by_bytes["ASP"].get_xdata()).tolist() == pytest.approx([1e-5, 2e-5, 3e-5, 4e-5])
     # Dense and Top-k in one panel.
     assert len(figure.axes[-1].get_lines()) == 6
