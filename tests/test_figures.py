@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from paper import figures
 from paper.phase_figure import rung
@@ -190,6 +191,23 @@ def test_momentum_shows_paired_differences(data_folder: Path) -> None:
     assert np.asarray(dots.get_ydata(), float).tolist() == [100 * (0.81 - 0.80), 100 * (0.80 - 0.82)]
 
 
+def test_the_band_of_the_momentum_figure_lies_around_the_mean(data_folder: Path) -> None:
+    """Differences of 1 and −2 have the mean −1/2 and the deviation 3/√2."""
+    (band,) = (
+        patch for patch in figures.FIGURES["momentum"](data_folder).axes[0].patches if isinstance(patch, Rectangle)
+    )
+    assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((-0.5 - 4.5**0.5, -0.5 + 4.5**0.5))
+
+
+def test_the_band_of_counts_reaches_the_largest_worker_of_any_seed(tmp_path: Path) -> None:
+    """At the first update the workers of one seed send nothing, and one of the other seed seven times k."""
+    folder = write_results(tmp_path / "data")
+    write_run(folder, "plain", "gaussian_k_released", 0.001, 1, largest_selected_count=[6 * 7] * 4)
+    band = figures.FIGURES["counts"](folder).axes[0].collections[0].get_paths()[0].vertices
+    heights = [float(height) for update, height in np.asarray(band) if update == 1]
+    assert (min(heights), max(heights)) == (0, 7)
+
+
 def test_runs_with_other_seeds_are_not_paired(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
     write_run(folder, "momentum", "gaussian_k", 0.001, 1).unlink()
@@ -239,6 +257,14 @@ def test_the_steady_state_figure_draws_every_stream_of_the_smaller_density(data_
     updates, gains = _line(right, "unit pixels, 0.001")
     assert (updates, gains) == ([4.0], [4.25])
     assert {line.get_label() for line in right.get_lines()} >= {look.title for look in CONDITIONS.values()}
+
+
+def test_the_gain_of_training_is_the_mean_of_the_seeds(tmp_path: Path) -> None:
+    """A mean of 4.25 of one seed and twice as much of the other."""
+    folder = write_results(tmp_path / "data")
+    write_run(folder, "plain", "top_k", 0.001, 1, delta=[0.004, 0.006, 0.01, 0.014])
+    _, gains = _line(figures.FIGURES["steady_state"](folder).axes[1], "unit pixels, 0.001")
+    assert gains == [pytest.approx((4.25 + 8.5) / 2)]
 
 
 def test_the_study_and_the_figure_know_the_same_streams() -> None:

@@ -135,6 +135,13 @@ def test_limits_without_delay_are_not_drawn_on_a_logarithmic_axis(data_folder: P
     assert all(np.asarray(line.get_xdata(), float).tolist() == [1, 2] for line in right.get_lines())
 
 
+def test_limits_are_drawn_as_stated_and_as_measured_for_either_delay(data_folder: Path) -> None:
+    """Without momentum first: a line, dots and diamonds."""
+    lines = stale_theory(data_folder).axes[2].get_lines()
+    drawn = [(line.get_marker(), float(np.asarray(line.get_ydata(), float)[0])) for line in lines[:3]]
+    assert drawn == [("None", 1.0), ("o", 0.98), ("D", 1.47)]
+
+
 def test_every_problem_and_optimiser_of_the_study_has_a_name() -> None:
     assert list(RATES) == list(PROBLEMS)
     assert list(staleness_facts.OPTIMISER_NAMES) == list(OPTIMISERS)
