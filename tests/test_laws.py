@@ -13,7 +13,7 @@ from mpmath.libmp import NoConvergence
 from sparsync.theory import quantiles
 from sparsync.theory.laws import STATEMENTS
 from sparsync.theory.magnitude_laws import GAMMA, GAUSSIAN, LAPLACE, STUDENT_T, Law, law_steps, same_law_step
-from sparsync.theory.quantiles import LEVEL, NormalQuantile
+from sparsync.theory.quantiles import LEVEL, NormalQuantile, RegularisedBeta, StudentQuantile
 from sparsync.theory.symbols import kappa, shape
 
 LAWS: dict[str, tuple[dict[str, float], ...]] = {
@@ -90,6 +90,30 @@ def test_the_far_tail_of_student_keeps_its_digits(df: float, density: float) -> 
         rest = mpmath.exp(mpmath.findroot(excess, near))
         expected = 1 - mpmath.betainc(degrees / 2 - 1, 1.5, 0, rest, regularized=True)
     assert evaluate("student_t_law", density, df=df) == float(expected) < 1
+
+
+@pytest.mark.parametrize(("df", "density"), [(10**6, 0.01), (10**9, 1e-300), (10**30, 1e-9)])
+def test_student_with_many_degrees_agrees_with_quadrature(df: int, density: float) -> None:
+    """The share sent, 1 − ε, from the density of Student's t; its digits are not lost beside 1."""
+    level = StudentQuantile(df, sympy.Rational(density))
+    sent = RegularisedBeta(sympy.Rational(df, 2) - 1, sympy.Rational(3, 2), df / (df + level**2))
+    with mpmath.workdps(70):
+        constant = 2 * mpmath.gamma(mpmath.mpf(df + 1) / 2) / mpmath.gamma(mpmath.mpf(df) / 2)
+
+        def height(place: mpmath.mpf) -> mpmath.mpf:
+            return -mpmath.mpf(df + 1) / 2 * mpmath.log1p(place**2 / df)
+
+        def tail(start: mpmath.mpf, power: int) -> mpmath.mpf:
+            places = [start + step / (start + 1) for step in (0, 1, 4, 12, 40, 120)]
+            # Beside its first value, because the quadrature's tolerance is absolute.
+            area = mpmath.quad(lambda place: place**power * mpmath.exp(height(place) - height(start)), places)
+            return constant / mpmath.sqrt(df * mpmath.pi) * mpmath.exp(height(start)) * area
+
+        gaussian = mpmath.sqrt(-2 * mpmath.log(density))
+        start = mpmath.findroot(lambda z: mpmath.log(tail(z, 0) / mpmath.mpf(density)), (gaussian, gaussian - 0.3))
+        expected = mpmath.mpf(df - 2) / df * tail(start, 2)
+        assert abs(mpmath.mpf(sympy.N(sent, 20)) / expected - 1) < mpmath.mpf(10) ** -16
+        assert evaluate("student_t_law", density, df=df) == float(1 - expected)
 
 
 def test_a_series_that_does_not_converge_is_an_error_that_names_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import mpmath
 import sympy
+from mpmath.libmp import NoConvergence
 from sympy.core.function import ArgumentIndexError
 
 GUARD_BITS = 60
@@ -22,6 +23,10 @@ LARGEST_BITS = 2**14
 """With which the distance of a level from 1 is sought."""
 LARGEST_STEP_COUNT = 5000
 """Steps after which a quantile is given up; bisection alone gains one bit in each."""
+SHORT_SERIES = 4
+"""A series counts as short if it has so many terms per bit, or fewer."""
+LARGEST_TERM_COUNT = 10**6
+"""Terms after which a series or a continued fraction is given up."""
 
 PRECISION_STEP = 192
 """Quantiles are found at a multiple of this many bits: sympy asks for a dozen slightly different precisions."""
@@ -225,14 +230,62 @@ def regularised_gamma(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
 
 
 def regularised_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """I_y(a, b) at the working precision; above the mean from its complement, I_y(a, b) = 1 − I_(1−y)(b, a).
+    """I_y(a, b) at the working precision, a few times as many operations as bits.
 
-    The series y^a (1 − y)^b 2F1(a + b, 1; a + 1; y)/(a B(a, b)) has positive terms only (DLMF 8.17.8).
+    Above the mean its series may be long: then from the complement, I_y(a, b) = 1 − I_(1−y)(b, a).
+
+    Raises:
+        NoConvergence: neither ends.
     """
-    if level * (first + second + 2) > first + 1:
-        return 1 - regularised_beta(second, first, 1 - level) if level < 1 else mpmath.mpf(1)
+    if level * (first + second + 2) > first + 1 and not _is_short(first, second, level):
+        return 1 - _lower_beta(second, first, 1 - level) if level < 1 else mpmath.mpf(1)
+    return _lower_beta(first, second, level)
+
+
+def _lower_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
     scale = level**first * (1 - level) ** second / (first * mpmath.beta(first, second))
-    return scale * mpmath.hyp2f1(first + second, 1, first + 1, level)
+    return scale * (_beta_series if _is_short(first, second, level) else _beta_fraction)(first, second, level)
+
+
+def _is_short(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> bool:
+    """Does `_beta_series` need few terms? They grow up to j₀, if that is positive, and twice as far they fall."""
+    if level >= 1:
+        return False
+    largest = max((level * (first + second) - first - 1) / (1 - level), 0)
+    quotient = max(level * (first + second + 2 * largest) / (first + 1 + 2 * largest), level)
+    return bool(quotient < 1 and 2 * largest - mpmath.mp.prec / mpmath.log(quotient, 2) < SHORT_SERIES * mpmath.mp.prec)
+
+
+def _beta_series(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
+    """2F1(a + b, 1; a + 1; y): positive terms, each y(a + b + j)/(a + 1 + j) times the one before (DLMF 8.17.8).
+
+    The quotients fall or rise towards y, so that the rest is at most a geometric series of the larger of the two.
+    """
+    total = term = mpmath.mpf(1)
+    for rank in range(LARGEST_TERM_COUNT):
+        quotient = level * (first + second + rank) / (first + 1 + rank)
+        term *= quotient
+        total += term
+        falling = max(quotient, level)
+        if falling < 1 and term * falling <= total * (1 - falling) * mpmath.eps:
+            return total
+    raise NoConvergence(f"no sum after {LARGEST_TERM_COUNT} terms")
+
+
+def _beta_fraction(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
+    """The same by Lentz's method from 1/(1 + d_1/(1 + d_2/(1 + …))), which is fast below the mean (DLMF 8.17.22)."""
+    value, above, below = mpmath.mpf(1), mpmath.mpf(1), mpmath.mpf(0)
+    for rank in range(1, LARGEST_TERM_COUNT):
+        half, place = rank // 2, first + rank
+        if rank % 2:
+            part = -(first + half) * (first + second + half) * level / ((place - 1) * place)
+        else:
+            part = half * (second - half) * level / ((place - 1) * place)
+        above, below = 1 + part / above, 1 / (1 + part * below)
+        value *= above * below
+        if abs(above * below - 1) <= mpmath.eps:
+            return 1 / value
+    raise NoConvergence(f"no continued fraction after {LARGEST_TERM_COUNT} terms")
 
 
 def _end_value(level: sympy.Expr, *, last: sympy.Expr) -> sympy.Expr | None:
@@ -246,10 +299,15 @@ def _evaluated(
 ) -> sympy.Expr | None:
     if not all(argument.is_number for argument in function.args):
         return None
-    bits = precision + GUARD_BITS + more_bits()
+    bits = precision + GUARD_BITS + _largest_exponent(function.args) + more_bits()
     with mpmath.workprec(bits):
         value = compiled(*(argument._to_mpmath(bits) for argument in function.args))
     return sympy.Expr._from_mpmath(value, precision)
+
+
+def _largest_exponent(numbers: tuple[sympy.Expr, ...]) -> int:
+    """How many bits the largest number has before the point: a power with it as exponent loses so many."""
+    return max(0, *(int(mpmath.frexp(number._to_mpmath(53))[1]) for number in numbers))
 
 
 def _leading_zeros_below_one(level: sympy.Expr) -> int:
@@ -278,7 +336,7 @@ def _level(quantile: Any, arguments: tuple[sympy.Expr, ...], precision: int) -> 
         raise ValueError(f"{quantile.__name__}: the share must lie in (0, 1], got {share}")
     # The mass is compared with 1 − κ from below or from 1: as many bits are lost as κ or 1 − κ has leading zeros.
     leading_zeros = -mpmath.frexp(min(share._to_mpmath(53), (1 - share)._to_mpmath(53)))[1]
-    bits = precision + GUARD_BITS + leading_zeros
+    bits = precision + GUARD_BITS + leading_zeros + _largest_exponent(arguments)
     with mpmath.workprec(bits):
         numbers = tuple(argument._to_mpmath(bits) for argument in (*arguments, 1 - share))
         return _solve(*_compiled_mass(quantile), numbers, tolerance=mpmath.ldexp(1, -precision - 10))
