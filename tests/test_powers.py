@@ -38,6 +38,17 @@ def test_a_sum_over_ten_million_ranks_needs_no_ten_million_terms() -> None:
     assert PowerSum(10**7, 3) == (10**7 * (10**7 + 1) // 2) ** 2
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 10**10), Fraction(1, 7), 1, 2, 300])
+def test_exponents_in_proportion_to_a_long_sum_make_it_geometric(rate: Fraction | int) -> None:
+    """(1 − i/n)^(cn) is e^(−ci) up to i²c/n, so that the sum is n^(cn)/(1 − e^(−c)): neighbours must not be rounded."""
+    count = 10**70
+    exponent = sympy.Rational(rate * count)
+    quotient = sympy.N(PowerSum(count - 1, exponent) / PowerSum(count, exponent), DIGITS)
+    with mpmath.workdps(DIGITS + 10):
+        expected = mpmath.exp(-mpmath.mpf(Fraction(rate).numerator) / Fraction(rate).denominator)
+        assert abs(mpmath.mpf(quotient) / expected - 1) < mpmath.mpf(10) ** (1 - DIGITS)
+
+
 def test_the_formula_after_the_start_would_be_noticed_if_it_were_wrong() -> None:
     with mpmath.workdps(30):
         right = added_up(1200, Fraction(5, 2))

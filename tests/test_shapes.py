@@ -79,6 +79,14 @@ def test_irrational_weights_agree_with_floating_point(shape: float, count: int, 
     assert value == pytest.approx(sum(powers[: dimension - count]) / sum(powers), rel=1e-12)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("rate", [Fraction(1, 10**10), Fraction(1, 3), 2])
+def test_weights_as_steep_as_the_vector_is_long_fall_geometrically(rate: Fraction | int, count: int) -> None:
+    """With 2/p = cd the weight of rank i is e^(−ci) of the first: Top-k leaves e^(−ck)."""
+    value = STATEMENTS["exponent_discrete"].evaluate(d=10**70, k=count, p=Fraction(2, 10**70) / rate)
+    assert value == pytest.approx(math.exp(-float(rate) * count), rel=1e-15)
+
+
 @pytest.mark.parametrize("shape", [0.25, 0.7, 2, 3, 20])
 @pytest.mark.parametrize("dimension", [10, 1000, 10**7])
 def test_the_finite_bound_exceeds_its_limit_by_less_than_the_enclosure_allows(shape: float, dimension: int) -> None:

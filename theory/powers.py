@@ -81,7 +81,8 @@ class PowerSum(sympy.Function):  # type: ignore[misc]  # sympy has no annotation
         count, exponent = self.args
         if not (count.is_Integer and exponent.is_number):
             return None
-        working = prec + GUARD_BITS
+        # Neighbours among the ranks must differ, and an error of a rank is multiplied by the exponent.
+        working = prec + GUARD_BITS + int(count).bit_length() + int(sympy.ceiling(exponent)).bit_length()
         with mpmath.workprec(working):
             return _float(power_sum(int(count), exponent._to_mpmath(working)), prec)
 
@@ -106,12 +107,12 @@ def power_sum(count: int, exponent: mpmath.mpf) -> mpmath.mpf:
     if count <= start:
         return _added_up(count, exponent)
     first, last = mpmath.mpf(start), mpmath.mpf(count)
-    area = (last ** (exponent + 1) - first ** (exponent + 1)) / (exponent + 1)
-    total = _added_up(start, exponent) + area + (last**exponent - first**exponent) / 2
+    area = (_power(last, exponent + 1) - _power(first, exponent + 1)) / (exponent + 1)
+    total = _added_up(start, exponent) + area + (_power(last, exponent) - _power(first, exponent)) / 2
     falling = exponent
     for order in range(1, CORRECTION_COUNT + 1):
         odd = 2 * order - 1
-        difference = last ** (exponent - odd) - first ** (exponent - odd)
+        difference = _power(last, exponent - odd) - _power(first, exponent - odd)
         total += mpmath.bernoulli(2 * order) / mpmath.factorial(2 * order) * falling * difference
         falling *= (exponent - odd) * (exponent - odd - 1)
     return total
@@ -121,11 +122,18 @@ def _added_up(count: int, exponent: mpmath.mpf) -> mpmath.mpf:
     """The sum from its largest term down, until what is left cannot change it: terms fall like e^(−ia/n)."""
     total = mpmath.mpf(0)
     for rank in range(count, 0, -1):
-        term = mpmath.mpf(rank) ** exponent
+        term = _power(mpmath.mpf(rank), exponent)
         total += term
         if rank * term <= total * mpmath.eps / 16:
             break
     return total
+
+
+def _power(base: mpmath.mpf, exponent: mpmath.mpf) -> mpmath.mpf:
+    """base^exponent through the logarithm: mpmath multiplies for every bit of an exponent that is an integer."""
+    places = max(0, mpmath.frexp(exponent)[1]) + max(0, mpmath.frexp(mpmath.log(base))[1])
+    with mpmath.extraprec(places):
+        return mpmath.exp(exponent * mpmath.log(base))
 
 
 def _float(value: mpmath.mpf, precision: int) -> sympy.Expr:
