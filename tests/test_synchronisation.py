@@ -74,6 +74,24 @@ def test_passing_equals_hand_computed_shares(workers: int, lagging: int, looked_
     assert chance <= STATEMENTS["psp_pass_bound"].fraction(**numbers)
 
 
+@pytest.mark.parametrize("workers", [5_000, 10**6, 10**40])
+@pytest.mark.parametrize("lagging", [0, 3, 900])
+def test_passing_is_known_where_half_of_very_many_workers_are_looked_at(workers: int, lagging: int) -> None:
+    """C(m − b, β)/C(m, β) is the chance that none of b laggards is among β of m, one laggard after the other."""
+    others, looked_at = workers - 1, workers // 2
+    numerator = math.prod(others - looked_at - rank for rank in range(lagging))
+    expected = Fraction(numerator, math.prod(others - rank for rank in range(lagging)))
+    numbers = {"n": workers, "laggard_count": lagging, "sample_count": looked_at}
+    assert STATEMENTS["psp_pass_probability"].evaluate(**numbers) == float(expected)
+
+
+def test_passing_many_laggards_unseen_is_less_likely_than_any_float() -> None:
+    numbers = {"n": 10**6, "laggard_count": 400_000, "sample_count": 500_000}
+    assert STATEMENTS["psp_pass_probability"].evaluate(**numbers) == 0
+    assert STATEMENTS["psp_pass_probability"].evaluate(**{**numbers, "laggard_count": 600_000}) == 0
+    assert STATEMENTS["psp_pass_bound"].evaluate(**numbers) == 0
+
+
 def test_a_geometric_lag_has_its_known_moments() -> None:
     # r = 0 and F = 1: the lag is j with probability (1 − a)a^j.
     numbers = {"lag_threshold": 0, "lag_decay": Fraction(1, 3), "lag_weight": 1}

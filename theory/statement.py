@@ -17,6 +17,7 @@ from mpmath.libmp import NoConvergence
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
+from sparsync.theory.binomials import kept_short
 from sparsync.theory.symbols import LATEX_NAMES
 
 DECIMAL_DIGITS = 40
@@ -116,13 +117,14 @@ class Statement:
         """The bound at the given numbers as a float: correctly rounded if rational, else from 40 digits.
 
         Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused. A bound below every
-        positive float is 0; one with a sum of more than 1000 terms counts as irrational.
+        positive float is 0; one with a sum of more than 1000 terms, or with a binomial coefficient C(n, k) where both k
+        and n − k are larger, counts as irrational.
 
         Raises:
             ValueError: see `exact`.
             OverflowError: the bound is finite and larger than every float.
         """
-        bound = self._at(numbers_by_name)
+        bound = self._at(numbers_by_name, form=kept_short)
         with self._naming(numbers_by_name):
             value = bound if _has_long_sum(bound) else bound.doit()
             if not isinstance(value, sympy.Rational):
@@ -150,11 +152,13 @@ class Statement:
         formula = f"${sympy.latex(self.relation, order='none', symbol_names=LATEX_NAMES)}$"
         return f"{formula} if {'; '.join(self.assumptions)}" if self.assumptions else formula
 
-    def _at(self, numbers_by_name: dict[str, object]) -> sympy.Expr:
-        """The bound with the numbers in place, and nothing worked out that sympy does not by itself."""
+    def _at(
+        self, numbers_by_name: dict[str, object], *, form: Callable[[sympy.Expr], sympy.Expr] = lambda bound: bound
+    ) -> sympy.Expr:
+        """The bound, in the form given, with the numbers in place, and no more worked out than sympy does by itself."""
         values = self._values(numbers_by_name)
         with self._naming(numbers_by_name):
-            return sympy.sympify(self.bound.xreplace(values))
+            return sympy.sympify(form(self.bound).xreplace(values))
 
     @contextmanager
     def _naming(self, numbers_by_name: dict[str, object]) -> Iterator[None]:
