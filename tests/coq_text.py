@@ -24,12 +24,44 @@ class Definition:
 
 
 def read_definitions() -> dict[str, Definition]:
-    """Every definition of a number in our files, by name."""
-    return {
-        name: Definition(_parameters(parameters), body)
-        for source in read_sources().values()
-        for name, parameters, body in _DEFINITION.findall(source)
-    }
+    """Every definition of a number in our files, by name.
+
+    Raises:
+        ValueError: a name is defined twice.
+    """
+    return definitions_of("\n".join(map(without_comments, read_sources().values())))
+
+
+def definitions_of(source: str) -> dict[str, Definition]:
+    """Every definition of a number in a source without comments, by name.
+
+    Raises:
+        ValueError: a name is defined twice.
+    """
+    found = {}
+    for name, parameters, body in _DEFINITION.findall(source):
+        if name in found:
+            raise ValueError(f"{name} is defined twice")
+        found[name] = Definition(_parameters(parameters), body)
+    return found
+
+
+def without_comments(source: str) -> str:
+    """The source as Coq reads it: comments may hold comments.
+
+    Raises:
+        ValueError: a comment is not closed, or none is open.
+    """
+    kept, depth = [], 0
+    for part in re.split(r"(\(\*|\*\))", source):
+        depth += {"(*": 1, "*)": -1}.get(part, 0)
+        if depth < 0:
+            raise ValueError("a comment is closed that is not open")
+        if depth == 0 and part != "*)":
+            kept.append(part)
+    if depth:
+        raise ValueError("a comment is not closed")
+    return "".join(kept)
 
 
 def statement_of(source: str, name: str) -> str:
@@ -38,7 +70,8 @@ def statement_of(source: str, name: str) -> str:
     Raises:
         ValueError: the file does not state it once.
     """
-    found = re.findall(rf"^(?:Theorem|Lemma|Corollary|Example) {name}\b(.*?)\.\nProof", source, re.M | re.S)
+    stated = rf"^(?:Theorem|Lemma|Corollary|Example) {name}\b(.*?)\.\nProof"
+    found = re.findall(stated, without_comments(source), re.M | re.S)
     if len(found) != 1:
         raise ValueError(f"{name} is stated {len(found)} times")
     return " ".join(found[0].split())

@@ -27,6 +27,7 @@ from sparsync.verify.coq import (
     read_axioms,
     read_sources,
     requirements,
+    stated_names,
 )
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from tests.coq_text import read_definitions, sympy_of
@@ -75,6 +76,7 @@ def test_every_theorem_is_closed_under_the_global_context(finished: Finished) ->
     compiled = finished.compiled
     assert compiled.seconds > 0
     assert set(compiled.axioms) == set(THEOREMS)
+    assert not compiled.others
     assert not compiled.failures
     outcomes = formal_outcomes(compiled)
     assert set(outcomes) == set(PROVED)
@@ -101,6 +103,44 @@ def test_an_axiom_is_reported_by_name(compiled_folder: Path) -> None:
     text = "Axiom wrong : False.\nTheorem all : 1 = 2. Proof. case wrong. Qed.\n"
     text += 'Goal True. idtac "theorem all". Abort.\nPrint Assumptions all.\n'
     assert read_axioms(compile_file("question", text, compiled_folder)) == {"all": ("wrong",)}
+
+
+@with_coq
+def test_an_axiom_under_a_result_outside_the_list_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = "Theorem one : 1 = 1. Proof. reflexivity. Qed.\n"
+    witness = "Axiom wrong : False.\nLemma witness : 1 = 2. Proof. case wrong. Qed.\n"
+    monkeypatch.setattr(coq, "read_sources", lambda: {"small": listed, "sharp": witness})
+    monkeypatch.setattr(coq, "THEOREMS", ["small.one"])
+    compiled = compile_theorems(folder=tmp_path, job_count=1)
+    assert compiled.axioms == {"small.one": ()}
+    assert compiled.others == ("sharp.wrong",)
+    assert compiled.failures == ("something outside the list of theorems rests on sharp.wrong",)
+
+
+@with_coq
+def test_a_module_of_the_same_name_is_not_asked_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = "Axiom wrong : False.\nTheorem one : 1 = 2. Proof. case wrong. Qed.\n"
+    right = "From sparsync Require Import small.\nModule small.\nDefinition one := 1.\nEnd small.\n"
+    monkeypatch.setattr(
+        coq, "read_sources", lambda: {"small": wrong, "later": f"{right}Lemma two : 2 = 2. Proof. easy. Qed.\n"}
+    )
+    monkeypatch.setattr(coq, "THEOREMS", ["small.one"])
+    assert compile_theorems(folder=tmp_path, job_count=1).axioms == {"small.one": ("small.wrong",)}
+
+
+@with_coq
+@pytest.mark.parametrize(
+    ("text", "guilty"),
+    [
+        ("Unset Guard Checking.\nFixpoint loop (n : nat) : False := loop n.\nDefinition all := loop 0.\n", "loop"),
+        ("Unset Universe Checking.\nDefinition all : Set := Type.\n", "all"),
+        ("Unset Positivity Checking.\nInductive all := All (f : all -> False).\n", "all"),
+        ("Variable wrong : False.\nDefinition all := wrong.\n", "wrong"),
+    ],
+)
+def test_a_check_of_coq_that_is_switched_off_is_reported_by_name(text: str, guilty: str, compiled_folder: Path) -> None:
+    text += 'Goal True. idtac "theorem all". Abort.\nPrint Assumptions all.\n'
+    assert guilty in read_axioms(compile_file("question", text, compiled_folder))["all"]
 
 
 @with_coq
@@ -137,6 +177,11 @@ def test_files_are_compiled_after_those_that_they_need() -> None:
     sources = read_sources()
     assert requirements(sources["euclidean"]) >= {"top_k", "residual", "descent"}
     assert all(requirements(source) <= set(sources) for source in sources.values())
+
+
+def test_witnesses_are_among_the_results_that_are_asked_for_axioms() -> None:
+    witnesses = {theorem.witness for theorem in THEOREMS.values() if theorem.witness}
+    assert witnesses | set(THEOREMS) <= set(stated_names(read_sources()))
 
 
 def test_without_coq_the_command_says_how_to_install_it(
@@ -189,5 +234,5 @@ def test_the_command_writes_a_row_per_theorem(finished: Finished) -> None:
 @with_coq
 def test_compiled_files_of_the_same_sources_serve_again(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coq, "compile_sources", lambda *_sources, **_options: pytest.fail("compiled again"))
-    monkeypatch.setattr(coq, "_axioms", lambda _folder, names: dict.fromkeys(names, ()))
+    monkeypatch.setattr(coq, "_axioms", lambda _folder, names, _stated: dict.fromkeys([*names, coq._OTHERS], ()))
     assert compile_theorems(folder=finished.folder, job_count=JOBS) == finished.compiled

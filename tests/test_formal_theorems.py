@@ -12,7 +12,14 @@ import sympy
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.coq import read_sources, sources_digest
 from sparsync.verify.formal_theorems import PROVED, THEOREMS, Proof
-from tests.coq_text import Definition, read_definitions, statement_of, sympy_of
+from tests.coq_text import (
+    Definition,
+    definitions_of,
+    read_definitions,
+    statement_of,
+    sympy_of,
+    without_comments,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PROOFS = [(label, proof) for label, proofs in PROVED.items() for proof in proofs]
@@ -87,9 +94,44 @@ def test_every_proof_is_in_the_list_and_of_a_statement() -> None:
 
 @pytest.mark.parametrize("file", read_sources())
 def test_no_source_assumes_or_leaves_out_a_proof(file: str) -> None:
-    source = re.sub(r"\(\*.*?\*\)", "", read_sources()[file], flags=re.S)
+    source = without_comments(read_sources()[file])
     assert not FORBIDDEN.search(source)
     assert source.count("\nProof.") + source.count(" Proof.") == source.count("Qed.") + source.count("Defined.")
+
+
+@pytest.mark.parametrize(("label", "proof"), PROOFS, ids=[proof.theorem for _, proof in PROOFS])
+def test_what_is_proved_of_a_statement_is_restated_in_one_piece(label: str, proof: Proof) -> None:
+    """Coq compiles `restated.v`: there no section hides a hypothesis, and no definition the meaning of a word."""
+    source = without_comments(read_sources()["restated"])
+    restated = re.findall(rf"^Theorem {label} (.*?)\nProof\.(.*?)Qed\.$", source, re.M | re.S)
+    assert len(restated) == 1
+    statement, script = restated[0]
+    assert proof.theorem.partition(".")[2] in script
+    everything = "\n".join(map(without_comments, read_sources().values()))
+    own = set(re.findall(r"\b(?:Definition|Fixpoint|Inductive|Record|Theorem|Lemma|Corollary) (\w+)", everything))
+    assert not own & set(re.findall(r"[A-Za-z_]\w*", statement))
+    assert not re.search(r"\b(Section|Variables?|Hypothes[ei]s|Context|Notation|Module|Definition)\b", source)
+
+
+@pytest.mark.parametrize("file", read_sources())
+def test_a_notation_of_ours_is_local_to_its_file(file: str) -> None:
+    source = without_comments(read_sources()[file])
+    assert source.count("Notation ") == source.count("Local Notation ")
+
+
+def test_what_coq_does_not_read_states_nothing() -> None:
+    commented = "(* (* old *)\nTheorem one : 1 = 2.\nProof. easy. Qed.\n*)\nFact one : 1 = 1.\nProof. easy. Qed.\n"
+    with pytest.raises(ValueError, match="one is stated 0 times"):
+        statement_of(commented, "one")
+    with pytest.raises(ValueError, match="not closed"):
+        statement_of("(* one", "one")
+    with pytest.raises(ValueError, match="not open"):
+        statement_of("one *)", "one")
+
+
+def test_a_number_defined_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice is defined twice"):
+        definitions_of("Definition twice : R := 1.\nDefinition twice : R := 2.\n")
 
 
 @pytest.mark.parametrize("text", ["d + unknown", "d ? k", "(d + k", "d k"])

@@ -99,7 +99,7 @@ def test_stored_certificates_are_used_until_fresh_ones_are_asked_for(
 
 def compiled_with(axioms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on Coq is there, and every theorem rests on these axioms."""
-    found = Compiled(axioms=dict.fromkeys(THEOREMS, axioms), version="8.16", seconds=1.0)
+    found = Compiled(axioms=dict.fromkeys(THEOREMS, axioms), others=(), version="8.16", seconds=1.0)
     monkeypatch.setattr("sparsync.verify.ledger.coq_is_there", lambda: True)
     monkeypatch.setattr("sparsync.verify.ledger.compile_theorems", lambda **_options: found)
 

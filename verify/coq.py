@@ -44,6 +44,8 @@ CLOSED = "Closed under the global context"
 _MARK = "theorem "
 _STAMP = "compiled.json"
 _ASSUMPTIONS = "assumptions"
+_OTHERS = "something outside the list of theorems"
+_STATED = re.compile(r"^(?:Theorem|Lemma|Corollary|Example) (\w+)", re.M)
 
 
 class CoqError(Exception):
@@ -56,18 +58,21 @@ class Compiled:
 
     Args:
         axioms: by theorem, as "file.name", what it rests on; empty if it is closed.
+        others: what the other results of the sources rest on, witnesses among them; empty if all are closed.
         version: Coq's.
         seconds: of wall time that compilation took, in an earlier run where its files were there.
     """
 
     axioms: Mapping[str, tuple[str, ...]]
+    others: tuple[str, ...]
     version: str
     seconds: float
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """The theorems that are not closed, with their axioms."""
-        return tuple(f"{name} rests on {', '.join(axioms)}" for name, axioms in self.axioms.items() if axioms)
+        """The theorems that are not closed, with their axioms; and the same for all other results together."""
+        found = {**self.axioms, _OTHERS: self.others}
+        return tuple(f"{name} rests on {', '.join(axioms)}" for name, axioms in found.items() if axioms)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,7 +129,9 @@ def compile_theorems(*, folder: Path | None, job_count: int) -> Compiled:
             compile_sources(sources, place, job_count=job_count)
             seconds = time.perf_counter() - started
             write_json(place / _STAMP, {"sha256": _digest(sources, version), "seconds": seconds})
-        return Compiled(axioms=_axioms(place, THEOREMS), version=version, seconds=seconds)
+        axioms = _axioms(place, THEOREMS, stated_names(sources))
+        others = axioms.pop(_OTHERS)
+        return Compiled(axioms=axioms, others=others, version=version, seconds=seconds)
 
 
 def formal_outcomes(compiled: Compiled) -> dict[str, Outcome]:
@@ -226,17 +233,30 @@ def read_axioms(printed: str) -> dict[str, tuple[str, ...]]:
 def _axioms_of(name: str, answer: str) -> tuple[str, ...]:
     if answer == CLOSED:
         return ()
-    found = re.findall(r"^(\S+)\s*:", answer.removeprefix("Axioms:"), re.M)
+    found = re.findall(r"^(\S+)(?:\s*:| is assumed | relies on )", answer.removeprefix("Axioms:"), re.M)
     if not answer.startswith("Axioms:") or not found:
         raise CoqError(f"{name}: no answer about axioms, but {answer!r}")
     return tuple(found)
 
 
-def _axioms(folder: Path, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    names = list(names)
-    files = " ".join(dict.fromkeys(name.partition(".")[0] for name in names))
-    questions = (f'Goal True. idtac "{_MARK}{name}". Abort.\nPrint Assumptions {name}.\n' for name in names)
-    return read_axioms(compile_file(_ASSUMPTIONS, f"From sparsync Require {files}.\n{''.join(questions)}", folder))
+def _axioms(folder: Path, names: Iterable[str], stated: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What each of the theorems rests on, and under `_OTHERS` what all that is stated does."""
+    # With its library's name each is itself, whatever a module inside another file is called.
+    full_names = {name: f"sparsync.{name}" for name in names}
+    everything = ", ".join(f"@sparsync.{name}" for name in stated)
+    files = " ".join(dict.fromkeys(name.partition(".")[0] for name in stated))
+    questions = "".join(_question(name, full_name) for name, full_name in full_names.items())
+    text = f"From sparsync Require {files}.\nDefinition everything := ({everything}).\n{questions}"
+    return read_axioms(compile_file(_ASSUMPTIONS, text + _question(_OTHERS, "everything"), folder))
+
+
+def _question(name: str, term: str) -> str:
+    return f'Goal True. idtac "{_MARK}{name}". Abort.\nPrint Assumptions {term}.\n'
+
+
+def stated_names(sources: Mapping[str, str]) -> list[str]:
+    """Every theorem, lemma, corollary and example of the sources, as "file.name"."""
+    return [f"{file}.{name}" for file, source in sources.items() for name in _STATED.findall(source)]
 
 
 def sources_digest(sources: Mapping[str, str]) -> str:

@@ -77,7 +77,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     "count_band": (
         Proof(
             "top_k.band_contracts",
-            "kept_back u (above u t) <= classical_share R #|I| (band_least k) * energy u",
+            "kept_back u S <= classical_share R #|I| (band_least k) * energy u",
             "classical_share R #|I| (band_least k)",
             {"#|I|": "d"},
         ),
@@ -215,10 +215,8 @@ THEOREMS: dict[str, Theorem] = {
         assumes="0 < d",
     ),
     "top_k.band_contracts": Theorem(
-        states=(
-            "If at least ⌈2k/3⌉ coordinates have magnitude ≥ t, they keep back at most (d − ⌈2k/3⌉)/d of the energy."
-        ),
-        assumes="0 < d; ⌈2k/3⌉ ≤ the number of coordinates kept",
+        states="A top set keeps back at most (d − ⌈2k/3⌉)/d of the energy if it has at least ⌈2k/3⌉ coordinates.",
+        assumes="0 < d; S a top set; ⌈2k/3⌉ ≤ |S|, or S holds every non-zero coordinate",
         witness="witnesses.band_is_kept",
     ),
     "powers.power_best": Theorem(

@@ -9,7 +9,8 @@ is a *top set* of [u] if none outside is larger in magnitude than one inside. Th
 
 With the tail lemma, a top set with [k] elements keeps back at most
 
-- [(d - k) / d] of the energy; so do the coordinates of magnitude at least [t], if there are [k] of them, or more;
+- [(d - k) / d] of the energy; so do the coordinates of magnitude at least [t], if there are [k] of them, and so does
+  every top set with more elements, or with every non-zero coordinate;
 - [(d - k)(d - k + 1) / (d (d + 1))] if the sorted squares [s] are star-shaped seen from [d]: [s j / (d - j)] falls; in
   particular if they are convex in rank, with a zero after the last one;
 - [(d - k)(d - k + 1)(2 (d - k) + 1) / (d (d + 1)(2 d + 1))] if [s j / (d - j) ^ 2] falls; in particular if the sorted
@@ -285,11 +286,14 @@ Definition band_least (k : nat) : nat := (2 * k + 2) %/ 3.
 Lemma band_leastP k m : (band_least k <= m)%N = (2 * k <= 3 * m)%N.
 Proof. by rewrite /band_least; lia. Qed.
 
-Theorem band_contracts (R : realFieldType) (I : finType) (u : I -> R) t k :
-  (0 < #|I|)%N -> (band_least k <= #|above u t|)%N ->
-  kept_back u (above u t) <= classical_share R #|I| (band_least k) * energy u.
+Theorem band_contracts (R : realFieldType) (I : finType) (u : I -> R) (S : {set I}) k :
+  (0 < #|I|)%N -> is_top u S -> (band_least k <= #|S|)%N \/ (forall i, i \notin S -> u i = 0) ->
+  kept_back u S <= classical_share R #|I| (band_least k) * energy u.
 Proof.
-move=> d_gt0 band; apply: le_trans (threshold_contracts u t d_gt0) _.
-apply: ler_wpmul2r; first by apply: sumr_ge0 => i _; apply: sqr_ge0.
+have energy_ge0 : 0 <= energy u by apply: sumr_ge0 => i _; apply: sqr_ge0.
+move=> d_gt0 topS [band | all_sent]; last first.
+  rewrite /kept_back big1 => [|i /all_sent ->]; last by rewrite expr0n.
+  by rewrite !mulr_ge0 ?invr_ge0 ?ler0n.
+apply: le_trans (top_k_contracts d_gt0 topS) _; apply: ler_wpmul2r => //.
 by rewrite ler_wpmul2r ?invr_ge0 ?ler0n // ler_nat leq_sub2l.
 Qed.
