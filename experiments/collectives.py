@@ -10,6 +10,7 @@ Ranks may thus send different numbers of entries, or none, and every entry arriv
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -57,6 +58,20 @@ class Averager(Protocol):
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """One payload per local worker in, the mean over all workers of the run out."""
         ...
+
+
+def ranks_unlike_the_first(value: object, averager: Averager, *, local_count: int = 1) -> list[int]:
+    """The ranks whose value, as `repr` prints it, is not that of rank 0: asked on every rank, with the same answer.
+
+    Args:
+        value: that of this process.
+        averager: how its workers meet the others.
+        local_count: how many workers live in this process.
+    """
+    digest = hashlib.sha256(repr(value).encode()).digest()
+    # 48 bits, so that the number passes through a float64 unchanged.
+    numbers = averager.gather([float(int.from_bytes(digest[:6], "little"))] * local_count)
+    return [rank for rank, number in enumerate(numbers) if number != numbers[0]]
 
 
 def mean_in_rank_order(payloads: Sequence[SparsePayload]) -> Tensor:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager
+from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.record import training_record
@@ -72,22 +71,15 @@ def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> No
             with this rank's value.
     """
     settings = {**asdict(run), "data_sha256": data_sha256}
-    ranks = _ranks_unlike_the_first(settings, averager)
+    ranks = ranks_unlike_the_first(settings, averager)
     if not ranks:
         return
     said = f"ranks {ranks} were started with other settings or data than rank 0"
     # Every rank has to ask equally often, and another version may have other fields.
-    if _ranks_unlike_the_first(list(settings), averager):
+    if ranks_unlike_the_first(list(settings), averager):
         raise ValueError(f"{said}, by another version of sparsync")
-    different = [name for name, value in settings.items() if _ranks_unlike_the_first(value, averager)]
+    different = [name for name, value in settings.items() if ranks_unlike_the_first(value, averager)]
     raise ValueError(f"{said}: here {', '.join(f'{name} is {settings[name]!r}' for name in different)}")
-
-
-def _ranks_unlike_the_first(value: object, averager: Averager) -> list[int]:
-    digest = hashlib.sha256(repr(value).encode()).digest()
-    # 48 bits, so that the number passes through a float64 unchanged.
-    numbers = averager.gather([float(int.from_bytes(digest[:6], "little"))])
-    return [rank for rank, number in enumerate(numbers) if number != numbers[0]]
 
 
 def _device() -> torch.device:

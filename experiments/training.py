@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from sparsync.experiments.batches import BatchSchedule
-from sparsync.experiments.collectives import Averager
+from sparsync.experiments.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.data import Dataset
 from sparsync.experiments.descent import MomentumDescent
 from sparsync.experiments.feedback import ErrorFeedback
@@ -67,7 +67,7 @@ class TrainingResult:
     @property
     def parameters_sha256(self) -> str:
         """Digest of the final parameters' bytes: equal digests mean equal bits."""
-        return hashlib.sha256(self.parameters.cpu().numpy().tobytes()).hexdigest()
+        return _sha256(self.parameters)
 
 
 def run_training(
@@ -93,7 +93,8 @@ def run_training(
             local workers.
 
     Raises:
-        ValueError: fewer training examples than one step needs.
+        ValueError: fewer training examples than one step needs; or, at an evaluation and on every rank alike, not all
+            ranks have the same parameters.
         FloatingPointError: a loss, a gradient or an output on the test images is not finite.
     """
     replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
@@ -101,13 +102,12 @@ def run_training(
     workers = [_new_worker(run, rank, model) for rank in local_ranks]
     started = time.perf_counter()
     steps: list[StepFacts] = []
-    evaluations = [Evaluation(0, model.accuracy(data.test_images, data.test_labels))]
+    evaluations = [_evaluation(0, replica, averager, len(workers))]
     for index in range(run.steps):
         facts, corrected = step(index, replica, workers, averager)
         steps.append(facts)
         if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
-            accuracy = model.accuracy(data.test_images, data.test_labels)
-            evaluations.append(Evaluation(index + 1, accuracy))
+            evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
         if observe is not None:
             observe(index + 1, corrected)
     return TrainingResult(
@@ -121,6 +121,23 @@ def run_training(
         parameters=model.parameters,
         wall_seconds=time.perf_counter() - started,
     )
+
+
+def _evaluation(step_count: int, replica: Replica, averager: Averager, local_count: int) -> Evaluation:
+    """Test accuracy now, of the one model that all ranks have; where their processors round alike, they have."""
+    model, data = replica.model, replica.data
+    ranks = ranks_unlike_the_first(_sha256(model.parameters), averager, local_count=local_count)
+    if ranks:
+        raise ValueError(
+            f"after {step_count} updates ranks {ranks} have other parameters than rank 0: here PyTorch "
+            f"{torch.__version__} runs its code for {torch.backends.cpu.get_cpu_capability()}, and the environment "
+            "variable ATEN_CPU_CAPABILITY=avx2 makes different processors round alike"
+        )
+    return Evaluation(step_count, model.accuracy(data.test_images, data.test_labels))
+
+
+def _sha256(parameters: torch.Tensor) -> str:
+    return hashlib.sha256(parameters.cpu().numpy().tobytes()).hexdigest()
 
 
 def _moved(data: Dataset, device: torch.device | str) -> Dataset:

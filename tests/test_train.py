@@ -17,12 +17,14 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from sparsync.experiments import train
+from sparsync.experiments import train, training
 from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager
 from sparsync.experiments.command import Command
+from sparsync.experiments.data import load_dataset
 from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.train import require_equal_settings
+from sparsync.experiments.worker import Replica, StepFacts, step
 from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
@@ -284,6 +286,46 @@ def test_what_a_lost_rank_left_is_not_found_after_a_restart_of_one_node(
     train._store().set("address", "of a rank that is lost")
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert train._store().check(["address"]) == is_found
+
+
+UNLIKE_PROCESSORS = """
+import os
+os.environ["ATEN_CPU_CAPABILITY"] = ["avx2", "default"][int(os.environ["RANK"])]
+from sparsync.experiments import train
+train.main()
+"""
+
+
+@pytest.mark.skipif(
+    "AVX" not in torch.backends.cpu.get_cpu_capability(), reason="PyTorch has one code for this processor"
+)
+def test_ranks_whose_processors_round_differently_are_refused(tmp_path: Path) -> None:
+    """Already the initial parameters differ, in their last bit."""
+    finished = run_program(UNLIKE_PROCESSORS, tmp_path, "--run-name", "fnn3_top_k", "--steps", "5")
+    assert finished.returncode != 0
+    assert "after 0 updates ranks [1] have other parameters than rank 0" in finished.stderr
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def train_though_a_parameter_changes_on_the_last_rank() -> str:
+    def disturbed(index: int, replica: Replica, *others: Any) -> tuple[StepFacts, list[torch.Tensor]]:
+        outcome = step(index, replica, *others)
+        if (index, dist.get_rank()) == (2, 1):
+            replica.model.parameters[7] += 1e-3
+        return outcome
+
+    run, data = replace(RUNS["fnn3_top_k"], steps=8, evaluate_every=2, workers=2), load_dataset("embedded")
+    rank, averager = dist.get_rank(), GroupAverager("sparse")
+    # The process ends with this test.
+    pytest.MonkeyPatch().setattr(training, "step", disturbed)
+    with pytest.raises(ValueError, match="other parameters") as caught:
+        training.run_training(run, data, worker_count=2, local_ranks=[rank], averager=averager)
+    return str(caught.value).partition(":")[0]
+
+
+def test_parameters_that_drift_apart_end_every_rank_at_the_next_evaluation() -> None:
+    said = run_workers(train_though_a_parameter_changes_on_the_last_rank, 2)
+    assert said == ["after 4 updates ranks [1] have other parameters than rank 0"] * 2
 
 
 def test_a_rank_without_a_gpu_where_there_are_some_is_refused(
