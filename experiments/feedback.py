@@ -51,7 +51,7 @@ class ErrorFeedback:
 
         Raises:
             ValueError: `step_size` is not positive and finite, wherever it stands; `gradient` has not the residual's
-                shape, or values that the residual's dtype cannot hold.
+                shape, or values that the residual's dtype cannot hold, or requires a gradient itself.
         """
         if not 0 < step_size < math.inf:
             raise ValueError(f"step_size must be positive and finite, got {step_size}")
@@ -59,6 +59,9 @@ class ErrorFeedback:
             raise ValueError(f"expected a gradient of shape {tuple(self.residual.shape)}, got {tuple(gradient.shape)}")
         if torch.promote_types(gradient.dtype, self.residual.dtype) != self.residual.dtype:
             raise ValueError(f"a residual of {self.residual.dtype} cannot take a gradient of {gradient.dtype}")
+        if gradient.requires_grad:
+            # The residual would hold the graphs of all steps.
+            raise ValueError("the gradient requires a gradient; detach it")
         return self.residual.add(gradient, alpha=step_size if self.step_location == "inside" else 1.0)
 
     def store_residual(self, corrected: Tensor, payload: SparsePayload) -> None:

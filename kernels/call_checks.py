@@ -15,8 +15,8 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
 
     Raises:
         ValueError: they are not as many of one as of the other, or none; one is not a tensor; a dtype, shape, device or
-            layout does not fit; one requires a gradient; a residual shares memory with another tensor of which
-            something is read or written.
+            layout does not fit; one requires a gradient or has no memory of its own; a residual shares memory with
+            another tensor of which something is read or written.
     """
     if not residuals or len(gradients) != len(residuals):
         raise ValueError(
@@ -28,6 +28,9 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
             if not isinstance(tensor, Tensor):
                 found = type(tensor).__name__
                 raise ValueError(f"{name} {position} must be a tensor, got {found}; give zeros where there is none")
+            # Of an embedding with sparse=True.
+            if tensor.layout != torch.strided:
+                raise ValueError(f"{name} {position} must be dense, got {tensor.layout}")
     dtypes, device = (gradients[0].dtype, residuals[0].dtype), residuals[0].device
     if device.type == "meta":
         raise ValueError("tensors on the device meta hold nothing to select from")
@@ -60,11 +63,14 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
 
 def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
     """No residual shares memory with a gradient or another residual; gradients may with each other."""
-    spans = [
-        (tensor.data_ptr(), tensor.numel() * tensors[0].element_size(), written, position)
-        for tensors, written in ((gradients, False), (residuals, True))
-        for position, tensor in enumerate(tensors)
-    ]
+    try:
+        spans = [
+            (tensor.data_ptr(), tensor.numel() * tensors[0].element_size(), written, position)
+            for tensors, written in ((gradients, False), (residuals, True))
+            for position, tensor in enumerate(tensors)
+        ]
+    except RuntimeError as error:
+        raise ValueError("a tensor has no memory of its own, as under torch.func.vmap") from error
     spans.sort()
     # Of gradients and of residuals: the furthest end so far, and whose it is. Empty tensors begin and end at 0.
     ends = {False: (0, ""), True: (0, "")}

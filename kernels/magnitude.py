@@ -31,6 +31,8 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
     """
     if not isinstance(corrected, Tensor):
         raise ValueError(f"expected a vector, got {type(corrected).__name__}")
+    if corrected.layout != torch.strided:
+        raise ValueError(f"expected a dense vector, got {corrected.layout}")
     if corrected.ndim != 1:
         raise ValueError(f"expected a vector, got shape {tuple(corrected.shape)}")
     if corrected.dtype not in _FORMATS:

@@ -157,7 +157,10 @@ def feedback_select_many(
         ValueError: as `feedback_select`.
     """
     number = _number_of(rule)
-    counts = [ks] if isinstance(ks, int) else list(ks)
+    try:
+        counts = [ks] if isinstance(ks, int) else list(ks)
+    except TypeError:
+        raise ValueError(f"ks must be an int or a sequence of ints, got {ks!r}") from None
     if not isinstance(ks, int) and len(counts) != len(residuals):
         raise ValueError(f"expected one count or {len(residuals)}, got {len(counts)}")
     limits = _for_each(thresholds, len(counts), "thresholds")
@@ -256,8 +259,12 @@ def _for_each(given: _Number | Sequence[_Number] | None, count: int, name: str) 
     """A number for each selection, where one for all or none was given."""
     if given is None or isinstance(given, int | float):
         return [given] * count
-    if len(given) != count:
-        raise ValueError(f"{name} must be one number or {count}, got {len(given)}")
+    try:
+        length = len(given)
+    except TypeError:
+        raise ValueError(f"{name} must be an int, a float or a sequence of them, got {given!r}") from None
+    if length != count:
+        raise ValueError(f"{name} must be one number or {count}, got {length}")
     return given
 
 

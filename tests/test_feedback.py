@@ -73,6 +73,11 @@ def test_a_gradient_that_the_residual_cannot_hold_is_refused() -> None:
         ErrorFeedback(4).correct(torch.ones(4, dtype=torch.float64), 1.0)
 
 
+def test_a_gradient_with_a_graph_behind_it_is_refused_before_every_residual_keeps_one() -> None:
+    with pytest.raises(ValueError, match="requires a gradient; detach it"):
+        ErrorFeedback(4).correct(torch.ones(4, requires_grad=True), 1.0)
+
+
 def test_what_is_kept_has_the_residuals_length() -> None:
     feedback, shorter = ErrorFeedback(4), torch.ones(3)
     with pytest.raises(ValueError, match=r"shape \(4,\), got \(3,\)"):

@@ -47,6 +47,7 @@ def test_an_octave_holds_two_to_the_mantissa_width_magnitudes(dtype: torch.dtype
     ("vector", "k", "message"),
     [
         ([0.0, 1.0], 1, "a vector, got list"),
+        (torch.ones(2).to_sparse(), 1, "a dense vector, got torch.sparse_coo"),
         (torch.zeros(2, 2), 1, r"shape \(2, 2\)"),
         (torch.zeros(3, dtype=torch.int32), 1, "int32"),
         (torch.zeros(3), 0, "got 0"),

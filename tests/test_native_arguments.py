@@ -46,6 +46,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"capacity": 0}, "at least 1, got 0"),
         ({"capacity": 2.0}, "at least 1, got 2.0"),
         ({"gradient": None}, "gradient 0 must be a tensor, got NoneType; give zeros"),
+        ({"gradient": torch.ones(4).to_sparse()}, "gradient 0 must be dense, got torch.sparse_coo"),
         ({"state": {}}, r"state must be a SelectionState or None, got \{\}"),
         ({"gradient": torch.zeros(3)}, r"got shapes \(3,\) and \(4,\)"),
         ({"gradient": torch.zeros(2, 2), "residual": torch.zeros(2, 2)}, r"got shapes \(2, 2\) and \(2, 2\)"),
@@ -79,6 +80,7 @@ def test_tensors_without_data_are_refused() -> None:
     ("changed", "message"),
     [
         ({"ks": [1]}, "expected one count or 2, got 1"),
+        ({"ks": 2.0}, "ks must be an int or a sequence of ints, got 2.0"),
         ({"ks": [1, 4]}, "1 <= k <= d = 3, got 4"),
         ({"ks": 8}, "1 <= k <= d = 7, got 8"),
         ({"gradients": [torch.ones(4)]}, "got 1 and 2"),
@@ -91,6 +93,7 @@ def test_tensors_without_data_are_refused() -> None:
         ({"rule": "threshold", "thresholds": [1.0, -1.0]}, "got -1.0"),
         ({"capacity": [1, 2, 3]}, "capacity must be one number or 2, got 3"),
         ({"capacity": [1, 0]}, "at least 1, got 0"),
+        ({"capacity": torch.tensor(1)}, r"capacity must be an int, a float or a sequence of them, got tensor\(1\)"),
         ({"residuals": [OVERLAPPING[:4], OVERLAPPING[3:6]]}, "residual 1 shares memory with residual 0"),
         ({"residuals": [OVERLAPPING[3:7], OVERLAPPING[1:4]]}, "residual 0 shares memory with residual 1"),
         (
@@ -114,6 +117,11 @@ def test_a_call_for_many_that_cannot_be_served_is_refused(changed: Arguments, me
     with pytest.raises(ValueError, match=message):
         feedback_select_many(**arguments)
     assert all(torch.equal(left, right) for left, right in zip(arguments["residuals"], before, strict=True))
+
+
+def test_tensors_without_memory_of_their_own_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"no memory of its own, as under torch\.func\.vmap"):
+        torch.func.vmap(lambda gradient: feedback_select(gradient, torch.zeros(4), 2).padded()[0])(torch.ones(3, 4))
 
 
 def test_a_residual_on_another_device_than_the_first_is_refused() -> None:
