@@ -232,6 +232,7 @@ class SparsePayload:
             return
         first, end = self._places
         values, indices = (buffer[first : first + self.count] for buffer in (self._values, self._indices))
-        if end - first > 2 * self.count:
+        # A compiled step cannot choose by what it counts.
+        if not torch.compiler.is_compiling() and end - first > 2 * self.count:
             values, indices = values.clone(), indices.clone()
         self._values, self._indices, self._places = values, indices, None

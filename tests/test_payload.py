@@ -132,6 +132,16 @@ def test_large_buffers_are_freed_when_they_are_cut(capacity: int, held: int) -> 
     assert sizes == {4 * held}
 
 
+def test_a_payload_is_read_in_one_graph_with_the_selection() -> None:
+    def read(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        indices, table = torch.tensor([1, 4, -1], dtype=torch.int32), torch.tensor([[2, 2, -1, 1]])
+        found = SparsePayload.from_report(values, indices, 5, Report(table), 0, (0, 3))
+        return found.values, found.dense()
+
+    values, dense = torch.compile(read, fullgraph=True, backend="aot_eager")(torch.tensor([2.0, -3.0, 0.0]))
+    assert (values.tolist(), dense.tolist()) == ([2.0, -3.0], [0.0, 2.0, 0.0, 0.0, -3.0])
+
+
 def test_a_payload_says_what_its_selection_found() -> None:
     cut = padded(3, 3, selected=7)
     assert (cut.count, cut.selected_count, cut.first_non_finite, cut.streaming_pass_count) == (3, 7, None, 2)
