@@ -113,21 +113,33 @@ class LocalAverager:
 
 
 class GroupAverager:
-    """One worker in this process; its peers are the ranks of the default process group.
+    """One worker in this process; its peers are the ranks of a process group.
 
     Args:
         collective: "sparse" all-gathers payloads; "dense" and "dense_bfloat16" send whole vectors.
         rank_order: dense vectors are all-gathered and added in rank order (so that the bits do not depend
             on the backend's reduction tree) instead of all-reduced; sparse payloads always are.
         device: where gathered numbers live, the GPU for NCCL; payloads stay where they are.
+        group: None is the default one.
+
+    Raises:
+        ValueError: `collective` is unknown, or this rank is not in the group.
     """
 
     def __init__(
-        self, collective: CollectiveName, *, rank_order: bool = False, device: torch.device | str = "cpu"
+        self,
+        collective: CollectiveName,
+        *,
+        rank_order: bool = False,
+        device: torch.device | str = "cpu",
+        group: dist.ProcessGroup | None = None,
     ) -> None:
+        if group is not None and dist.get_rank(group) < 0:
+            raise ValueError("this rank is not in the group")
         self._collective = _checked(collective)
         self._rank_order = rank_order
         self._device = torch.device(device)
+        self._group = group
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """This rank's one number in, every rank's out.
@@ -136,7 +148,7 @@ class GroupAverager:
             ValueError: not a list of exactly one number.
         """
         mine = torch.tensor([_only_number(numbers)], dtype=torch.float64, device=self._device)
-        return [float(theirs) for theirs in _all_gather(mine)]
+        return [float(theirs) for theirs in _all_gather(mine, self._group)]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """This rank's one payload in, the mean over all ranks out.
@@ -151,15 +163,16 @@ class GroupAverager:
         """
         payload = _only_payload(payloads)
         if self._collective == "sparse":
-            everyone = _all_gather_payloads(payload)
+            everyone = _all_gather_payloads(payload, self._group)
             sent = _sparse_bytes(payload, [theirs.count for theirs in everyone])
             return Average(mean_in_rank_order(everyone), sent)
         wire = _on_wire(payload, self._collective)
-        sent = _dense_bytes(wire, dist.get_world_size())
+        worker_count = dist.get_world_size(self._group)
+        sent = _dense_bytes(wire, worker_count)
         if self._rank_order:
-            return Average(_dense_mean_in_order(_all_gather(wire), payload.values.dtype), sent)
-        dist.all_reduce(wire)
-        return Average(wire.to(payload.values.dtype).div_(dist.get_world_size()), sent)
+            return Average(_dense_mean_in_order(_all_gather(wire, self._group), payload.values.dtype), sent)
+        dist.all_reduce(wire, group=self._group)
+        return Average(wire.to(payload.values.dtype).div_(worker_count), sent)
 
 
 def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
@@ -210,30 +223,30 @@ def _checked(collective: CollectiveName) -> CollectiveName:
     return collective
 
 
-def _all_gather(mine: Tensor) -> list[Tensor]:
-    theirs = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(theirs, mine)
+def _all_gather(mine: Tensor, group: dist.ProcessGroup | None) -> list[Tensor]:
+    theirs = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(theirs, mine, group=group)
     return theirs
 
 
-def _all_gather_payloads(payload: SparsePayload) -> list[SparsePayload]:
-    counts = _all_gather_counts(payload)
+def _all_gather_payloads(payload: SparsePayload, group: dist.ProcessGroup | None) -> list[SparsePayload]:
+    counts = _all_gather_counts(payload, group)
     longest = max(counts)
     if longest == 0:
         return [payload] * len(counts)
     padding = (0, longest - payload.count)
-    values = _all_gather(torch.nn.functional.pad(payload.values, padding))
-    indices = _all_gather(torch.nn.functional.pad(payload.indices, padding))
+    values = _all_gather(torch.nn.functional.pad(payload.values, padding), group)
+    indices = _all_gather(torch.nn.functional.pad(payload.indices, padding), group)
     return [
         SparsePayload(value[:count], index[:count], payload.dimension)
         for value, index, count in zip(values, indices, counts, strict=True)
     ]
 
 
-def _all_gather_counts(payload: SparsePayload) -> list[int]:
+def _all_gather_counts(payload: SparsePayload, group: dist.ProcessGroup | None) -> list[int]:
     """Every rank's count, once all are known to have this payload's dimension and dtype."""
     mine = torch.tensor([_header(payload)], dtype=torch.int64, device=payload.values.device)
-    headers = [int(theirs) for theirs in _all_gather(mine)]
+    headers = [int(theirs) for theirs in _all_gather(mine, group)]
     _require_common("dimensions", [header >> 31 & _LARGEST_DIMENSION for header in headers])
     _require_common("dtypes", [_DTYPES[(header >> 62) + 2] for header in headers])
     return [header & _LARGEST_DIMENSION for header in headers]

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from sparsync.experiments.collectives import (
     COLLECTIVES,
+    CollectiveName,
     GroupAverager,
     LocalAverager,
     mean_in_rank_order,
@@ -37,6 +38,9 @@ DISAGREEING = ("unequal", "all empty")
 # Both of two bytes: nothing but the header tells them apart.
 HALVES = (torch.float16, torch.bfloat16)
 DTYPES = (*HALVES, torch.float32, torch.float64)
+
+SOME_RANKS = (0, 2)
+"""A group of their own."""
 
 LARGE = 2.0**48 - 1
 """What digests of settings can be, which ranks compare."""
@@ -82,6 +86,19 @@ def refusal(payloads: Any) -> str:
     return ""
 
 
+def exchange_in_a_group() -> list[Any]:
+    """What a rank of `SOME_RANKS` sees there of every collective, all-reduced and in rank order; what others hear."""
+    group: Any = dist.new_group(list(SOME_RANKS))
+    payload = payloads_with(COUNTS["everything"])[dist.get_rank()]
+    try:
+        averagers = [
+            GroupAverager(name, rank_order=order, group=group) for name in COLLECTIVES for order in (False, True)
+        ]
+    except ValueError as error:
+        return [str(error)]
+    return [(averager.average([payload]), averager.gather([dist.get_rank()])) for averager in averagers]
+
+
 def exchange() -> dict[str, Any]:
     """What one rank sees of every exchange in this module."""
     rank = dist.get_rank()
@@ -102,6 +119,7 @@ def exchange() -> dict[str, Any]:
     seen["largest, refused"] = refusal([of_other_dimension(payloads_with(COUNTS["all empty"])[rank], 2**31 - 1 - rank)])
     for dtype in DTYPES:
         seen[f"{dtype}"] = GroupAverager("sparse").average([of_dtype(payloads_with(COUNTS["unequal"])[rank], dtype)])
+    seen["group"] = exchange_in_a_group()
     seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
     return seen
 
@@ -163,6 +181,19 @@ def test_bfloat16_vectors_are_added_in_float32() -> None:
 
 def test_every_rank_learns_every_number_in_rank_order(seen: list[dict[str, Any]]) -> None:
     assert [seen[rank]["numbers"] for rank in range(WORLD_SIZE)] == [[LARGE, LARGE - 1, LARGE - 2]] * WORLD_SIZE
+
+
+def test_a_group_averages_among_its_ranks_and_no_other_may(seen: list[dict[str, Any]]) -> None:
+    payloads = payloads_with(COUNTS["everything"])
+    collectives: list[CollectiveName] = [name for name in COLLECTIVES for _ in range(2)]
+    for place, collective in enumerate(collectives):
+        expected = LocalAverager(collective).average([payloads[rank] for rank in SOME_RANKS])
+        for rank in SOME_RANKS:
+            average, numbers = seen[rank]["group"][place]
+            assert (average.sent_bytes, numbers) == (expected.sent_bytes, list(SOME_RANKS))
+            # Two bfloat16 numbers that are all-reduced are added as bfloat16.
+            assert torch.allclose(average.mean, expected.mean, rtol=2**-8 * (collective == "dense_bfloat16"), atol=0)
+    assert seen[1]["group"] == ["this rank is not in the group"]
 
 
 @pytest.mark.parametrize(
