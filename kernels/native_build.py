@@ -275,7 +275,10 @@ def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: 
 
 
 def _host_compiler() -> list[str]:
-    words = shlex.split(os.environ.get("CXX") or "g++")
+    try:
+        words = shlex.split(os.environ.get("CXX", "")) or ["g++"]
+    except ValueError as error:
+        raise BuildError(f"CXX holds no command: {error}") from error
     if shutil.which(words[0]) is None:
         raise BuildError(f"no C++ compiler: {words[0]} is not on the PATH")
     return words
@@ -306,12 +309,15 @@ def _include_flags() -> list[str]:
 
 
 def _link_flags(*, for_nvcc: bool = False) -> list[str]:
-    """torch's libraries, kept even where no symbol is needed while linking: the CUDA stream is looked up by name."""
+    """torch's libraries, kept even where no symbol is needed while linking: the CUDA stream is looked up by name.
+
+    Where they lie is not kept: torch, which loads the library, has loaded them, and compilers cut paths at commas, nvcc
+    also at spaces.
+    """
     folder = _TORCH_FOLDER / "lib"
     names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
     to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
-    flags = [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
-    return [*flags, f"{to_linker}-rpath,{folder}"]
+    return [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
 
 
 def _digest(compilers: list[list[str]], commands: Sequence[Sequence[str]], paths: Sequence[Path]) -> str:

@@ -5,6 +5,7 @@ Most of these run a stand-in for the compilers that logs its arguments and write
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
@@ -209,6 +210,28 @@ def test_a_compiler_that_fails_is_quoted(toolchain: Toolchain, failure: str) -> 
     toolchain.install("g++", failure=failure)
     with pytest.raises(BuildError, match=r"g\+\+ ended with status 1: first line\nlast line of the error"):
         build()
+
+
+@pytest.mark.usefixtures("_asked_anew")
+@pytest.mark.parametrize(("words", "said"), [("g++ '", "CXX holds no command: No closing"), (" ", "Could not load")])
+def test_a_compiler_that_is_no_command_is_named_and_a_blank_one_is_the_usual(
+    words: str, said: str, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The usual one is a stand-in here, and what it writes is empty."""
+    monkeypatch.setenv("CXX", words)
+    assert backend().startswith(f"reference: {said}")
+    assert len(toolchain.runs()) == (0 if words.strip() else here() + 1)
+
+
+def test_torch_may_lie_in_a_folder_with_spaces_and_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    folder, source = tmp_path / "a folder, of torch", tmp_path / "one.cpp"
+    folder.symlink_to(native_build._TORCH_FOLDER)
+    monkeypatch.setattr(native_build, "_TORCH_FOLDER", folder)
+    source.write_text('extern "C" __attribute__((visibility("default"))) int one() { return 1; }', encoding="utf-8")
+    built = native_build.build_emulated(tmp_path / "cache", sources=[source])
+    assert ctypes.CDLL(str(built)).one() == 1
 
 
 @pytest.mark.usefixtures("_asked_anew")
