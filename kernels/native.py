@@ -19,6 +19,7 @@ from typing import TypeVar, overload
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 from sparsync.kernels import feedback_reference, native_build
 from sparsync.kernels.call_checks import check_pairs
@@ -216,6 +217,9 @@ def _select(
         # The op says what it saw; this names the tensor, if it was one.
         check_pairs(gradients, residuals)
         raise
+    if not torch.compiler.is_compiling():
+        # What autograd kept of a residual for a backward pass is no longer there.
+        increment_version(residuals)
     if state is not None:
         state.keep(rule, memory)
     report, is_full = Report(table), rule == "top_k"

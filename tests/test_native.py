@@ -311,6 +311,17 @@ def test_other_residuals_take_the_definition_in_pytorch(dtype: torch.dtype) -> N
         assert payload.streaming_pass_count is None
 
 
+def test_autograd_notices_that_a_residual_it_needs_was_changed(place: Backend) -> None:
+    residual, weights = (
+        torch.zeros(1000, device=place.device),
+        torch.ones(1000, device=place.device, requires_grad=True),
+    )
+    product = weights @ residual
+    feedback_select(drawn(1000, 1).to(place.device), residual, 10)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+
+
 def test_the_gradient_is_not_changed(place: Backend) -> None:
     gradient = drawn(300, 6).to(place.device)
     before = gradient.clone()
