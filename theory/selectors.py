@@ -46,7 +46,7 @@ def threshold_selector() -> Statement:
     return Statement(
         label="threshold_selector",
         title="entries above a threshold, any vector",
-        assumptions=(r"$C$ sends the $N$ entries of $u$ whose magnitudes reach a threshold, and no others",),
+        assumptions=(r"$u\neq0$; $C$ sends the $N$ entries whose magnitudes reach a threshold, and no others",),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(selected_count, d),),
         source="ours; the averaging argument is classical",
