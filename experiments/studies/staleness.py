@@ -148,11 +148,13 @@ def run_staleness(
         advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
-        `settings`: see `setting_record`; `rates`: see `rate_rows`; `limits`: see `limit_row`; and the sizes.
+        `settings`: see `setting_record`, those out of reach are named in `unreached`; `rates`: see `rate_rows`;
+        `limits`: see `limit_row`; and the sizes.
     """
     sizes = SIZES[profile_name]
     settings, rates, limits = _cases(sizes, seed)
     found = iter(run_cases(_call, [*settings, *rates, *limits], job_count=job_count, advance=advance))
+    records = [(setting, next(found)) for setting in sizes.settings()]
     return {
         "profile": profile_name,
         "seed": seed,
@@ -164,7 +166,8 @@ def run_staleness(
         "middle": vars(sizes.middle),
         "stalenesses": list(sizes.stalenesses),
         "retuned_stalenesses": list(sizes.retuned_stalenesses),
-        "settings": [next(found) for _ in settings],
+        "settings": [record for _, record in records if record is not None],
+        "unreached": [vars(setting) for setting, record in records if record is None],
         "rates": [row for _ in rates for row in next(found)],
         "limits": list(found),
         "provenance": provenance(process_count=1),
@@ -176,7 +179,7 @@ def case_count(profile_name: ProfileName) -> int:
     return sum(len(kind) for kind in _cases(SIZES[profile_name], 0))
 
 
-def setting_record(setting: Setting, sizes: Sizes, seed: int) -> dict[str, Any]:
+def setting_record(setting: Setting, sizes: Sizes, seed: int) -> dict[str, Any] | None:
     """A setting with and without delays.
 
     The step size is that of `STEP_SIZES` which is `fastest` without delays. With delays it is kept, and each run has
@@ -186,16 +189,14 @@ def setting_record(setting: Setting, sizes: Sizes, seed: int) -> dict[str, Any]:
         The setting, its `step_size`, and `runs`: for each staleness, 0 included, the `steps` of every seed and
         `relative`, their mean as a multiple of that without delays; both None if one was not reached. Where smaller
         step sizes were tried, `best_relative` and `best_step_size` are those of the fastest, the kept one included.
-        With delays also `coherence` along the runs with the step size kept.
-
-    Raises:
-        RuntimeError: no step size reaches the target without delays.
+        With delays also `coherence` along the runs with the step size kept. None if no step size reaches the target
+        without delays.
     """
     seeds = [seed * sizes.seed_count + place for place in range(sizes.seed_count)]
     run = partial(steps_to_target, setting, target=sizes.target)
     tuned = fastest(partial(run, staleness=0), STEP_SIZES[setting.optimiser], seeds=seeds, limit=sizes.tuning_limit)
     if tuned is None:
-        raise RuntimeError(f"{setting}: no step size reaches an accuracy of {sizes.target} without delays")
+        return None
     limit = ceil(sizes.patience * fmean(tuned.steps))
     runs: list[dict[str, Any]] = [{"staleness": 0, "steps": list(tuned.steps), "relative": 1.0}]
     for staleness in sizes.stalenesses:
