@@ -81,22 +81,6 @@ def largest_step_runs(data_folder: Path, order: str) -> tuple[int, int]:
     return sum(run["is_largest_step"] for run in runs), len(runs)
 
 
-def mean_ratio(data_folder: Path, condition: str, cluster: str, order: str, share: float, *, reference: str) -> float:
-    """The mean error at the end of an order with a share, over that of `asp` or `bsp`.
-
-    Raises:
-        ValueError: no such run, or another reference.
-    """
-    study = switching_result(data_folder)
-    ends = {name: place for place, name in NEVER_SWITCHES.items()}
-    if reference not in ends:
-        raise ValueError(f"a reference is one of {', '.join(ends)}, got {reference!r}")
-    errors = end_errors(study, condition, cluster, order)
-    if share not in errors:
-        raise ValueError(f"{study.path}: no share {share}, only {', '.join(map(str, errors))}")
-    return fmean(errors[share]) / fmean(errors[ends[reference]])
-
-
 def time_ratio(data_folder: Path, condition: str, cluster: str, order: str, share: float) -> float | None:
     """Seconds in which BSP gets to the mean error that it ends with, over those of a contestant; None for never.
 

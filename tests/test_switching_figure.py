@@ -18,7 +18,6 @@ from paper.switching_facts import (
     largest_limit_deviation,
     largest_step_runs,
     limit,
-    mean_ratio,
     switch_shares,
     switching_table,
     time_ratio,
@@ -71,9 +70,7 @@ def test_pairs_are_won_seed_by_seed(folder: Path) -> None:
     assert won_pairs(folder, *falling, conditions=("network",)) == (8, 8)
 
 
-def test_ratios_are_of_means_and_of_times(folder: Path) -> None:
-    ratio = mean_ratio(folder, *PLACE, "synchronous_first", 0.125, reference="bsp")
-    assert ratio == pytest.approx(0.2 / 0.6)
+def test_ratios_are_of_times_to_the_same_error(folder: Path) -> None:
     assert time_ratio(folder, *PLACE, "synchronous_first", 0.125) == 36 / 24
     assert time_ratio(folder, *PLACE, "asynchronous_first", 0.0) == 36 / 24
     assert time_ratio(folder, *PLACE, "synchronous_first_falling", 0.5) is None
@@ -120,10 +117,6 @@ def test_what_is_missing_or_diverged_is_named(folder: Path) -> None:
         end_errors(study, *PLACE, "other")
     with pytest.raises(ValueError, match="no limit of 3 workers on 'equal' with momentum"):
         limit(folder, 3, 0.0)
-    with pytest.raises(ValueError, match=r"no share 0\.3"):
-        mean_ratio(folder, *PLACE, "synchronous_first", 0.3, reference="asp")
-    with pytest.raises(ValueError, match="got 'ssp'"):
-        mean_ratio(folder, *PLACE, "synchronous_first", 0.5, reference="ssp")
     with pytest.raises(ValueError, match="no run"):
         time_ratio(folder, *PLACE, "synchronous_first", 0.3)
     record = switching_record()
