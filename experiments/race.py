@@ -19,6 +19,7 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.engine.presets import CLUSTERS
@@ -235,7 +236,7 @@ def listing() -> Table:
         table.add_row("policy", f"{name} ({parameters})" if parameters else name, _first_line(policy))
     for name, cluster in CLUSTERS.items():
         table.add_row("cluster", name, _first_line(cluster))
-    for name, selector in SELECTORS.items():
+    for name, selector in (SELECTORS | ADAPTIVE_SELECTORS).items():
         table.add_row("selector", name, _first_line(selector))
     return table
 

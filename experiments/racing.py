@@ -56,7 +56,7 @@ class Race:
     momentum: float = 0.0
     """of every worker"""
     selector: str = "none"
-    """key of SELECTORS, or "none": everything is sent"""
+    """key of SELECTORS or ADAPTIVE_SELECTORS, or "none": everything is sent"""
     density: float = 0.01
     """k/d of a selection"""
     feedback: Feedback = "memory"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sparsync.experiments.adaptive import require_selector
 from sparsync.experiments.collectives import COLLECTIVES, CollectiveName
 from sparsync.experiments.data import PIXEL_SCALES, PixelScale
 from sparsync.experiments.feedback import StepLocation
 from sparsync.experiments.models import MODELS
-from sparsync.kernels.selection import SELECTORS, target_count
+from sparsync.kernels.selection import target_count
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Run:
     """
 
     selector: str
-    """key of SELECTORS"""
+    """key of SELECTORS or ADAPTIVE_SELECTORS"""
     collective: CollectiveName = "sparse"
     """how the payloads are averaged"""
     rank_order: bool = False
@@ -64,7 +65,7 @@ class Run:
     """number of workers; None takes what torchrun gives, 4 in the simulation"""
 
     def __post_init__(self) -> None:
-        _require(self.selector in SELECTORS, f"unknown selector {self.selector!r}; known: {', '.join(SELECTORS)}")
+        require_selector(self.selector)
         _require(
             self.collective in COLLECTIVES,
             f"unknown collective {self.collective!r}; known: {', '.join(COLLECTIVES)}",
@@ -111,6 +112,10 @@ _SELECTED = {
     "fnn3_random_k": Run(selector="random_k"),
     "fnn3_gaussian_k": Run(selector="gaussian_k"),
     "fnn3_gaussian_k_released": Run(selector="gaussian_k_released"),
+    "fnn3_dgc_released": Run(selector="dgc_released"),
+    "fnn3_dgc_grace": Run(selector="dgc_grace"),
+    "fnn3_sidco_released": Run(selector="sidco_released"),
+    "fnn3_sidco_adaptive": Run(selector="sidco_adaptive"),
 }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from sparsync.experiments.adaptive import new_selector
 from sparsync.experiments.batches import BatchSchedule
 from sparsync.experiments.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.data import Dataset
@@ -172,4 +173,4 @@ def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
         dtype=model.parameters.dtype,
         device=model.parameters.device,
     )
-    return Worker(rank, feedback, random_stream(run.seed, "selection", rank))
+    return Worker(rank, feedback, random_stream(run.seed, "selection", rank), new_selector(run.selector))

@@ -22,22 +22,24 @@ from sparsync.experiments.models import FlatModel
 from sparsync.experiments.runs import Run
 from sparsync.kernels.magnitude import is_finite
 from sparsync.kernels.payload import SparsePayload
-from sparsync.kernels.selection import SELECTORS
+from sparsync.kernels.selection import Selector
 
 
 @dataclass(eq=False)
 class Worker:
-    """What one worker keeps between steps: its residual and its random stream.
+    """What one worker keeps between steps: its residual, its random stream, what its selector remembers.
 
     Args:
         rank: its place among all workers of the run, from 0.
         feedback: its residual.
         generator: where a random selector draws from.
+        select: its own selector, see `new_selector`.
     """
 
     rank: int
     feedback: ErrorFeedback
     generator: torch.Generator
+    select: Selector
 
 
 @dataclass(eq=False)
@@ -105,7 +107,7 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
         losses.append(loss if is_finite(corrected[-1]) else math.nan)
     all_losses = _require_finite(index, averager.gather(losses))
     for worker, vector in zip(workers, corrected, strict=True):
-        payload = SELECTORS[run.selector](vector, target_count, worker.generator)
+        payload = worker.select(vector, target_count, worker.generator)
         worker.feedback.store_residual(vector, payload)
         payloads.append(payload)
     averaged = averager.average(payloads)

@@ -258,7 +258,7 @@ def sidco_released(corrected: Tensor, k: int, generator: torch.Generator | None 
     """The threshold of SIDCo's exponential fit, two stages below density 0.1 and one else: any count from 0 to d.
 
     The numbers of stages are those of the released micro-benchmark; in training that program can adapt them to the
-    counts of earlier steps, see `sidco_indices`.
+    counts of earlier steps, as `SidcoAdaptive` in `experiments/adaptive.py` does.
 
     Args:
         corrected: [d] float16, bfloat16, float32 or float64.
@@ -269,15 +269,30 @@ def sidco_released(corrected: Tensor, k: int, generator: torch.Generator | None 
         ValueError: see `check_selection_input`.
     """
     del generator
+    return sidco_at(corrected, k, 2 if 10 * k < corrected.numel() else 1)
+
+
+def sidco_at(corrected: Tensor, k: int, stage_count: int) -> SparsePayload:
+    """What SIDCo's exponential fit in so many stages sends.
+
+    Args:
+        corrected: [d] float16, bfloat16, float32 or float64.
+        k: 1 ≤ k ≤ d.
+        stage_count: see `sidco_indices`.
+
+    Raises:
+        ValueError: see `check_selection_input`.
+    """
     check_selection_input(corrected, k)
-    return _payload_at(corrected, sidco_indices(corrected, k, 2 if 10 * k < corrected.numel() else 1))
+    return _payload_at(corrected, sidco_indices(corrected, k, stage_count))
 
 
 def sidco_indices(corrected: Tensor, k: int, stage_count: int) -> Tensor:
     """Ascending positions above the threshold of an exponential fit to |u| in stages.
 
-    One stage: t = −mean(|u|)·ln(k/d). Of s > 1 stages the first aims at a quarter of the entries, and each other one
-    fits the excess over the smallest of what exceeds the threshold before it, at the share (4k/d)^(1/(s−1)). The
+    One stage: t = −mean(|u|)·ln(k/d). Of s > 1 stages the first aims at a quarter of the entries, or at k/d where that
+    is more, and each other one fits the excess over the smallest of what exceeds the threshold before it, at the share
+    (4k/d)^(1/(s−1)), even where that is more than 1. The
     released code divides by ‖u‖ first, which changes roundings only, and fails where a stage is left with nothing;
     here nothing is selected then. In float64. Source: code released with Abdelmoniem, Elzanaty, Alouini, Canini 2021
     (sands-lab/SIDCo), written anew from its behaviour.
@@ -285,18 +300,18 @@ def sidco_indices(corrected: Tensor, k: int, stage_count: int) -> Tensor:
     Args:
         corrected: [d], as in `sidco_released`.
         k: 1 ≤ k ≤ d.
-        stage_count: s ≥ 1; more than one only where 4k < d.
+        stage_count: s ≥ 1.
     """
     magnitudes = corrected.abs().double()
     share = k / corrected.numel()
-    first = share if stage_count == 1 else _FIRST_STAGE_SHARE
+    first = share if stage_count == 1 else max(share, _FIRST_STAGE_SHARE)
     least = -magnitudes.mean() * math.log(first)
     for _ in range(stage_count - 1):
         left = magnitudes[magnitudes > least]
         if not left.numel():
             break
         smallest = left.min()
-        least = smallest - (left.mean() - smallest) * math.log(share / first) / (stage_count - 1)
+        least = smallest - (left.mean() - smallest) * math.log(share / _FIRST_STAGE_SHARE) / (stage_count - 1)
     return (magnitudes > least).nonzero().flatten()
 
 

@@ -56,7 +56,8 @@ def test_the_help_names_the_command_the_runs_and_whose_defaults_it_shows(
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith(f"usage: python -m start [-h] [OPTIONS] Trains. Runs: {', '.join(RUNS)}.")
     assert f"The defaults below are those of {run}." in shown
-    assert f"key of SELECTORS (default: {RUNS[run].selector})" in " ".join(shown.replace("│", " ").split())
+    told = " ".join(shown.replace("│", " ").split())
+    assert f"key of SELECTORS or ADAPTIVE_SELECTORS (default: {RUNS[run].selector})" in told
 
 
 @pytest.mark.parametrize("words", [[], ["--run", "fnn3_top_k"], ["--output", "out.json"]])

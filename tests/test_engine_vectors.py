@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.engine.effects import KEEP, PULL, USUAL_PLAN, Plan, Pull
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.vectors import INDEX_BYTES, Descent, Vectors
@@ -19,7 +20,7 @@ from tests.small_vectors import BLOCKS, CURVATURES, DIMENSION, assert_same, in_p
 
 
 @pytest.mark.parametrize("blocks", [None, (2,), (3, 0), (0, 1, 2, 3)], ids=str)
-@pytest.mark.parametrize("selector", [None, *SELECTORS])
+@pytest.mark.parametrize("selector", [None, *SELECTORS, *ADAPTIVE_SELECTORS])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_message_and_residual_are_change_and_residual_bit_by_bit(
     dtype: torch.dtype, selector: str | None, blocks: tuple[int, ...] | None
@@ -100,7 +101,7 @@ def test_a_step_can_be_spared_as_long_as_it_was_not_sent() -> None:
         vectors.depart(0)
 
 
-@pytest.mark.parametrize("selector", [name for name in SELECTORS if name != "keep_all"])
+@pytest.mark.parametrize("selector", [name for name in (*SELECTORS, *ADAPTIVE_SELECTORS) if name != "keep_all"])
 def test_whatever_is_selected_pays_for_its_indices(selector: str) -> None:
     vectors = make_vectors(dtype=torch.float32, selector=selector, density=0.25)
     vectors.step(0, 0, USUAL_PLAN)
@@ -114,6 +115,20 @@ def test_what_is_dense_travels_without_indices(selector: str | None, blocks: tup
     vectors = make_vectors(dtype=torch.float32, selector=selector)
     assert vectors.block_bytes == (24,) * BLOCKS
     assert vectors.send(0, 0, blocks).sent_bytes == size
+
+
+@pytest.mark.parametrize("selector", ADAPTIVE_SELECTORS)
+def test_a_worker_selects_as_if_the_others_had_learnt_nothing(selector: str) -> None:
+    def sent_by_the_second(earlier_messages: int) -> list[float]:
+        vectors = make_vectors(selector=selector, density=0.25)
+        for message in range(earlier_messages):
+            vectors.step(0, message, USUAL_PLAN)
+            vectors.send(0, message, None)
+        vectors.step(1, 100, USUAL_PLAN)
+        vectors.send(1, 100, None)
+        return in_place(vectors, 100).tolist()
+
+    assert sent_by_the_second(20) == sent_by_the_second(0)
 
 
 def test_a_partial_selection_is_of_the_blocks_that_are_sent() -> None:

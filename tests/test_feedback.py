@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.experiments.feedback import ErrorFeedback, StepLocation
 from sparsync.kernels.selection import SELECTORS
 
@@ -20,13 +21,13 @@ def gradients(count: int) -> list[torch.Tensor]:
     return [torch.randn(DIMENSION, generator=stream) for _ in range(count)]
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", [*SELECTORS, *ADAPTIVE_SELECTORS])
 def test_sent_plus_kept_is_corrected_at_every_step(name: str) -> None:
-    feedback = ErrorFeedback(DIMENSION)
+    feedback, select = ErrorFeedback(DIMENSION), new_selector(name)
     stream = torch.Generator().manual_seed(1)
     for gradient in gradients(20):
         corrected = feedback.correct(gradient, step_size=0.1)
-        payload = SELECTORS[name](corrected, 10, stream)
+        payload = select(corrected, 10, stream)
         feedback.store_residual(corrected, payload)
         assert torch.equal(payload.dense() + feedback.residual, corrected)
 

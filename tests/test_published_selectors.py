@@ -136,6 +136,13 @@ def test_one_stage_of_the_exponential_fit_by_hand() -> None:
     assert sidco_indices(torch.tensor([1.0, -1.0, 3.0, 0.0, 3.2]), 1, 1).tolist() == [2, 4]
 
 
+def test_two_stages_of_the_exponential_fit_above_density_a_quarter_by_hand() -> None:
+    """Mean 2.5, k/d = 1/2: the first stage aims at half, t = 2.5 ln 2 = 1.73; the second at 2 of it, t = 2 − ln 2."""
+    assert sidco_indices(torch.tensor([1.0, -2.0, 3.0, -4.0]), 2, 2).tolist() == [1, 2, 3]
+    assert sidco_indices(torch.tensor([1.0, -1.3, 3.0, -4.7]), 2, 2).tolist() == [2, 3]
+    assert sidco_indices(torch.tensor([1.4, -2.0, 3.0, -4.0]), 2, 2).tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("density", [0.001, 0.01])
 def test_two_stages_of_the_exponential_fit_send_nothing_of_a_uniform_vector(density: float) -> None:
     vector = torch.rand(100_000, generator=stream())

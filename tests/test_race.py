@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.race import RaceCommand, listing, main, race, read_contestants, results, summary
 from sparsync.experiments.race_figures import draw_comparison, draw_gantt, phases
 from sparsync.experiments.racing import QUADRATIC, Race, make_policy, policy_parameters, run_contestant
@@ -168,7 +169,13 @@ def test_the_list_tells_of_everything_what_it_is(
     monkeypatch.setenv("COLUMNS", "300")
     assert run_main(monkeypatch, "--list") == 0
     shown = capsys.readouterr().out
-    for told in ("ssp (staleness=3)", "one_slow", "The last worker takes three seconds a step", *SELECTORS):
+    for told in (
+        "ssp (staleness=3)",
+        "one_slow",
+        "The last worker takes three seconds a step",
+        *SELECTORS,
+        *ADAPTIVE_SELECTORS,
+    ):
         assert told in shown
     kinds, names, tellings = (list(column.cells) for column in listing().columns)
     assert len(kinds) == len(names) == len(tellings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.runs import RUNS, Run
 from sparsync.kernels.selection import SELECTORS
 
@@ -14,7 +15,7 @@ from sparsync.kernels.selection import SELECTORS
 def test_every_run_comes_with_theory_and_with_released_settings() -> None:
     plain = {run.selector for name, run in RUNS.items() if not name.endswith("_paper")}
     released = {run.selector for name, run in RUNS.items() if name.endswith("_paper")}
-    assert plain == released <= set(SELECTORS)
+    assert plain == released == {*SELECTORS, *ADAPTIVE_SELECTORS}
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if not name.endswith("_paper")])

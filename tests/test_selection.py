@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.kernels.band_search import count_band
 from sparsync.kernels.magnitude import magnitude_bit_width, magnitude_bits, mantissa_bit_width
 from sparsync.kernels.reference import gaussian_k_search
@@ -19,6 +20,7 @@ from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.strategies import vectors_with_count
 from sparsync.verify.vectors import DTYPES, HARD_VECTORS
 
+NAMES = (*SELECTORS, *ADAPTIVE_SELECTORS)
 CASES = [pytest.param(name, dtype, id=f"{name}-{dtype}") for name in HARD_VECTORS for dtype in DTYPES]
 
 
@@ -34,7 +36,7 @@ def targets(dimension: int) -> list[int]:
 
 
 def assert_is_a_selection_of(vector: Tensor, name: str, k: int) -> None:
-    payload = SELECTORS[name](vector, k, stream())
+    payload = new_selector(name)(vector, k, stream())
     rest = payload.remainder(vector)
     assert payload.values.dtype == vector.dtype
     assert payload.indices.dtype == torch.int32
@@ -45,7 +47,7 @@ def assert_is_a_selection_of(vector: Tensor, name: str, k: int) -> None:
     assert not bool(((payload.dense() != 0) & (rest != 0)).any())
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("vector_name", "dtype"), CASES)
 def test_sent_plus_kept_is_the_corrected_gradient_on_hard_vectors(
     name: str, vector_name: str, dtype: torch.dtype
@@ -56,42 +58,42 @@ def test_sent_plus_kept_is_the_corrected_gradient_on_hard_vectors(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_sent_plus_kept_is_the_corrected_gradient(name: str, dtype: torch.dtype, data: st.DataObject) -> None:
     vector, k = data.draw(vectors_with_count(dtype))
     assert_is_a_selection_of(vector, name, k)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_non_finite_input_is_refused(name: str, value: float) -> None:
     vector = torch.zeros(8)
     vector[5] = value
     with pytest.raises(ValueError, match="entry 5 is not finite"):
-        SELECTORS[name](vector, 2)
+        new_selector(name)(vector, 2)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [0, -1, 9])
 def test_a_count_outside_one_to_d_is_refused(name: str, k: int) -> None:
     with pytest.raises(ValueError, match=f"got {k}"):
-        SELECTORS[name](torch.ones(8), k)
+        new_selector(name)(torch.ones(8), k)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_strided_view_selects_as_its_copy(name: str) -> None:
     strided = torch.randn(200, generator=stream())[::2]
-    view, copy = (SELECTORS[name](vector, 7, stream()) for vector in (strided, strided.clone()))
+    view, copy = (new_selector(name)(vector, 7, stream()) for vector in (strided, strided.clone()))
     assert torch.equal(view.indices, copy.indices)
     assert torch.equal(view.values, copy.values)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_selecting_leaves_the_vector_alone(name: str) -> None:
     vector = torch.randn(200, generator=stream())
     before = vector.clone()
-    SELECTORS[name](vector, 7, stream()).values.zero_()
+    new_selector(name)(vector, 7, stream()).values.zero_()
     assert torch.equal(vector, before)
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.experiments.batches import BatchSchedule
 from sparsync.experiments.collectives import mean_in_rank_order
 from sparsync.experiments.data import Dataset, load_dataset
@@ -160,14 +161,16 @@ def test_a_run_that_diverges_at_its_last_step_is_no_success(data: Dataset) -> No
         simulate(replace(RUNS["fnn3_dense"], steps=1, step_size=1e30), data)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", [*SELECTORS, *ADAPTIVE_SELECTORS])
 def test_every_step_corrects_with_exactly_what_the_last_one_kept(name: str, data: Dataset) -> None:
     """u_{t+1} = (u_t − C(u_t)) + ηg_{t+1} bit for bit, with C and g computed again outside the training loop."""
-    run = replace(RUNS["fnn3_top_k"], selector=name, steps=6, workers=2, seed=3)
+    # More than the five steps after which the adaptive rule first changes.
+    run = replace(RUNS["fnn3_top_k"], selector=name, steps=7, workers=2, seed=3)
     seen = _corrected_by_step(run, data)
     model = FlatModel(run.model, feature_count=data.feature_count, class_count=data.class_count, seed=run.seed)
     schedule = BatchSchedule(len(data.train_labels), worker_count=2, batch_size=run.batch_size, seed=run.seed)
     streams = [random_stream(run.seed, "selection", rank) for rank in range(2)]
+    select = [new_selector(name) for _ in range(2)]
     residuals = [torch.zeros_like(model.parameters) for _ in range(2)]
     for index, corrected in enumerate(seen):
         payloads = []
@@ -175,7 +178,7 @@ def test_every_step_corrects_with_exactly_what_the_last_one_kept(name: str, data
             batch = schedule.batch(index, rank)
             _, gradient = model.loss_and_gradient(data.train_images[batch], data.train_labels[batch])
             assert torch.equal(corrected[rank], residuals[rank].add(gradient, alpha=run.step_size))
-            payload = SELECTORS[name](corrected[rank], run.target_count(gradient.numel(), 0), streams[rank])
+            payload = select[rank](corrected[rank], run.target_count(gradient.numel(), 0), streams[rank])
             residuals[rank] = corrected[rank] - payload.dense()
             payloads.append(payload)
         model.parameters.sub_(mean_in_rank_order(payloads))

@@ -130,7 +130,7 @@ def test_a_loss_of_another_rank_that_is_not_finite_ends_this_one_before_anything
     data, model = few_examples(), new_model(RUN)
     schedule = BatchSchedule(len(data.train_labels), worker_count=2, batch_size=4, seed=0)
     descent = MomentumDescent(model.parameters, momentum=0.0, weight_decay=0.0, step_location="inside")
-    worker = Worker(0, ErrorFeedback(model.parameters.numel()), torch.Generator())
+    worker = Worker(0, ErrorFeedback(model.parameters.numel()), torch.Generator(), SELECTORS[RUN.selector])
     with pytest.raises(FloatingPointError, match=f"step 2: loss or gradient of worker 1 is not finite .{other}"):
         step(2, Replica(RUN, data, schedule, model, descent), [worker], OneOfTwoRanks(other))
 

@@ -14,11 +14,12 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from sparsync.experiments.adaptive import new_selector, require_selector
 from sparsync.experiments.engine.effects import Plan, Pull
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.view import StepStatistics
 from sparsync.experiments.seeding import random_stream
-from sparsync.kernels.selection import SELECTORS, target_count
+from sparsync.kernels.selection import target_count
 from sparsync.verify.trace import NOTHING, Mass
 
 Feedback = Literal["memory", "none"]
@@ -38,7 +39,7 @@ class Descent:
     Args:
         step_size: η.
         momentum: β of each worker's own heavy ball, v ← βv + g, change −ηv.
-        selector: a key of `SELECTORS`, or None: everything is sent and nothing kept.
+        selector: a key of `SELECTORS` or `ADAPTIVE_SELECTORS`, or None: everything is sent and nothing kept.
         density: k/d of a selection, within the blocks that are sent.
         feedback: "memory" keeps what a selector leaves out and adds it to what is sent next; "none" forgets it.
         consensus_step: γ of `Vectors.mix`; compressed means need a smaller one than 1.
@@ -61,8 +62,8 @@ class Descent:
             raise ValueError(f"step_size must be positive, got {self.step_size}")
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
-        if self.selector is not None and self.selector not in SELECTORS:
-            raise ValueError(f"unknown selector {self.selector!r}; known: {', '.join(SELECTORS)}")
+        if self.selector is not None:
+            require_selector(self.selector)
         if not 0 < self.density <= 1:
             raise ValueError(f"density must lie in (0, 1], got {self.density}")
         if not 0 < self.consensus_step <= 1:
@@ -157,6 +158,8 @@ class Vectors:
         """what of the change the last step made"""
         self._velocity = [torch.zeros_like(self.shared) for _ in range(worker_count)] if descent.momentum else []
         self._streams = [random_stream(seed, "selection", worker) for worker in range(worker_count)]
+        names = [descent.selector] * worker_count if descent.selector else []
+        self._selectors = [new_selector(name) for name in names]
         self._shipments: dict[int, Shipment] = {}
         self._senders: dict[int, int] = {}
         self._edges = [0]
@@ -338,9 +341,8 @@ class Vectors:
         return torch.stack([self.model_of(worker) for worker in workers]).mean(dim=0)
 
     def _selected(self, worker: int, corrected: Tensor, places: Tensor | None) -> tuple[Shipment, Tensor, int]:
-        assert self.descent.selector is not None
         k = target_count(self.descent.density, corrected.numel())
-        payload = SELECTORS[self.descent.selector](corrected, k, self._streams[worker])
+        payload = self._selectors[worker](corrected, k, self._streams[worker])
         indices = payload.indices.long()
         shipment = Shipment(indices if places is None else places[indices], payload.values)
         # Whatever is dense travels without indices.

@@ -25,7 +25,13 @@ from sparsync.verify.provenance import write_json
 DENSITIES = (0.001, 0.01)
 _PLAIN_RUNS = tuple(name for name in RUNS if not name.endswith("_paper"))
 _PAPER_RUNS = tuple(name for name in RUNS if name.endswith("_paper"))
-_GAUSSIAN_AND_TOP_K = ("fnn3_top_k", "fnn3_gaussian_k", "fnn3_gaussian_k_released")
+_MOMENTUM_RUNS = (
+    "fnn3_top_k",
+    "fnn3_gaussian_k",
+    "fnn3_gaussian_k_released",
+    "fnn3_dgc_released",
+    "fnn3_sidco_adaptive",
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def _kinds(profile: Profile) -> Iterator[tuple[str, str, dict[str, Any], int]]:
         for density in DENSITIES[:1] if RUNS[name].selector == "keep_all" else DENSITIES:
             yield "plain", name, {"density": density}, profile.seed_count
         yield "standardised", name, {"pixels": "standardised"}, profile.seed_count
-    for name in _GAUSSIAN_AND_TOP_K:
+    for name in _MOMENTUM_RUNS:
         yield "momentum", name, {"momentum": 0.9}, profile.momentum_seed_count
 
 

@@ -1,0 +1,135 @@
+"""Selectors that learn from their own counts: each worker's own, reviewed after every fifth call, still selections."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch import Tensor
+
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, SidcoAdaptive, new_selector
+from sparsync.kernels.reference import sidco_indices
+from sparsync.kernels.selection import SELECTORS
+from sparsync.verify.vectors import HARD_VECTORS
+
+DIMENSION, TARGET = 10_000, 10
+
+
+def ones(count: int, twos: int = 0) -> Tensor:
+    """So many entries of 1, then so many of 2, the rest 0."""
+    vector = torch.zeros(DIMENSION)
+    vector[:count] = 1
+    vector[count : count + twos] = 2
+    return vector
+
+
+def stages_after(counts: list[int]) -> int:
+    """One stage finds every entry of a few ones: t = m/d·ln(d/k) < 1."""
+    select = SidcoAdaptive()
+    for count in counts:
+        assert select.stage_count == 1
+        assert select(ones(count), TARGET).count == count
+    return select.stage_count
+
+
+def test_no_name_is_of_both_kinds() -> None:
+    assert not SELECTORS.keys() & ADAPTIVE_SELECTORS.keys()
+
+
+def test_a_name_of_neither_kind_is_refused_with_all_that_there_are() -> None:
+    known = re.escape(", ".join((*SELECTORS, *ADAPTIVE_SELECTORS)))
+    with pytest.raises(ValueError, match=f"unknown selector 'sidco'; known: {known}"):
+        new_selector("sidco")
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_selector_that_keeps_nothing_is_the_function_itself(name: str) -> None:
+    assert new_selector(name) is SELECTORS[name]
+
+
+@pytest.mark.parametrize(
+    ("counts", "stage_count"),
+    [
+        ([7, 8, 8, 8, 8], 2),
+        ([0, 0, 0, 0, 0], 2),
+        ([8, 8, 8, 8, 8], 1),  # four fifths of k are enough
+        ([12, 12, 12, 12, 12], 1),
+        ([20, 0, 10, 0, 20], 1),  # the mean counts
+        ([0, 0, 0, 0], 1),  # not before the fifth call
+        ([50, 50, 50, 50, 50], 1),  # never fewer than one
+        ([50, 0, 0, 0, 0, *[0] * 4], 1),
+        ([50, 0, 0, 0, 0, *[0] * 5], 2),  # the five before are forgotten
+    ],
+)
+def test_a_mean_below_four_fifths_of_five_calls_adds_a_stage(counts: list[int], stage_count: int) -> None:
+    assert stages_after(counts) == stage_count
+
+
+@pytest.mark.parametrize(("twos", "stage_count"), [(20, 1), (13, 1), (12, 2), (10, 2)])
+def test_a_mean_above_six_fifths_of_five_calls_takes_a_stage_away(twos: int, stage_count: int) -> None:
+    """Two stages find the twos: the ones are 100, and t ≈ 1 + (twos/100)·ln 250 lies below 2."""
+    select = SidcoAdaptive()
+    for _ in range(5):
+        select(ones(0), TARGET)
+    assert select.stage_count == 2
+    for _ in range(5):
+        assert select(ones(100, twos), TARGET).count == twos
+    assert select.stage_count == stage_count
+
+
+@pytest.mark.parametrize(("k", "most"), [(10, 10), (9, 11), (4999, 2), (5000, 1), (10_000, 1)])
+def test_there_are_at_most_as_many_stages_as_halvings_lead_to_the_density(k: int, most: int) -> None:
+    select = SidcoAdaptive()
+    for _ in range(5 * (most + 2)):
+        assert select(ones(0), k).count == 0
+    assert select.stage_count == most
+
+
+def test_the_selection_is_that_of_the_fit_in_the_stages_reached() -> None:
+    select, stream, reached = SidcoAdaptive(), torch.Generator().manual_seed(2), set()
+    for _ in range(60):
+        vector = torch.randn(DIMENSION, generator=stream)
+        expected = sidco_indices(vector, TARGET, select.stage_count)
+        reached.add(select.stage_count)
+        assert select(vector, TARGET).indices.tolist() == expected.tolist()
+    assert len(reached) > 1
+
+
+def test_of_heavy_tails_it_sends_too_many_for_ever() -> None:
+    """One stage sends too many of them, more stages would send fewer, and there is none to take away."""
+    select, stream = SidcoAdaptive(), torch.Generator().manual_seed(2)
+    vectors = [torch.randn(DIMENSION, generator=stream) ** 5 for _ in range(50)]
+    assert min(select(vector, TARGET).count for vector in vectors) > 20 * TARGET
+    assert all(len(sidco_indices(vector, TARGET, 4)) < 2 * TARGET for vector in vectors)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE_SELECTORS)
+@pytest.mark.parametrize("vector_name", HARD_VECTORS)
+def test_what_has_learnt_still_selects(name: str, vector_name: str) -> None:
+    vector = HARD_VECTORS[vector_name](torch.float32)
+    k = max(1, vector.numel() // 100)
+    select = new_selector(name)
+    for _ in range(30):
+        payload = select(vector, k)
+        assert torch.equal(payload.values, vector[payload.indices.long()])
+        assert torch.equal(payload.dense() + payload.remainder(vector), vector + 0.0)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE_SELECTORS)
+def test_a_refused_vector_teaches_nothing(name: str) -> None:
+    taught, other = new_selector(name), new_selector(name)
+    vectors = [torch.randn(DIMENSION, generator=torch.Generator().manual_seed(seed)) for seed in range(20)]
+    for vector in vectors:
+        with pytest.raises(ValueError, match="entry 0 is not finite"):
+            taught(torch.full((5,), torch.nan), 1)
+        assert torch.equal(taught(vector, TARGET).indices, other(vector, TARGET).indices)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE_SELECTORS)
+def test_each_worker_learns_for_itself(name: str) -> None:
+    vectors = [torch.randn(DIMENSION, generator=torch.Generator().manual_seed(seed)) for seed in range(20)]
+    alone = [new_selector(name)(vector, TARGET).count for vector in vectors]
+    one = new_selector(name)
+    assert [one(vector, TARGET).count for vector in vectors] != alone
+    assert [new_selector(name)(vector, TARGET).count for vector in vectors] == alone
