@@ -12,6 +12,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
+from sparsync.kernels.magnitude import check_selection_input
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.reference import sidco_at
 from sparsync.kernels.selection import SELECTORS, Selector
@@ -19,6 +20,10 @@ from sparsync.kernels.selection import SELECTORS, Selector
 # The released settings of SIDCo.
 _CALLS_PER_REVIEW = 5
 _TOLERANCE = Fraction(1, 5)
+# The released settings of Ok-Topk, those for image networks.
+_CALLS_PER_THRESHOLD = 32
+_RISES, _RISE = 5, 1.03
+_AFTERTHOUGHT = 1.012
 
 
 class SidcoAdaptive:
@@ -52,7 +57,59 @@ class SidcoAdaptive:
         return payload
 
 
-ADAPTIVE_SELECTORS: dict[str, Callable[[], Selector]] = {"sidco_adaptive": SidcoAdaptive}
+class OkTopkReleased:
+    """Ok-Topk's local threshold, exact at every 32nd call and carried on in between: any count from 0 to d.
+
+    The first of 32 calls takes the k-th largest magnitude as t; each other one takes the t that the call before left,
+    and multiplies it by 1.03, five times at most, while more than ⌊4k/3⌋ entries exceed it. What exceeds t is sent, and
+    t is divided by 1.012 if that was less than 2k/3, or multiplied by it if more than 5k/4. What Ok-Topk does next,
+    another selection among what all workers sent, is no part of this. t is rounded to the dtype of u before comparing.
+    Source: the code released with Li and Hoefler 2022 (Shigangli/Ok-Topk), written anew from its behaviour.
+    """
+
+    def __init__(self) -> None:
+        self._call_count = 0
+        self._least = 0.0
+
+    def __call__(self, corrected: Tensor, k: int, generator: torch.Generator | None = None) -> SparsePayload:
+        """Select from `corrected` [d], with target count k, and remember the threshold.
+
+        Raises:
+            ValueError: see `check_selection_input`.
+        """
+        del generator
+        check_selection_input(corrected, k)
+        magnitudes = corrected.abs()
+        if self._call_count % _CALLS_PER_THRESHOLD == 0:
+            self._least = float(magnitudes.topk(k, sorted=False).values.min())
+            indices = _above(magnitudes, self._least)
+        else:
+            indices = self._raised(magnitudes, k)
+        self._call_count += 1
+        if 3 * indices.numel() < 2 * k:
+            self._least /= _AFTERTHOUGHT
+        elif 4 * indices.numel() > 5 * k:
+            self._least *= _AFTERTHOUGHT
+        return SparsePayload(corrected[indices], indices.to(torch.int32), corrected.numel())
+
+    def _raised(self, magnitudes: Tensor, k: int) -> Tensor:
+        indices = _above(magnitudes, self._least)
+        for _ in range(_RISES):
+            if indices.numel() <= 4 * k // 3:
+                break
+            self._least *= _RISE
+            indices = _above(magnitudes, self._least)
+        return indices
+
+
+def _above(magnitudes: Tensor, least: float) -> Tensor:
+    return (magnitudes > torch.tensor(least, dtype=magnitudes.dtype, device=magnitudes.device)).nonzero().flatten()
+
+
+ADAPTIVE_SELECTORS: dict[str, Callable[[], Selector]] = {
+    "sidco_adaptive": SidcoAdaptive,
+    "oktopk_released": OkTopkReleased,
+}
 """By name, which no selector of `SELECTORS` has; each call makes one that has seen nothing."""
 
 

@@ -116,6 +116,7 @@ _SELECTED = {
     "fnn3_dgc_grace": Run(selector="dgc_grace"),
     "fnn3_sidco_released": Run(selector="sidco_released"),
     "fnn3_sidco_adaptive": Run(selector="sidco_adaptive"),
+    "fnn3_oktopk_released": Run(selector="oktopk_released"),
 }
 
 

@@ -51,6 +51,7 @@ from paper.staleness_facts import STALENESS_MACROS, staleness_table
 from paper.statement_table import all_grades, ledger_table, statement_table
 from paper.switching_facts import SWITCHING_MACROS, switching_table
 from paper.training_macros import TRAINING_MACROS, Macro
+from paper.training_tables import accuracy_table, count_table, momentum_table
 from sparsync.theory.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
 
@@ -268,6 +269,9 @@ FILES: dict[str, Macro] = {
     "formal.tex": formal_table,
     "kernels.tex": kernel_table,
     "rules.tex": rule_table,
+    "accuracy.tex": accuracy_table,
+    "counts.tex": count_table,
+    "momentum.tex": momentum_table,
     "races.tex": race_table,
     "lags.tex": lag_table,
     "switching.tex": switching_table,

@@ -6,8 +6,9 @@ Part of `MACROS` in `numbers.py`: each is a function from a data folder to the m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import Any
 
 from paper import latex, training_facts
@@ -33,15 +34,16 @@ CONDITIONS: dict[str, Condition] = {
     "ReleasedSettings": RELEASED_SETTINGS,
 }
 """The first word of a macro's name; names may hold letters only."""
-METHODS = {
-    "Dense": "dense",
-    "Topk": "top_k",
-    "Randk": "random_k",
-    "Ours": "gaussian_k",
-    "Theirs": "gaussian_k_released",
+GAUSSIAN_RULES = {"Ours": "gaussian_k", "Theirs": "gaussian_k_released"}
+"""The second word; "Theirs" is the rule of the code released with Shi et al."""
+OTHER_RULES = {
+    "Dgc": "dgc_released",
+    "Grace": "dgc_grace",
+    "Sidco": "sidco_released",
+    "Adapted": "sidco_adaptive",
+    "Carried": "oktopk_released",
 }
-"""The second word; "Theirs" is the rule of the released code."""
-GAUSSIAN_METHODS = {word: METHODS[word] for word in ("Ours", "Theirs")}
+"""Words for the other threshold rules, of which the text reports the extremes over all conditions."""
 
 
 def _setting(condition: Condition, name: str, show: Callable[[Any], str]) -> Macro:
@@ -56,69 +58,56 @@ def _measured(condition: Condition, method: str, show: Callable[[list[Result]], 
 
 def _difference(condition: Condition, method: str, show: Callable[[list[float]], str]) -> Macro:
     """What is shown of the paired differences, in points of test accuracy, to exact Top-k."""
-    return lambda data_folder: show(
-        paired_differences(
-            condition_results(data_folder, condition, method), condition_results(data_folder, condition, "top_k")
-        )
-    )
+    return lambda data_folder: show(_differences(data_folder, condition, method))
 
 
-def _mean_and_range(results: Sequence[Result]) -> str:
-    """`80.5 (79.8--81.2)`; the mean alone for a single seed."""
-    shares = training_facts.accuracies(results)
-    mean = latex.decimal(fmean(shares), 1)
-    if len(shares) == 1:
-        return mean
-    return f"{mean} ({latex.decimal(min(shares), 1)}--{latex.decimal(max(shares), 1)})"
-
-
-def _signed_list(differences: Sequence[float]) -> str:
-    return ", ".join(latex.signed(difference, 2) for difference in differences)
+def _differences(data_folder: Path, condition: Condition, method: str) -> list[float]:
+    references = condition_results(data_folder, condition, "top_k")
+    return paired_differences(condition_results(data_folder, condition, method), references)
 
 
 def _signed_mean(differences: Sequence[float]) -> str:
     return latex.signed(fmean(differences), 2)
 
 
-def _deviation(differences: Sequence[float]) -> str:
-    """The sample standard deviation, which a single seed does not have."""
-    return latex.decimal(stdev(differences), 2) if len(differences) > 1 else "undefined"
-
-
-def _extreme_count(name: str, choose: Callable[[list[float]], float]) -> Callable[[list[Result]], str]:
+def _count(name: str, choose: Callable[[list[float]], float]) -> Callable[[list[Result]], str]:
     return lambda results: latex.decimal(choose(training_facts.relative_counts(results, name)), 2)
 
 
 def _condition_macros(word: str, condition: Condition) -> dict[str, Macro]:
-    macros = {
-        f"{word}{name}Accuracy": _measured(condition, method, _mean_and_range) for name, method in METHODS.items()
+    differences = {
+        f"{word}{name}Difference": _difference(condition, rule, _signed_mean) for name, rule in GAUSSIAN_RULES.items()
     }
-    macros[f"{word}TopkGain"] = _measured(condition, "top_k", lambda r: latex.decimal(training_facts.median_gain(r), 1))
-    for name, method in GAUSSIAN_METHODS.items():
-        own = f"{word}{name}"
-        macros |= {
-            f"{own}Differences": _difference(condition, method, _signed_list),
-            f"{own}Difference": _difference(condition, method, _signed_mean),
-            f"{own}BandShare": _measured(condition, method, _band_share),
-            f"{own}SmallestCount": _measured(condition, method, _extreme_count("smallest_selected_count", min)),
-            f"{own}MedianCount": _measured(condition, method, _extreme_count("selected_count", median)),
-            f"{own}LargestCount": _measured(condition, method, _extreme_count("largest_selected_count", max)),
-            f"{own}Bytes": _measured(condition, method, _bytes),
-        }
-    return macros
-
-
-def _momentum_macros(name: str, method: str) -> dict[str, Macro]:
-    return {
-        f"Momentum{name}Mean": _difference(MOMENTUM, method, _signed_mean),
-        f"Momentum{name}Deviation": _difference(MOMENTUM, method, _deviation),
-        f"Momentum{name}Smallest": _difference(MOMENTUM, method, lambda points: latex.signed(min(points), 2)),
-        f"Momentum{name}Largest": _difference(MOMENTUM, method, lambda points: latex.signed(max(points), 2)),
-    }
+    return {f"{word}TopkGain": _measured(condition, "top_k", _median_gain), **differences}
 
 
 def _median_gain(results: Sequence[Result]) -> str:
     return latex.decimal(training_facts.median_gain(results), 1)
+
+
+def _extreme_difference(data_folder: Path, *, rule: str, choose: Callable[[list[float]], float]) -> str:
+    """Of the mean differences to Top-k in the four conditions."""
+    means = [fmean(_differences(data_folder, condition, rule)) for condition in CONDITIONS.values()]
+    return latex.signed(choose(means), 2)
+
+
+def _extreme_count(data_folder: Path, *, rule: str, name: str, choose: Callable[[list[float]], float]) -> str:
+    """Of the counts over k in the four conditions, at all updates and seeds."""
+    counts = (
+        training_facts.relative_counts(condition_results(data_folder, condition, rule), name)
+        for condition in CONDITIONS.values()
+    )
+    return latex.decimal(choose([count for of_condition in counts for count in of_condition]), 2)
+
+
+def _rule_macros(word: str, rule: str) -> dict[str, Macro]:
+    return {
+        f"Trained{word}LeastDifference": partial(_extreme_difference, rule=rule, choose=min),
+        f"Trained{word}LargestDifference": partial(_extreme_difference, rule=rule, choose=max),
+        f"Trained{word}SmallestCount": partial(_extreme_count, rule=rule, name="smallest_selected_count", choose=min),
+        f"Trained{word}MedianCount": partial(_extreme_count, rule=rule, name="selected_count", choose=median),
+        f"Trained{word}LargestCount": partial(_extreme_count, rule=rule, name="largest_selected_count", choose=max),
+    }
 
 
 def _band_share(results: Sequence[Result]) -> str:
@@ -161,10 +150,13 @@ TRAINING_MACROS: dict[str, Macro] = {
         for word, condition in CONDITIONS.items()
         for name, macro in _condition_macros(word, condition).items()
     },
+    "ThousandthOursBandShare": _measured(THOUSANDTH, "gaussian_k", _band_share),
+    "StandardisedTheirsBandShare": _measured(STANDARDISED, "gaussian_k_released", _band_share),
+    "ThousandthTheirsLargestCount": _measured(THOUSANDTH, "gaussian_k_released", _count("largest_selected_count", max)),
     **{
-        name: macro
-        for word, method in GAUSSIAN_METHODS.items()
-        for name, macro in _momentum_macros(word, method).items()
+        f"{word}TheirsMedianCount": _measured(CONDITIONS[word], "gaussian_k_released", _count("selected_count", median))
+        for word in ("Thousandth", "Hundredth", "Standardised")
     },
+    **{name: macro for word, rule in OTHER_RULES.items() for name, macro in _rule_macros(word, rule).items()},
 }
 """By the macro's name without the leading `\\sp`."""

@@ -14,7 +14,18 @@ from sparsync.theory.statements import FAMILIES, STATEMENTS
 COMMITTED = Path(__file__).parent.parent / "paper/data"
 DIMENSION = 6000
 UPDATE_COUNT = 4
-METHODS = ("dense", "top_k", "random_k", "gaussian_k", "gaussian_k_released")
+METHODS = (
+    "dense",
+    "top_k",
+    "random_k",
+    "gaussian_k",
+    "gaussian_k_released",
+    "dgc_released",
+    "dgc_grace",
+    "sidco_released",
+    "sidco_adaptive",
+    "oktopk_released",
+)
 PROVENANCE = {
     "git_commit": "0123456789abcdef0123456789abcdef01234567",
     "git_dirty": False,
@@ -30,6 +41,11 @@ ACCURACY = {
     "random_k": (0.50, 0.60),
     "gaussian_k": (0.81, 0.80),
     "gaussian_k_released": (0.70, 0.82),
+    "dgc_released": (0.80, 0.83),
+    "dgc_grace": (0.80, 0.82),
+    "sidco_released": (0.60, 0.70),
+    "sidco_adaptive": (0.79, 0.82),
+    "oktopk_released": (0.79, 0.80),
 }
 # Smallest, mean and largest count of the workers over k at the updates; k = 6 at density 0.001.
 RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {

@@ -1,4 +1,4 @@
-"""Selectors that learn from their own counts: each worker's own, reviewed after every fifth call, still selections."""
+"""Selectors that learn from their own counts: what they remember and for how long, by hand; each worker's its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, SidcoAdaptive, new_selector
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, OkTopkReleased, SidcoAdaptive, new_selector
 from sparsync.kernels.reference import sidco_indices
 from sparsync.kernels.selection import SELECTORS
-from sparsync.verify.vectors import HARD_VECTORS
+from sparsync.verify.vectors import DTYPES, HARD_VECTORS
 
 DIMENSION, TARGET = 10_000, 10
 
@@ -104,10 +104,67 @@ def test_of_heavy_tails_it_sends_too_many_for_ever() -> None:
     assert all(len(sidco_indices(vector, TARGET, 4)) < 2 * TARGET for vector in vectors)
 
 
+def to_hundred(scale: float = 1.0) -> Tensor:
+    """scale, −2·scale, 3·scale, … , −100·scale in float64."""
+    places = torch.arange(1, 101, dtype=torch.float64)
+    return scale * places * (2 * (places % 2) - 1)
+
+
+def counts_after_the_first(*scales: float) -> list[int]:
+    """Of k = 10 from 1 to 100, then from so many times that; the first call leaves t = 91 and sends 92 to 100."""
+    select = OkTopkReleased()
+    assert select(to_hundred(), 10).indices.tolist() == [*range(91, 100)]
+    return [select(to_hundred(scale), 10).count for scale in scales]
+
+
+@pytest.mark.parametrize(
+    ("scales", "counts"),
+    [
+        ((1, 1, 1), [9, 9, 9]),
+        # 89 and more times 91/88.5 exceed t: 12, no more than 5k/4, and t stays.
+        ((91 / 88.5, 1), [12, 9]),
+        # 88 and more times 91/87.5: 13 are more, and t rises to 91·1.012 = 92.1.
+        ((91 / 87.5, 1), [13, 8]),
+        # 14 would be more than 4k/3: t rises to 91·1.03 = 93.7 before anything is sent, and stays there.
+        ((91 / 86.5, 1), [11, 7]),
+        # At most five times: twice 53 exceeds 91·1.03⁵ = 105.5. Once by 1.012, five times more: 123.8, twice 62.
+        ((2, 2), [48, 39]),
+        # 94 and more times 91/93.5: 7 are enough.
+        ((91 / 93.5, 1), [7, 9]),
+        # 95 and more times 91/94.5: 6 are less than 2k/3, and t falls to 91/1.012 = 89.9.
+        ((91 / 94.5, 1), [6, 11]),
+    ],
+)
+def test_the_threshold_is_carried_on_and_follows_the_counts(scales: tuple[float, ...], counts: list[int]) -> None:
+    assert counts_after_the_first(*scales) == counts
+
+
+def test_every_32nd_call_takes_the_threshold_anew() -> None:
+    """In between it rises by 1.03⁵·1.012 = 1.17 a call at most."""
+    assert counts_after_the_first(*[1e6] * 63) == [100] * 31 + [9] * 32
+
+
+def test_of_more_equal_entries_than_four_thirds_of_k_it_never_sends_one() -> None:
+    """None exceeds itself; below them, at 1/1.012 or less, the threshold rises by 1.03 before anything is sent."""
+    select = OkTopkReleased()
+    assert [select(ones(14), TARGET).count for _ in range(200)] == [0] * 200
+    fewer = OkTopkReleased()
+    assert [fewer(ones(12), TARGET).count for _ in range(32)] == [0] + [12] * 31
+
+
+def test_after_a_vector_with_fewer_entries_than_asked_for_it_sends_everything() -> None:
+    """The threshold is 0 then, and no factor changes that."""
+    select = OkTopkReleased()
+    assert select(ones(TARGET - 1), TARGET).count == TARGET - 1
+    assert [select(torch.ones(DIMENSION), TARGET).count for _ in range(31)] == [DIMENSION] * 31
+    assert select(torch.ones(DIMENSION), TARGET).count == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ADAPTIVE_SELECTORS)
 @pytest.mark.parametrize("vector_name", HARD_VECTORS)
-def test_what_has_learnt_still_selects(name: str, vector_name: str) -> None:
-    vector = HARD_VECTORS[vector_name](torch.float32)
+def test_what_has_learnt_still_selects(name: str, vector_name: str, dtype: torch.dtype) -> None:
+    vector = HARD_VECTORS[vector_name](dtype)
     k = max(1, vector.numel() // 100)
     select = new_selector(name)
     for _ in range(30):

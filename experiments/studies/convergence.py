@@ -31,6 +31,7 @@ _MOMENTUM_RUNS = (
     "fnn3_gaussian_k_released",
     "fnn3_dgc_released",
     "fnn3_sidco_adaptive",
+    "fnn3_oktopk_released",
 )
 
 
