@@ -77,6 +77,28 @@ def largest_residual_ratio(data_folder: Path) -> float:
     return float(max(one["residual_steps"] / (one["period"] * residual_bound(one["density"])) for one in cells))
 
 
+def edge_count(data_folder: Path) -> int:
+    """How many cells and lines did best with the smallest or the largest of the step sizes tried."""
+    study = budgets_result(data_folder)
+    ends = {problem: (min(tried), max(tried)) for problem, tried in study["step_sizes"].items()}
+    rows = [*study.records("cells"), *study.records("lines")]
+    return sum(row["step_size"] in ends[row["problem"]] for row in rows)
+
+
+def _step_sizes(data_folder: Path) -> str:
+    """How many were tried, from which to which; the same for all problems.
+
+    Raises:
+        ValueError: the problems tried different ones.
+    """
+    study = budgets_result(data_folder)
+    tried = {tuple(sorted(sizes)) for sizes in study["step_sizes"].values()}
+    if len(tried) != 1:
+        raise ValueError(f"{study.path}: the problems tried different step sizes: {sorted(tried)}")
+    (sizes,) = tried
+    return f"{latex.integer(len(sizes))} step sizes from {latex.shortest(sizes[0])} to {latex.shortest(sizes[-1])}"
+
+
 def line_ratio(data_folder: Path, problem: str) -> float:
     """The error with the longest period over that with the shortest, at equal bytes per step."""
     rows = line_rows(budgets_result(data_folder), problem)
@@ -131,6 +153,8 @@ BUDGETS_MACROS: dict[str, Callable[[Path], str]] = {
     "BudgetWorkers": lambda folder: latex.integer(budgets_result(folder)["worker_count"]),
     "BudgetSeconds": lambda folder: latex.shortest(budgets_result(folder)["simulated_seconds"]),
     "BudgetDenseSeconds": lambda folder: latex.shortest(budgets_result(folder)["dense_seconds"]),
+    "BudgetStepSizes": _step_sizes,
+    "BudgetEdgeCount": lambda folder: latex.integer(edge_count(folder)),
     "BudgetSeeds": lambda folder: latex.integer(budgets_result(folder)["seed_count"]),
     "BudgetResidualRatio": lambda folder: latex.percent(largest_residual_ratio(folder), 0),
     "BudgetLineBound": lambda folder: latex.decimal(line_bound_ratio(folder), 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from paper.budgets_facts import (
     PREDICTORS,
     agreement_table,
     cell,
+    edge_count,
     largest_residual_ratio,
     line_bound_ratio,
     line_ratio,
@@ -126,3 +128,22 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     write(folder / "budgets.json", record)
     with pytest.raises(ValueError, match=r"no error of 'bsp' at density 0\.01"):
         mean_error(cell(budgets_result(folder), "quadratic", "bsp", 0.01))
+
+
+def test_the_ends_of_the_step_sizes_are_counted_in_cells_and_lines(folder: Path) -> None:
+    record = budgets_record()
+    record["step_sizes"] = {"quadratic": [1.5, 0.1, 0.5], "network": [0.5, 0.1, 1.5]}
+    rows = [row for row in (*record["cells"], *record["lines"]) if row["problem"] == "quadratic"]
+    for row in (*record["cells"], *record["lines"]):
+        row["step_size"] = 0.5
+    rows[0]["step_size"], rows[-1]["step_size"] = 0.1, 1.5
+    write(folder / "budgets.json", record)
+    assert edge_count(folder) == 2
+    told = BUDGETS_MACROS["BudgetStepSizes"](folder)
+    assert re.sub(r"\\ensuremath\{([^{}]*)\}", r"\1", told) == "3 step sizes from 0.1 to 1.5"
+
+
+def test_step_sizes_of_several_kinds_are_an_error(folder: Path) -> None:
+    write(folder / "budgets.json", budgets_record() | {"step_sizes": {"quadratic": [0.1], "network": [0.2]}})
+    with pytest.raises(ValueError, match=r"different step sizes: \[\(0.1,\), \(0.2,\)\]"):
+        BUDGETS_MACROS["BudgetStepSizes"](folder)

@@ -103,7 +103,7 @@ SIZES: dict[ProfileName, Sizes] = {
         line_seconds=32.0,
         dense_seconds=4.0,
         seed_count=1,
-        steps={"quadratic": (0.3,), "network": (0.1,)},
+        steps={"quadratic": (0.3,), "network": (0.3,)},
         rules={"quadratic": ("bsp", "asp", "local 4"), "network": ("bsp", "local 4")},
         shares=(1 / 160,),
         dimension=320,
@@ -116,7 +116,7 @@ SIZES: dict[ProfileName, Sizes] = {
         line_seconds=64.0,
         dense_seconds=8.0,
         seed_count=2,
-        steps={"quadratic": (0.15, 0.45, 1.35), "network": (0.15, 0.45, 1.35)},
+        steps=dict.fromkeys(("quadratic", "network"), (0.016, 0.05, 0.15, 0.45, 1.35, 4.05)),
         rules={"quadratic": tuple(RULES), "network": _FEW},
         shares=(1 / 160,),
         dimension=960,
@@ -161,9 +161,10 @@ def run_budgets(
         advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
-        `cells`: for each `problem`, `rule` and `density` of the grid the tuned `step_size`, the `end_error` of each
-        seed, the `perturbation` P of the statement, what was `observed` of it, and the `energy_bound` with either;
-        `lines`: the same along constant density over period; `agreement`: see there, by problem.
+        `step_sizes` tried, by problem; `cells`: for each `problem`, `rule` and `density` of the grid the best
+        `step_size`, the `end_error` of each seed, the `perturbation` P of the statement, what was `observed` of it, and
+        the `energy_bound` with either; `lines`: the same along constant density over period; `agreement`: see there,
+        by problem.
     """
     sizes = SIZES[profile_name]
     cases = _cases(profile_name, seed)
@@ -187,6 +188,7 @@ def run_budgets(
         "simulated_seconds": sizes.seconds,
         "line_seconds": sizes.line_seconds,
         "condition_number": CONDITION_NUMBER,
+        "step_sizes": {problem: list(tried) for problem, tried in sizes.steps.items()},
         "constants": {problem: found._asdict() for problem, found in constants.items()},
         "cells": cells,
         "lines": lines,
