@@ -97,6 +97,7 @@ def budgets_record(profile: str = "quick") -> dict[str, Any]:
         "seed_count": 2,
         "dense_seconds": 8.0,
         "simulated_seconds": 48.0,
+        "step_sizes": dict.fromkeys(PROBLEMS, [0.1, 0.5, 1.5]),
         "cells": [
             cell(problem, rule, density, [place + 0.1, place + 0.3])
             for problem in PROBLEMS
@@ -126,6 +127,7 @@ def cell(problem: str, rule: str, density: float, errors: list[float], *, period
         "rule": rule,
         "period": period or (16 if rule == "local 16" else 1),
         "density": density,
+        "step_size": 0.5,
         "end_error": errors,
         "residual_steps": 0.0 if density == 1 else 2.0,
         "perturbation": 100.0 / (period or 1),
