@@ -97,7 +97,7 @@ def budgets_record(profile: str = "quick") -> dict[str, Any]:
         "seed_count": 2,
         "dense_seconds": 8.0,
         "simulated_seconds": 48.0,
-        "step_sizes": dict.fromkeys(PROBLEMS, [0.1, 0.5, 1.5]),
+        "step_sizes": {problem: [0.1, 0.5, 1.5] for problem in PROBLEMS},
         "cells": [
             cell(problem, rule, density, [place + 0.1, place + 0.3])
             for problem in PROBLEMS
