@@ -11,15 +11,14 @@ from statistics import median
 from paper import latex
 from paper.results import Result, refinement_result
 
-RULE_WORDS = {
+RULES = {
     "gaussian_k": r"Gaussian-$k$, ours",
     "gaussian_k_released": r"Gaussian-$k$, released \citep{shi2019}",
     "dgc_released": r"DGC, released \citep{lin2018}",
     "dgc_grace": r"DGC in GRACE \citep{xu2021}",
     "sidco_released": r"SIDCo, two stages \citep{abdelmoniem2021}",
+    "sidco, best number of stages": r"SIDCo, best number in hindsight",
 }
-"""What the tables call the threshold rules of `SELECTORS`."""
-RULES = {**RULE_WORDS, "sidco, best number of stages": r"SIDCo, best number in hindsight"}
 """Rows of the table, by the study's names."""
 
 

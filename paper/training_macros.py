@@ -37,13 +37,19 @@ CONDITIONS: dict[str, Condition] = {
 GAUSSIAN_RULES = {"Ours": "gaussian_k", "Theirs": "gaussian_k_released"}
 """The second word; "Theirs" is the rule of the code released with Shi et al."""
 OTHER_RULES = {
-    "Dgc": "dgc_released",
-    "Grace": "dgc_grace",
-    "Sidco": "sidco_released",
-    "Adapted": "sidco_adaptive",
-    "Carried": "oktopk_released",
+    "Dgc": ("dgc_released", ("Smallest", "Largest")),
+    "Grace": ("dgc_grace", ("Largest",)),
+    "Sidco": ("sidco_released", ("Median",)),
+    "Adapted": ("sidco_adaptive", ("Median", "Largest")),
+    "Carried": ("oktopk_released", ("Median", "Largest")),
 }
-"""Words for the other threshold rules, of which the text reports the extremes over all conditions."""
+"""Words for the other threshold rules, and which of their counts over all conditions the text reports."""
+COUNTS: dict[str, tuple[str, Callable[[list[float]], float]]] = {
+    "Smallest": ("smallest_selected_count", min),
+    "Median": ("selected_count", median),
+    "Largest": ("largest_selected_count", max),
+}
+"""What of a count is reported: a field of the results, and what is chosen of its values."""
 
 
 def _setting(condition: Condition, name: str, show: Callable[[Any], str]) -> Macro:
@@ -91,8 +97,9 @@ def _extreme_difference(data_folder: Path, *, rule: str, choose: Callable[[list[
     return latex.signed(choose(means), 2)
 
 
-def _extreme_count(data_folder: Path, *, rule: str, name: str, choose: Callable[[list[float]], float]) -> str:
+def _chosen_count(data_folder: Path, *, rule: str, word: str) -> str:
     """Of the counts over k in the four conditions, at all updates and seeds."""
+    name, choose = COUNTS[word]
     counts = (
         training_facts.relative_counts(condition_results(data_folder, condition, rule), name)
         for condition in CONDITIONS.values()
@@ -100,13 +107,11 @@ def _extreme_count(data_folder: Path, *, rule: str, name: str, choose: Callable[
     return latex.decimal(choose([count for of_condition in counts for count in of_condition]), 2)
 
 
-def _rule_macros(word: str, rule: str) -> dict[str, Macro]:
+def _rule_macros(word: str, rule: str, counts: Sequence[str]) -> dict[str, Macro]:
     return {
         f"Trained{word}LeastDifference": partial(_extreme_difference, rule=rule, choose=min),
         f"Trained{word}LargestDifference": partial(_extreme_difference, rule=rule, choose=max),
-        f"Trained{word}SmallestCount": partial(_extreme_count, rule=rule, name="smallest_selected_count", choose=min),
-        f"Trained{word}MedianCount": partial(_extreme_count, rule=rule, name="selected_count", choose=median),
-        f"Trained{word}LargestCount": partial(_extreme_count, rule=rule, name="largest_selected_count", choose=max),
+        **{f"Trained{word}{count}Count": partial(_chosen_count, rule=rule, word=count) for count in counts},
     }
 
 
@@ -157,6 +162,6 @@ TRAINING_MACROS: dict[str, Macro] = {
         f"{word}TheirsMedianCount": _measured(CONDITIONS[word], "gaussian_k_released", _count("selected_count", median))
         for word in ("Thousandth", "Hundredth", "Standardised")
     },
-    **{name: macro for word, rule in OTHER_RULES.items() for name, macro in _rule_macros(word, rule).items()},
+    **{name: macro for word, rule in OTHER_RULES.items() for name, macro in _rule_macros(word, *rule).items()},
 }
 """By the macro's name without the leading `\\sp`."""

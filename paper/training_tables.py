@@ -11,7 +11,6 @@ from statistics import fmean, median, stdev
 
 from paper import latex
 from paper.results import Result
-from paper.rule_facts import RULE_WORDS
 from paper.training_facts import (
     HUNDREDTH,
     MOMENTUM,
@@ -28,9 +27,13 @@ from paper.training_facts import (
 )
 
 RULES = {
-    **RULE_WORDS,
-    "sidco_adaptive": "SIDCo, stages adapted",
-    "oktopk_released": r"Ok-Topk, local rule \citep{li2022}",
+    "gaussian_k": "Gaussian-$k$, ours",
+    "gaussian_k_released": "Gaussian-$k$, released",
+    "dgc_released": "DGC, released",
+    "dgc_grace": "DGC in GRACE",
+    "sidco_released": "SIDCo, two stages",
+    "sidco_adaptive": "SIDCo, adapted",
+    "oktopk_released": "Ok-Topk, local",
 }
 """The threshold rules, by the ending of the run's name: `fnn3_<rule>` in `experiments/runs.py`."""
 METHODS = {"dense": "dense", "top_k": "Top-$k$", "random_k": "Rand-$k$", **RULES}

@@ -91,16 +91,20 @@ def test_a_single_seed_has_neither_range_nor_deviation(tmp_path: Path) -> None:
     assert lines_of(momentum_table(folder), RULES["gaussian_k"]) == [["+1.00", "undefined", "+1.00", "+1.00", "1.33"]]
 
 
-def test_the_text_reports_the_extremes_over_the_conditions(folder: Path) -> None:
-    changed = {
-        "smallest_selected_count": [3, 6, 6, 6],
-        "selected_count": [6.0] * 4,
-        "largest_selected_count": [6, 6, 6, 15],
-    }
+def test_the_text_reports_extremes_over_all_conditions(folder: Path) -> None:
+    """(0 + 1)/2 in three conditions, (10 − 12)/2 in the fourth; a count of 3 for k = 6 and one of 15 there."""
+    changed = {"smallest_selected_count": [3, 6, 6, 6], "largest_selected_count": [6, 6, 6, 15]}
     for seed, accuracy in ((0, 0.9), (1, 0.7)):
         rewrite(write_run(folder, "standardised", "dgc_released", 0.001, seed), test_accuracy=accuracy, **changed)
-    found = {word: plain(MACROS[f"TrainedDgc{word}"](folder)) for word in ("LeastDifference", "LargestDifference")}
-    # (0 + 1)/2 in three conditions, (10 − 12)/2 in the fourth.
-    assert found == {"LeastDifference": "-1.00", "LargestDifference": "+0.50"}
-    counts = [plain(MACROS[f"TrainedDgc{word}Count"](folder)) for word in ("Smallest", "Median", "Largest")]
-    assert counts == ["0.50", "1.00", "2.50"]
+    words = ("LeastDifference", "LargestDifference", "SmallestCount", "LargestCount")
+    assert [plain(MACROS[f"TrainedDgc{word}"](folder)) for word in words] == ["-1.00", "+0.50", "0.50", "2.50"]
+
+
+def test_the_median_is_of_the_means_of_all_conditions(folder: Path) -> None:
+    """Two seeds of four updates in four conditions: three times k in three of them, k in the fourth."""
+    for setting, density in (("plain", 0.001), ("paper", 0.001), ("plain", 0.01)):
+        for seed in (0, 1):
+            rewrite(
+                write_run(folder, setting, "sidco_released", density, seed), selected_count=[3000 * density * 6] * 4
+            )
+    assert plain(MACROS["TrainedSidcoMedianCount"](folder)) == "3.00"
