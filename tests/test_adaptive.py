@@ -139,6 +139,15 @@ def test_the_threshold_is_carried_on_and_follows_the_counts(scales: tuple[float,
     assert counts_after_the_first(*scales) == counts
 
 
+@pytest.mark.parametrize(("count", "after"), [(15, 11), (16, 10), (8, 11), (7, 13)])
+def test_exactly_five_fourths_or_two_thirds_of_k_change_no_threshold(count: int, after: int) -> None:
+    """Of k = 12 the first call leaves t = 89; 16 are 4k/3, which raise it only after they are sent."""
+    select = OkTopkReleased()
+    assert select(to_hundred(), 12).count == 11
+    assert select(to_hundred(89 / (100.5 - count)), 12).count == count
+    assert select(to_hundred(), 12).count == after
+
+
 def test_every_32nd_call_takes_the_threshold_anew() -> None:
     """In between it rises by 1.03⁵·1.012 = 1.17 a call at most."""
     assert counts_after_the_first(*[1e6] * 63) == [100] * 31 + [9] * 32

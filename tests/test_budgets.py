@@ -207,5 +207,6 @@ def test_the_study_runs_the_grid_and_the_lines(monkeypatch: pytest.MonkeyPatch) 
         (rule, density) for rule in ("bsp", "local 4") for density in DENSITIES
     ]
     assert [line["period"] for line in study["lines"]] == list(PERIODS)
+    assert study["step_sizes"] == {"quadratic": [0.3]}
     again = run_case(case("local 4", 0.01))
     assert next(cell for cell in study["cells"] if cell.items() >= again.items())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from paper.training_tables import MOMENTUM_RULES
 from sparsync.experiments.data import load_dataset
 from sparsync.experiments.runs import RUNS
 from sparsync.experiments.seeding import random_stream
@@ -112,6 +113,8 @@ def test_convergence_cases_have_distinct_files_and_paired_seeds(profile: str) ->
     cases = convergence.convergence_cases(size)
     assert len({case.file_name for case in cases}) == len(cases)
     assert {case.run_name for case in cases} == set(RUNS)
+    with_momentum = {case.run_name for case in cases if case.setting == "momentum"}
+    assert with_momentum == {f"fnn3_{rule}" for rule in ("top_k", *MOMENTUM_RULES)}
     for setting, seed_count in (("plain", size.seed_count), ("momentum", size.momentum_seed_count)):
         seeds: dict[tuple[str, float], set[int]] = defaultdict(set)
         for case in (case for case in cases if case.setting == setting):
