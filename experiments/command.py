@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -69,7 +70,10 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
 
 @contextmanager
 def exit_on_bad_input() -> Iterator[None]:
-    """Turn the errors that a user can cause into one line on standard error and exit status 2 (1 for a NaN)."""
+    """Turn the errors that a user can cause into one line on standard error and exit status 2 (1 for a NaN).
+
+    An interrupt is a line as well, and ends the process as it ends one that leaves the signal alone.
+    """
     try:
         yield
     except (ValueError, OSError) as error:
@@ -78,6 +82,13 @@ def exit_on_bad_input() -> Iterator[None]:
     except FloatingPointError as error:
         _complain(error)
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.stderr.flush()
+        sys.stdout.flush()
+        # Shells and make stop at a program that the signal ended, not at one that returned a number.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
 
 
 def _complain(error: Exception) -> None:

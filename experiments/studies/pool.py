@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import TypeVar
 
 import torch
@@ -31,19 +32,28 @@ def run_cases(
     Raises:
         ValueError: `job_count` below 1.
         Exception: whatever a case raises; cases that are not begun are left out then.
+        KeyboardInterrupt: cases under way are ended.
     """
     if job_count < 1:
         raise ValueError(f"jobs must be at least 1, got {job_count}")
+    strangers = set(active_children())
     # Forked children would inherit the parent's arithmetic threads in an unknown state.
-    with ProcessPoolExecutor(
-        job_count, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
-    ) as pool:
+    with ProcessPoolExecutor(job_count, mp_context=get_context("spawn"), initializer=_prepare) as pool:
         futures = [pool.submit(run, case) for case in cases]
         try:
             for future in as_completed(futures):
                 future.result()
                 advance()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                for child in set(active_children()) - strangers:
+                    child.terminate()
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
+
+
+def _prepare() -> None:
+    torch.set_num_threads(1)
+    # A terminal interrupts all processes at once; the parent ends these.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
