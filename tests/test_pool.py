@@ -21,7 +21,8 @@ def test_results_come_in_the_order_of_the_cases() -> None:
     assert len(done) == 3
 
 
-def test_cases_compute_on_one_thread_apart_from_this_process() -> None:
+def test_cases_compute_on_one_thread_apart_from_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert run_cases(_threads_and_process, [0], job_count=1)[0][0] == 1
     assert run_cases(_threads_and_process, [0], job_count=1)[0][1] != os.getpid()
 
@@ -44,11 +45,15 @@ from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.studies.pool import run_cases
 
 
-def interrupt(name):
-    Path(name).write_text(str(os.getpid()))
+def run(case):
+    Path(case).write_text(str(os.getpid()))
+    if case == "short":
+        return
     if sys.argv[1] == "parent":
         os.kill(os.getppid(), signal.SIGINT)
     else:
+        while not Path("short").exists():
+            pass
         os.killpg(0, signal.SIGINT)
     while True:
         signal.pause()
@@ -56,21 +61,29 @@ def interrupt(name):
 
 if __name__ == "__main__":
     with exit_on_bad_input():
-        run_cases(interrupt, [sys.argv[2], sys.argv[2] + ".never"], job_count=1)
+        run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("whom", ["parent", "all"])
-def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(whom: str, tmp_path: Path) -> None:
-    """Whether it reaches one process, or all of a terminal's."""
-    script, process = tmp_path / "interrupted.py", tmp_path / "process"
-    script.write_text(INTERRUPTED)
-    command = [sys.executable, str(script), whom, str(process)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, start_new_session=True)
+@pytest.mark.parametrize(("whom", "jobs", "cases"), [("parent", 1, ("long", "short")), ("all", 2, ("short", "long"))])
+def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
+    whom: str, jobs: int, cases: tuple[str, str], tmp_path: Path
+) -> None:
+    """Whether it reaches one process, or all of a terminal's, an idle one among them; a line is all that is printed."""
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    ended = subprocess.run(
+        [sys.executable, "interrupted.py", whom, str(jobs), *cases],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        start_new_session=True,
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "interrupted\n")
     with pytest.raises(ProcessLookupError):
-        os.kill(int(process.read_text()), 0)
-    assert not (tmp_path / "process.never").exists()
+        os.kill(int((tmp_path / "long").read_text()), 0)
+    assert (tmp_path / "short").exists() == (whom == "all")
 
 
 def _threads_and_process(_case: int) -> tuple[int, int]:

@@ -39,7 +39,8 @@ class Descent:
     Args:
         step_size: η.
         momentum: β of each worker's own heavy ball, v ← βv + g, change −ηv.
-        selector: a key of `SELECTORS` or `ADAPTIVE_SELECTORS`, or None: everything is sent and nothing kept.
+        selector: a key of `SELECTORS` or `ADAPTIVE_SELECTORS`, or None: everything is sent and nothing kept. One that
+            remembers does so per worker, whatever blocks it sends.
         density: k/d of a selection, within the blocks that are sent.
         feedback: "memory" keeps what a selector leaves out and adds it to what is sent next; "none" forgets it.
         consensus_step: γ of `Vectors.mix`; compressed means need a smaller one than 1.
