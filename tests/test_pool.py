@@ -51,6 +51,8 @@ def run(case):
         return
     if sys.argv[1] == "parent":
         os.kill(os.getppid(), signal.SIGINT)
+    elif sys.argv[1] == "kill":
+        os.kill(os.getppid(), signal.SIGKILL)
     else:
         while not Path("short").exists():
             pass
@@ -65,25 +67,36 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("whom", "jobs", "cases"), [("parent", 1, ("long", "short")), ("all", 2, ("short", "long"))])
-def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
-    whom: str, jobs: int, cases: tuple[str, str], tmp_path: Path
-) -> None:
-    """Whether it reaches one process, or all of a terminal's, an idle one among them; a line is all that is printed."""
-    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
-    ended = subprocess.run(
+def run_interrupted(folder: Path, whom: str, jobs: int, cases: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    (folder / "interrupted.py").write_text(INTERRUPTED)
+    return subprocess.run(
         [sys.executable, "interrupted.py", whom, str(jobs), *cases],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
         start_new_session=True,
     )
+
+
+@pytest.mark.parametrize(("whom", "jobs", "cases"), [("parent", 1, ("long", "short")), ("all", 2, ("short", "long"))])
+def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
+    whom: str, jobs: int, cases: tuple[str, str], tmp_path: Path
+) -> None:
+    """Whether it reaches one process, or all of a terminal's, an idle one among them; a line is all that is printed."""
+    ended = run_interrupted(tmp_path, whom, jobs, cases)
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "long").read_text()), 0)
     assert (tmp_path / "short").exists() == (whom == "all")
+
+
+def test_cases_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    """The output is read to its end, so this waits until every process that could write there is gone."""
+    assert run_interrupted(tmp_path, "kill", 1, ("long", "short")).returncode == -signal.SIGKILL
+    assert (tmp_path / "long").exists()
+    assert not (tmp_path / "short").exists()
 
 
 def _threads_and_process(_case: int) -> tuple[int, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from typing import TypeVar
 
 import torch
@@ -57,3 +59,11 @@ def _prepare() -> None:
     torch.set_num_threads(1)
     # A terminal interrupts all processes at once; the parent ends these.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A parent that is killed could end nobody, and an idle child would wait for its next case for ever.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
