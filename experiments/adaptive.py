@@ -22,17 +22,19 @@ _CALLS_PER_REVIEW = 5
 _TOLERANCE = Fraction(1, 5)
 # The released settings of Ok-Topk, those for image networks.
 _CALLS_PER_THRESHOLD = 32
-_RISES, _RISE = 5, 1.03
-_AFTERTHOUGHT = 1.012
+_RISE_COUNT = 5
+_RISE = 1.03
+_CORRECTION = 1.012
 
 
 class SidcoAdaptive:
     """SIDCo's exponential fit, in more stages after too few entries, in fewer after too many: any count from 0 to d.
 
     It begins with one stage. After every fifth call the mean of count/k over those five is looked at: above 6/5 there
-    is one stage fewer from then on, below 4/5 one more, at least 1 and at most ⌈log₂(d/k)⌉. Source: the code released
-    with Abdelmoniem, Elzanaty, Alouini, Canini 2021 (sands-lab/SIDCo), the first of its three ways to adapt, with its
-    settings, written anew from its behaviour; the mean is exact here.
+    is one stage fewer from then on, below 4/5 one more, at least 1 and at most ⌈log₂(d/k)⌉. The released code fails
+    where a stage is left with nothing, which is a count of 0 here. Source: the code released with Abdelmoniem,
+    Elzanaty, Alouini, Canini 2021 (sands-lab/SIDCo), the first of its three ways to adapt, with its settings, written
+    anew from its behaviour; the mean is exact here.
     """
 
     def __init__(self) -> None:
@@ -62,9 +64,10 @@ class OkTopkReleased:
 
     The first of 32 calls takes the k-th largest magnitude as t; each other one takes the t that the call before left,
     and multiplies it by 1.03, five times at most, while more than ⌊4k/3⌋ entries exceed it. What exceeds t is sent, and
-    t is divided by 1.012 if that was less than 2k/3, or multiplied by it if more than 5k/4. What Ok-Topk does next,
-    another selection among what all workers sent, is no part of this. t is rounded to the dtype of u before comparing.
-    Source: the code released with Li and Hoefler 2022 (Shigangli/Ok-Topk), written anew from its behaviour.
+    t is divided by 1.012 if that was less than 2k/3, or multiplied by it if more than 5k/4. So the first of 32 calls
+    sends less than k, nothing for k = 1. t is rounded to the dtype of u before comparing. No part of this: the
+    selection among what all workers sent, which follows in Ok-Topk, and the 512 dense updates that its program begins
+    with. Source: the code released with Li and Hoefler 2022 (Shigangli/Ok-Topk), written anew from its behaviour.
     """
 
     def __init__(self) -> None:
@@ -87,14 +90,14 @@ class OkTopkReleased:
             indices = self._raised(magnitudes, k)
         self._call_count += 1
         if 3 * indices.numel() < 2 * k:
-            self._least /= _AFTERTHOUGHT
+            self._least /= _CORRECTION
         elif 4 * indices.numel() > 5 * k:
-            self._least *= _AFTERTHOUGHT
+            self._least *= _CORRECTION
         return SparsePayload(corrected[indices], indices.to(torch.int32), corrected.numel())
 
     def _raised(self, magnitudes: Tensor, k: int) -> Tensor:
         indices = _above(magnitudes, self._least)
-        for _ in range(_RISES):
+        for _ in range(_RISE_COUNT):
             if indices.numel() <= 4 * k // 3:
                 break
             self._least *= _RISE

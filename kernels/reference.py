@@ -292,10 +292,9 @@ def sidco_indices(corrected: Tensor, k: int, stage_count: int) -> Tensor:
 
     One stage: t = −mean(|u|)·ln(k/d). Of s > 1 stages the first aims at a quarter of the entries, or at k/d where that
     is more, and each other one fits the excess over the smallest of what exceeds the threshold before it, at the share
-    (4k/d)^(1/(s−1)), even where that is more than 1. The
-    released code divides by ‖u‖ first, which changes roundings only, and fails where a stage is left with nothing;
-    here nothing is selected then. In float64. Source: code released with Abdelmoniem, Elzanaty, Alouini, Canini 2021
-    (sands-lab/SIDCo), written anew from its behaviour.
+    (4k/d)^(1/(s−1)), even where that is more than 1. The released code divides by ‖u‖ first, which changes roundings
+    only, and fails where a stage is left with nothing; here nothing is selected then. In float64. Source: code released
+    with Abdelmoniem, Elzanaty, Alouini, Canini 2021 (sands-lab/SIDCo), written anew from its behaviour.
 
     Args:
         corrected: [d], as in `sidco_released`.

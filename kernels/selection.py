@@ -1,4 +1,7 @@
-"""The public selectors by name. A new one is a function in `reference.py` and a line here."""
+"""The selectors that keep nothing, by name. A new one is a function in `reference.py` and a line here.
+
+Those that remember are in `experiments/adaptive.py`.
+"""
 
 from __future__ import annotations
 

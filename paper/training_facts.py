@@ -42,7 +42,7 @@ def condition_results(data_folder: Path, condition: Condition, method: str) -> l
     Args:
         data_folder: holds the folder `convergence`.
         condition: see there.
-        method: dense, top_k, random_k, gaussian_k or gaussian_k_released.
+        method: the ending of the run's name, `fnn3_<method>`.
 
     Raises:
         FileNotFoundError: no such run.
@@ -82,16 +82,16 @@ def band_share(results: Sequence[Result]) -> float:
     return fmean(inside)
 
 
-def relative_counts(results: Sequence[Result], name: str) -> list[float]:
-    """A count over k at every update of every seed.
+def relative_counts(results: Sequence[Result], name: str, *, only_later_half: bool = False) -> list[float]:
+    """A count over k at every update of every seed, or of the later half of its updates.
 
     Args:
         results: the runs.
         name: `selected_count` (mean of the workers), `smallest_selected_count` or `largest_selected_count`.
+        only_later_half: leave the first half of each run out, rounded down.
     """
-    return [
-        count / target for result in results for count, target in zip(result[name], result["target_count"], strict=True)
-    ]
+    pairs = [[*zip(result[name], result["target_count"], strict=True)] for result in results]
+    return [count / target for run in pairs for count, target in run[len(run) // 2 * only_later_half :]]
 
 
 def median_gain(results: Sequence[Result]) -> float:

@@ -38,18 +38,19 @@ GAUSSIAN_RULES = {"Ours": "gaussian_k", "Theirs": "gaussian_k_released"}
 """The second word; "Theirs" is the rule of the code released with Shi et al."""
 OTHER_RULES = {
     "Dgc": ("dgc_released", ("Smallest", "Largest")),
-    "Grace": ("dgc_grace", ("Largest",)),
+    "Grace": ("dgc_grace", ("Largest", "LateLargest")),
     "Sidco": ("sidco_released", ("Median",)),
-    "Adapted": ("sidco_adaptive", ("Median", "Largest")),
-    "Carried": ("oktopk_released", ("Median", "Largest")),
+    "Adapted": ("sidco_adaptive", ("Median", "Largest", "LateLargest")),
+    "Carried": ("oktopk_released", ("Median", "Largest", "LateLargest")),
 }
 """Words for the other threshold rules, and which of their counts over all conditions the text reports."""
-COUNTS: dict[str, tuple[str, Callable[[list[float]], float]]] = {
-    "Smallest": ("smallest_selected_count", min),
-    "Median": ("selected_count", median),
-    "Largest": ("largest_selected_count", max),
+COUNTS: dict[str, tuple[str, Callable[[list[float]], float], bool]] = {
+    "Smallest": ("smallest_selected_count", min, False),
+    "Median": ("selected_count", median, False),
+    "Largest": ("largest_selected_count", max, False),
+    "LateLargest": ("largest_selected_count", max, True),
 }
-"""What of a count is reported: a field of the results, and what is chosen of its values."""
+"""What of a count is reported: a field of the results, what is chosen of its values, and is it of the later half."""
 
 
 def _setting(condition: Condition, name: str, show: Callable[[Any], str]) -> Macro:
@@ -99,9 +100,9 @@ def _extreme_difference(data_folder: Path, *, rule: str, choose: Callable[[list[
 
 def _chosen_count(data_folder: Path, *, rule: str, word: str) -> str:
     """Of the counts over k in the four conditions, at all updates and seeds."""
-    name, choose = COUNTS[word]
+    name, choose, is_late = COUNTS[word]
     counts = (
-        training_facts.relative_counts(condition_results(data_folder, condition, rule), name)
+        training_facts.relative_counts(condition_results(data_folder, condition, rule), name, only_later_half=is_late)
         for condition in CONDITIONS.values()
     )
     return latex.decimal(choose([count for of_condition in counts for count in of_condition]), 2)

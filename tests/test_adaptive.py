@@ -66,6 +66,17 @@ def test_a_mean_below_four_fifths_of_five_calls_adds_a_stage(counts: list[int], 
     assert stages_after(counts) == stage_count
 
 
+def test_the_mean_is_of_shares_of_each_call_s_own_k_and_the_last_bounds_the_stages() -> None:
+    """Ten of 10, four times, and a hundred of 100 are what was asked for; at k = d/2 there is one stage at most."""
+    select = SidcoAdaptive()
+    for count in (10, 10, 10, 10, 100):
+        assert select(ones(count), count).count == count
+    assert select.stage_count == 1
+    for k in (10, 10, 10, 10, DIMENSION // 2):
+        select(ones(0), k)
+    assert select.stage_count == 1
+
+
 @pytest.mark.parametrize(("twos", "stage_count"), [(20, 1), (13, 1), (12, 2), (10, 2)])
 def test_a_mean_above_six_fifths_of_five_calls_takes_a_stage_away(twos: int, stage_count: int) -> None:
     """Two stages find the twos: the ones are 100, and t ≈ 1 + (twos/100)·ln 250 lies below 2."""
@@ -151,6 +162,15 @@ def test_exactly_five_fourths_or_two_thirds_of_k_change_no_threshold(count: int,
 def test_every_32nd_call_takes_the_threshold_anew() -> None:
     """In between it rises by 1.03⁵·1.012 = 1.17 a call at most."""
     assert counts_after_the_first(*[1e6] * 63) == [100] * 31 + [9] * 32
+
+
+def test_the_threshold_is_rounded_to_the_dtype_of_the_vector() -> None:
+    """After four equal entries of 1 it is 1/1.012 = 2023.7/2048, which 2024/2048 exceeds and no float16 in between."""
+    select = OkTopkReleased()
+    for entry, count in ((1.0, 0), (2024 / 2048, 0)):
+        vector = torch.zeros(10, dtype=torch.float16)
+        vector[:4] = entry
+        assert select(vector, 4).count == count
 
 
 def test_of_more_equal_entries_than_four_thirds_of_k_it_never_sends_one() -> None:

@@ -137,21 +137,24 @@ def test_the_second_moment_is_that_of_single_workers() -> None:
     assert found.second_moment > found.mean_square
 
 
-def test_the_bound_holds_for_descent_and_is_least_over_the_step_sizes() -> None:
+def test_the_bound_holds_for_descent_at_the_step_size_that_it_chooses() -> None:
+    """Without a distance η = √(2Δ/(RL‖ḡ‖²)), and the bound is 2·√(2ΔL‖ḡ‖²/R)."""
     curvatures, steps = np.array([1.0, 0.5]), 20
     constants = problem_constants(Quadratics(curvatures.tolist(), worker_count=1), 1)
-    bounds = {}
-    for size in (0.1, 0.5):
-        models = [(1 - size * curvatures) ** step for step in range(steps)]
-        energy = fmean(float(np.sum((curvatures * model) ** 2)) for model in models)
-        bounds[size] = energy_bound(constants, [size], step_count=steps, perturbation=0.0)
-        assert energy <= bounds[size]
-    assert energy_bound(constants, [0.1, 0.5], step_count=steps, perturbation=0.0) == min(bounds.values())
+    start, noise = 2 * constants.gap / steps, constants.smoothness * constants.mean_square
+    models = [(1 - math.sqrt(start / noise) * curvatures) ** step for step in range(steps)]
+    energy = fmean(float(np.sum((curvatures * model) ** 2)) for model in models)
+    bound = energy_bound(constants, step_count=steps, perturbation=0.0)
+    assert energy <= bound == pytest.approx(2 * math.sqrt(start * noise))
 
 
-def test_every_part_of_the_bound_is_there() -> None:
+@pytest.mark.parametrize("perturbation", [0.0, 1e-3, 3.0, 1e4])
+def test_the_bound_is_the_least_over_all_step_sizes_and_has_every_part(perturbation: float) -> None:
     constants = Constants(gap=3.0, smoothness=2.0, second_moment=5.0, mean_square=7.0)
-    assert energy_bound(constants, [0.5], step_count=4, perturbation=3.0) == 2 * 3 / 2 + 0.5 * 2 * 7 + 9 * 5
+    sizes = np.geomspace(1e-6, 1e2, 200_001)
+    bounds = 2 * 3 / (4 * sizes) + 2 * 7 * sizes + (2 * perturbation) ** 2 * 5 * sizes**2
+    # A grid of ratio 1 + 9e-5 misses the least of sums of powers up to 2 by less than that squared.
+    assert energy_bound(constants, step_count=4, perturbation=perturbation) == pytest.approx(bounds.min(), rel=1e-8)
 
 
 def test_what_is_kept_back_is_counted_in_steps_of_the_later_half() -> None:

