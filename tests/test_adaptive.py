@@ -66,12 +66,20 @@ def test_a_mean_below_four_fifths_of_five_calls_adds_a_stage(counts: list[int], 
     assert stages_after(counts) == stage_count
 
 
-def test_the_mean_is_of_shares_of_each_call_s_own_k_and_the_last_bounds_the_stages() -> None:
-    """Ten of 10, four times, and a hundred of 100 are what was asked for; at k = d/2 there is one stage at most."""
+@pytest.mark.parametrize(
+    ("counts_of_10", "count_of_100", "stage_count"),
+    [(10, 100, 1), (8, 40, 2)],  # shares of 1, or 4 of 0.8 and one of 0.4
+)
+def test_the_mean_is_of_shares_of_each_call_s_own_k(counts_of_10: int, count_of_100: int, stage_count: int) -> None:
     select = SidcoAdaptive()
-    for count in (10, 10, 10, 10, 100):
-        assert select(ones(count), count).count == count
-    assert select.stage_count == 1
+    for k, count in (*[(10, counts_of_10)] * 4, (100, count_of_100)):
+        assert select(ones(count), k).count == count
+    assert select.stage_count == stage_count
+
+
+def test_the_last_k_bounds_the_stages() -> None:
+    """At k = d/2 there is one at most."""
+    select = SidcoAdaptive()
     for k in (10, 10, 10, 10, DIMENSION // 2):
         select(ones(0), k)
     assert select.stage_count == 1
