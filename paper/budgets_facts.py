@@ -77,12 +77,12 @@ def largest_residual_ratio(data_folder: Path) -> float:
     return float(max(one["residual_steps"] / (one["period"] * residual_bound(one["density"])) for one in cells))
 
 
-def edge_count(data_folder: Path) -> int:
-    """How many cells and lines did best with the smallest or the largest of the step sizes tried."""
+def at_an_edge(data_folder: Path) -> list[bool]:
+    """Did each cell, and each point of a line, do best with the smallest or the largest of the step sizes tried?"""
     study = budgets_result(data_folder)
     ends = {problem: (min(tried), max(tried)) for problem, tried in study["step_sizes"].items()}
     rows = [*study.records("cells"), *study.records("lines")]
-    return sum(row["step_size"] in ends[row["problem"]] for row in rows)
+    return [row["step_size"] in ends[row["problem"]] for row in rows]
 
 
 def _step_sizes(data_folder: Path) -> str:
@@ -154,7 +154,8 @@ BUDGETS_MACROS: dict[str, Callable[[Path], str]] = {
     "BudgetSeconds": lambda folder: latex.shortest(budgets_result(folder)["simulated_seconds"]),
     "BudgetDenseSeconds": lambda folder: latex.shortest(budgets_result(folder)["dense_seconds"]),
     "BudgetStepSizes": _step_sizes,
-    "BudgetEdgeCount": lambda folder: latex.integer(edge_count(folder)),
+    "BudgetEdgeCount": lambda folder: latex.integer(sum(at_an_edge(folder))),
+    "BudgetSplitCount": lambda folder: latex.integer(len(at_an_edge(folder))),
     "BudgetSeeds": lambda folder: latex.integer(budgets_result(folder)["seed_count"]),
     "BudgetResidualRatio": lambda folder: latex.percent(largest_residual_ratio(folder), 0),
     "BudgetLineBound": lambda folder: latex.decimal(line_bound_ratio(folder), 2),
