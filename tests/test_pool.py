@@ -62,6 +62,7 @@ def run(case):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
     with exit_on_bad_input():
         run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))
 """
