@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sparsync.experiments.runs import RUNS, Run
+from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.provenance import require_output
 
 _USAGE_STATUS = 2
@@ -70,25 +70,19 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
 
 @contextmanager
 def exit_on_bad_input() -> Iterator[None]:
-    """Turn the errors that a user can cause into one line on standard error and exit status 2 (1 for a NaN).
+    """Turn the errors that a user can cause, and an interrupt, into one line on standard error.
 
-    An interrupt is a line as well, and ends the process as it ends one that leaves the signal alone.
+    The exit status is 2 (1 for a NaN); an interrupt ends the process as it ends one that leaves the signal alone.
     """
     try:
-        yield
+        with interrupt_as_line():
+            yield
     except (ValueError, OSError) as error:
         _complain(error)
         sys.exit(_USAGE_STATUS)
     except FloatingPointError as error:
         _complain(error)
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.stderr.flush()
-        sys.stdout.flush()
-        # Shells and make stop at a program that the signal ended, not at one that returned a number.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGINT)
 
 
 def _complain(error: Exception) -> None:

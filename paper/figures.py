@@ -30,6 +30,7 @@ from paper.style import PNG_DOTS_PER_INCH, paper_style
 from paper.switching_figure import step_limits, switching
 from paper.training_figures import convergence, counts, momentum
 from paper.worst_figure import worst_cases
+from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.provenance import write_whole
 
 FIGURES: dict[str, Callable[[Path], Figure]] = {
@@ -82,6 +83,7 @@ def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
             write_whole(output_folder / f"{name}.{ending}", partial(figure.savefig, format=ending, **options))
 
 
+@interrupt_as_line()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (None: the process's own arguments).
 

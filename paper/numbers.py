@@ -54,6 +54,7 @@ from paper.training_macros import TRAINING_MACROS, Macro
 from paper.training_tables import accuracy_table, count_table, momentum_table
 from sparsync.theory.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.interrupts import interrupt_as_line
 
 COUNTEREXAMPLES = {
     "TwoCoordinates": "two_coordinates",
@@ -283,6 +284,7 @@ FILES: dict[str, Macro] = {
 """Every file that is written, by name."""
 
 
+@interrupt_as_line()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (None: the process's own arguments).
 

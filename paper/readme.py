@@ -15,6 +15,7 @@ from paper.proofs import checks_file, proofs_markdown
 from paper.results import write_text
 from paper.statement_table import all_grades
 from sparsync.theory.statements import FAMILIES
+from sparsync.verify.interrupts import interrupt_as_line
 
 PROOFS = Path("paper", "proofs.md")
 """The page of proofs, seen from the folder of README."""
@@ -51,6 +52,7 @@ def updated(readme: str, ledger: str) -> str:
     return f"{before}{START}\n{ledger}{END}{after}"
 
 
+@interrupt_as_line()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (None: the process's own arguments).
 

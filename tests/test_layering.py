@@ -16,6 +16,7 @@ ALLOWED = {
     "experiments": (
         "sparsync.theory",
         "sparsync.kernels",
+        "sparsync.verify.interrupts",
         "sparsync.verify.monitors",
         "sparsync.verify.provenance",
         "sparsync.verify.trace",

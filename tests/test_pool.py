@@ -39,10 +39,12 @@ def test_no_processes_are_refused() -> None:
 
 INTERRUPTED = """
 import os, signal, sys
+from multiprocessing import parent_process
 from pathlib import Path
 
 from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.studies.pool import run_cases
+from sparsync.verify.collection import workers
 
 
 def run(case):
@@ -50,9 +52,9 @@ def run(case):
     if case == "short":
         return
     if sys.argv[1] == "parent":
-        os.kill(os.getppid(), signal.SIGINT)
+        os.kill(parent_process().pid, signal.SIGINT)
     elif sys.argv[1] == "kill":
-        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(parent_process().pid, signal.SIGKILL)
     else:
         while not Path("short").exists():
             pass
@@ -64,12 +66,18 @@ def run(case):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
     with exit_on_bad_input():
-        run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))
+        CALL
 """
+POOLS = {
+    "studies": "run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))",
+    "evidence": "with workers(int(sys.argv[2])) as compute: list(compute(run, sys.argv[3:]))",
+}
 
 
-def run_interrupted(folder: Path, whom: str, jobs: int, cases: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    (folder / "interrupted.py").write_text(INTERRUPTED)
+def run_interrupted(
+    folder: Path, pool: str, whom: str, jobs: int, cases: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    (folder / "interrupted.py").write_text(INTERRUPTED.replace("CALL", POOLS[pool]))
     return subprocess.run(
         [sys.executable, "interrupted.py", whom, str(jobs), *cases],
         cwd=folder,
@@ -81,21 +89,29 @@ def run_interrupted(folder: Path, whom: str, jobs: int, cases: tuple[str, ...]) 
     )
 
 
-@pytest.mark.parametrize(("whom", "jobs", "cases"), [("parent", 1, ("long", "short")), ("all", 2, ("short", "long"))])
+@pytest.mark.parametrize(
+    ("pool", "whom", "jobs", "cases"),
+    [
+        ("studies", "parent", 1, ("long", "short")),
+        ("studies", "all", 2, ("short", "long")),
+        ("evidence", "all", 2, ("short", "long")),
+    ],
+)
 def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
-    whom: str, jobs: int, cases: tuple[str, str], tmp_path: Path
+    pool: str, whom: str, jobs: int, cases: tuple[str, str], tmp_path: Path
 ) -> None:
     """Whether it reaches one process, or all of a terminal's, an idle one among them; a line is all that is printed."""
-    ended = run_interrupted(tmp_path, whom, jobs, cases)
+    ended = run_interrupted(tmp_path, pool, whom, jobs, cases)
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "long").read_text()), 0)
     assert (tmp_path / "short").exists() == (whom == "all")
 
 
-def test_cases_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("pool", "jobs", "cases"), [("studies", 1, ("long", "short")), ("evidence", 2, ("long",))])
+def test_cases_end_with_a_parent_that_is_killed(pool: str, jobs: int, cases: tuple[str, ...], tmp_path: Path) -> None:
     """The output is read to its end, so this waits until every process that could write there is gone."""
-    assert run_interrupted(tmp_path, "kill", 1, ("long", "short")).returncode == -signal.SIGKILL
+    assert run_interrupted(tmp_path, pool, "kill", jobs, cases).returncode == -signal.SIGKILL
     assert (tmp_path / "long").exists()
     assert not (tmp_path / "short").exists()
 

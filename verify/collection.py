@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
 from sparsync.verify.evidence import Row, collect
+from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.mutation import killing_grades
 from sparsync.verify.outcome import Grade, Outcome, Profile
@@ -54,5 +55,8 @@ def workers(job_count: int) -> Iterator[Mapper]:
         return
     context = get_context("forkserver")
     context.set_forkserver_preload(["sparsync.verify.collection"])
-    with ProcessPoolExecutor(job_count, mp_context=context) as pool:
+    with (
+        ProcessPoolExecutor(job_count, mp_context=context, initializer=follow_parent) as pool,
+        children_end_on_interrupt(),
+    ):
         yield pool.map

@@ -28,6 +28,7 @@ from rich.console import Console
 
 from sparsync.verify.arguments import positive
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
+from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.outcome import Outcome
 from sparsync.verify.provenance import provenance, require_folder, require_output, write_json
 
@@ -75,6 +76,7 @@ class Compiled:
         return tuple(f"{name} rests on {', '.join(axioms)}" for name, axioms in found.items() if axioms)
 
 
+@interrupt_as_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile, print a line per theorem, write the result; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m sparsync.verify.coq", description="Compile the formal proofs.")
@@ -190,12 +192,16 @@ def compile_sources(sources: Mapping[str, str], folder: Path, *, job_count: int)
     order.prepare()
     with ThreadPoolExecutor(job_count) as pool:
         running: dict[Future[str], str] = {}
-        while order.is_active():
-            for name in order.get_ready():
-                running[pool.submit(compile_file, name, sources[name], folder)] = name
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                done.result()
-                order.done(running.pop(done))
+        try:
+            while order.is_active():
+                for name in order.get_ready():
+                    running[pool.submit(compile_file, name, sources[name], folder)] = name
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    done.result()
+                    order.done(running.pop(done))
+        except BaseException:  # a file does not compile, or an interrupt: those that wait are not begun
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def compile_file(name: str, source: str, folder: Path) -> str:

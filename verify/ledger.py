@@ -28,6 +28,7 @@ from sparsync.verify.coq import INSTALLATION, CoqError, compile_theorems, coq_is
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from sparsync.verify.evidence import Row
 from sparsync.verify.formal_theorems import PROVED
+from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.mutants import CHOSEN, MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
 from sparsync.verify.provenance import require_folder, require_output, write_json
@@ -40,6 +41,7 @@ PLAIN_WIDTH = 160
 Item = TypeVar("Item")
 
 
+@interrupt_as_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ledger; return the exit status."""
     options = _options(arguments)

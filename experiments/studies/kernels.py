@@ -31,6 +31,7 @@ from sparsync.experiments.studies.kernel_timing import Effort, check_and_time
 from sparsync.experiments.studies.model_shapes import MODEL_SHAPES
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.kernels.native import backend
+from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.provenance import provenance, require_folder, write_json
 
 DENSITY = 0.001
@@ -246,6 +247,7 @@ def summary(study: dict[str, Any]) -> Table:
     return table
 
 
+@interrupt_as_line()
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(

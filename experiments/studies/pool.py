@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import get_context
 from typing import TypeVar
 
 import torch
+
+from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent
 
 Case = TypeVar("Case")
 Found = TypeVar("Found")
@@ -38,18 +37,15 @@ def run_cases(
     """
     if job_count < 1:
         raise ValueError(f"jobs must be at least 1, got {job_count}")
-    strangers = set(active_children())
     # Forked children would inherit the parent's arithmetic threads in an unknown state.
     with ProcessPoolExecutor(job_count, mp_context=get_context("spawn"), initializer=_prepare) as pool:
-        futures = [pool.submit(run, case) for case in cases]
         try:
-            for future in as_completed(futures):
-                future.result()
-                advance()
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                for child in set(active_children()) - strangers:
-                    child.terminate()
+            with children_end_on_interrupt():
+                futures = [pool.submit(run, case) for case in cases]
+                for future in as_completed(futures):
+                    future.result()
+                    advance()
+        except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
@@ -57,13 +53,4 @@ def run_cases(
 
 def _prepare() -> None:
     torch.set_num_threads(1)
-    # A terminal interrupts all processes at once; the parent ends these.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A parent that is killed could end nobody, and an idle child would wait for its next case for ever.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    follow_parent()
