@@ -61,7 +61,12 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "Definition density (k : nat) : R := k%:R / d%:R.",
         "Definition density (k : nat) : R := k.+1%:R / d%:R.",
     ),
-    "a sign in the ratio of averaged local Top-1": (
+    "coordinates of averaged local Top-k that add up, not cancel": (
+        "counterexamples",
+        "nseq k.-1 (- 2%:R)",
+        "nseq k.-1 2%:R",
+    ),
+    "a sign in the ratio of averaged local Top-k": (
         "counterexamples",
         "R := (b / (1 - b)) ^+ 2.",
         "R := (b / (1 + b)) ^+ 2.",

@@ -115,7 +115,12 @@ PROVED: dict[str, tuple[Proof, ...]] = {
         ),
     ),
     "mean_of_local_top_k": (
-        Proof("counterexamples.mean_of_local_top_ratio", "local_ratio b * energy", "local_ratio b", {"b": "balance"}),
+        Proof(
+            "counterexamples.mean_of_local_top_ratio",
+            "energy (error u S) = local_ratio b * energy (mean_of_workers u)",
+            "local_ratio b",
+            {"b": "balance"},
+        ),
     ),
     "ssp_gap": (Proof("staleness.ssp_gap", "lead c w <= s.+1", "s.+1", {"s": "staleness"}),),
 }
@@ -334,17 +339,19 @@ THEOREMS: dict[str, Theorem] = {
     ),
     "counterexamples.mean_of_local_top_ratio": Theorem(
         states=(
-            "For two workers (1, b) and (−b, −1) with their Top-1 sets the error of the mean is (b/(1 − b))² "
-            "times the energy of the mean."
+            "If two of n workers hold (2, …, 2, 1, b, 0, …, 0) and (−2, …, −2, −b, −1, 0, …, 0), with k − 1 "
+            "coordinates that cancel, and the others 0, the error of the mean of their Top-k is (b/(1 − b))² times the "
+            "energy of their mean, however ties are broken."
         ),
-        assumes="0 ≤ b < 1; S, T the workers' Top-1 sets",
+        assumes="2 ≤ n; 1 ≤ k < d; 0 ≤ b < 1; S_w a top set of worker w with k coordinates",
         witness="counterexamples.tops",
     ),
     "counterexamples.mean_of_local_top_is_no_contraction": Theorem(
         states=(
-            "For every bound there are two workers in the plane whose averaged local Top-1 has an error larger "
-            "than the bound times the energy of the mean, which is positive."
+            "For every bound, n workers have vectors in ℝ^d whose averaged local Top-k has an error larger than the "
+            "bound times the energy of the mean, which is positive."
         ),
+        assumes="2 ≤ n; 1 ≤ k < d",
     ),
     "staleness.ssp_reachableP": Theorem(
         states="The reachable clocks of SSP with staleness s are exactly those that differ by at most s + 1.",

@@ -77,15 +77,15 @@ Theorem residual_minkowski (R : rcfType) (V : zmodType) (N : V -> R) (C : nat ->
   N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - Num.sqrt (1 - delta)) ^+ 2.
 Proof. by move=> *; apply: (@residual_minkowski R V N C h). Qed.
 
-(** [false] is the first coordinate. *)
-Theorem mean_of_local_top_k (R : realFieldType) (b : R) (S T : {set bool}) :
-  let u i := if i then b else 1 in let v i := if i then - 1 else - b in
-  0 <= b -> b < 1 ->
-  (forall i j, i \in S -> j \notin S -> `|u j| <= `|u i|) /\ #|S| = 1%N ->
-  (forall i j, i \in T -> j \notin T -> `|v j| <= `|v i|) /\ #|T| = 1%N ->
-  \sum_i ((u i + v i) / 2%:R - ((if i \in S then u i else 0) + (if i \in T then v i else 0)) / 2%:R) ^+ 2 =
-  (b / (1 - b)) ^+ 2 * \sum_i ((u i + v i) / 2%:R) ^+ 2.
-Proof. by move=> u v b_ge0 b_lt1; apply: mean_of_local_top_ratio. Qed.
+(** Worker [w] holds list [w] and zeros behind it; without a list, only zeros. *)
+Theorem mean_of_local_top_k (R : realFieldType) (n d k : nat) (b : R) (S : 'I_n -> {set 'I_d}) :
+  let lists := [:: nseq k.-1 2%:R ++ [:: 1; b]; nseq k.-1 (- 2%:R) ++ [:: - b; - 1]] in
+  let u (w : 'I_n) (i : 'I_d) := nth 0 (nth [::] lists w) i in
+  (1 < n)%N -> (0 < k)%N -> (k < d)%N -> 0 <= b -> b < 1 ->
+  (forall w, (forall i j, i \in S w -> j \notin S w -> `|u w j| <= `|u w i|) /\ #|S w| = k) ->
+  \sum_i ((\sum_w u w i) / n%:R - (\sum_w if i \in S w then u w i else 0) / n%:R) ^+ 2 =
+  (b / (1 - b)) ^+ 2 * \sum_i ((\sum_w u w i) / n%:R) ^+ 2.
+Proof. by move=> lists u *; apply: mean_of_local_top_ratio. Qed.
 
 (** The clocks after [t] pushes, each by a worker that leads nobody by more than [s] as it starts. *)
 Theorem ssp_gap (W : finType) (s : nat) (c : nat -> {ffun W -> nat}) (t : nat) (w v : W) :
