@@ -50,7 +50,7 @@ class Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """The command on all sources, once: to compile them and to ask for axioms takes most of a minute."""
+    """The command on all sources, once: it takes half a minute."""
     folder, found = tmp_path_factory.mktemp("formal"), []
 
     def recorded(*, folder: Path | None, job_count: int) -> Compiled:
