@@ -1,4 +1,7 @@
-"""Formal definitions and constants made wrong, one token each: file, right text, wrong text, and what is wrong."""
+"""Formal definitions and constants made wrong, one token each: file, right text, wrong text, and what is wrong.
+
+And hypotheses that are added where the text of a theorem does not show them.
+"""
 
 MUTATIONS: dict[str, tuple[str, str, str]] = {
     "the hypothesis of the tail lemma reversed": (
@@ -87,3 +90,19 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "maxn (answer_at st p t) (lower + extra -",
     ),
 }
+
+HIDDEN: dict[str, tuple[str, str, str, str]] = {
+    "fewer coordinates": (
+        "counterexamples",
+        "restated",
+        "Definition local_ratio",
+        'Hypothesis fewer : (k.+1 < d)%N.\nSet Default Proof Using "All".\nDefinition local_ratio',
+    ),
+    "bounds that are close": (
+        "dynamic_staleness",
+        "restated_staleness",
+        "Hypothesis lower_gt0 : 0 < lower.",
+        'Hypotheses (lower_gt0 : 0 < lower) (close : extra <= lower).\nSet Default Proof Using "All".',
+    ),
+}
+"""Hypotheses added to a section, whose file compiles: file, that of its restatements, right text and wrong text."""

@@ -31,7 +31,7 @@ from sparsync.verify.coq import (
 )
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from tests.coq_text import read_definitions, sympy_of
-from tests.formal_mutations import MUTATIONS
+from tests.formal_mutations import HIDDEN, MUTATIONS
 
 with_coq = pytest.mark.skipif(not coq_is_there(), reason="needs coqc")
 JOBS = 2
@@ -168,6 +168,21 @@ def test_a_wrong_definition_or_constant_breaks_the_build(change: str, compiled_f
         compile_file(name, source.replace(old, new), tmp_path)
 
 
+@with_coq
+@pytest.mark.parametrize("change", HIDDEN)
+def test_a_hypothesis_added_out_of_sight_breaks_the_restatement(
+    change: str, compiled_folder: Path, tmp_path: Path
+) -> None:
+    name, restated, old, new = HIDDEN[change]
+    source = read_sources()[name]
+    assert source.count(old) == 1
+    for compiled in compiled_folder.glob("*.vo"):
+        shutil.copy(compiled, tmp_path)
+    compile_file(name, source.replace(old, new), tmp_path)
+    with pytest.raises(CoqError, match=rf"^{restated}\.v: "):
+        compile_file(restated, read_sources()[restated], tmp_path)
+
+
 def test_an_answer_without_a_verdict_is_an_error() -> None:
     with pytest.raises(CoqError, match="no answer about axioms"):
         read_axioms("theorem tail.tail_cross\n\n")
@@ -176,6 +191,7 @@ def test_an_answer_without_a_verdict_is_an_error() -> None:
 def test_files_are_compiled_after_those_that_they_need() -> None:
     sources = read_sources()
     assert requirements(sources["euclidean"]) >= {"top_k", "residual", "descent"}
+    assert requirements(sources["restated_staleness"]) == {"staleness", "dynamic_staleness"}
     assert all(requirements(source) <= set(sources) for source in sources.values())
 
 

@@ -24,7 +24,27 @@ from tests.coq_text import (
 ROOT = Path(__file__).resolve().parents[1]
 PROOFS = [(label, proof) for label, proofs in PROVED.items() for proof in proofs]
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort)\b")
+RESTATED = ("restated", "restated_staleness")
+RESTATEMENT = re.compile(r"^Theorem (\w+)\b(.*?)\.\nProof\.(.*?)Qed\.$", re.M | re.S)
+OUR_NAME = re.compile(rf"\b(?:{'|'.join(read_sources())})\.\w+")
+"""With that of its file, as where no file of ours is imported."""
+PREAMBLE = re.compile(
+    r"From mathcomp Require Import [\w ]+\.|From sparsync Require (?!Import|Export)[\w ]+\."
+    r"|Import Order\.Theory GRing\.Theory Num\.Theory\.|Local Open Scope ring_scope\."
+    r"|Set Implicit Arguments\.|Unset Strict Implicit\.|Unset Printing Implicit Defensive\."
+)
 ROUNDING = sympy.Symbol("q", integer=True, nonnegative=True)
+
+
+def short_name(theorem: str) -> str:
+    """The theorem's name without that of its file."""
+    return theorem.partition(".")[2]
+
+
+def leaves_nothing_hidden(source: str) -> bool:
+    """True iff nothing is in it but imports, none of ours, and theorems with their proofs."""
+    others = RESTATEMENT.sub("", source).splitlines()
+    return all(PREAMBLE.fullmatch(line) for line in others if line)
 
 
 def difference(label: str, proof: Proof, definitions: dict[str, Definition]) -> sympy.Expr:
@@ -99,18 +119,42 @@ def test_no_source_assumes_or_leaves_out_a_proof(file: str) -> None:
     assert source.count("\nProof.") + source.count(" Proof.") == source.count("Qed.") + source.count("Defined.")
 
 
-@pytest.mark.parametrize(("label", "proof"), PROOFS, ids=[proof.theorem for _, proof in PROOFS])
-def test_what_is_proved_of_a_statement_is_restated_in_one_piece(label: str, proof: Proof) -> None:
-    """Coq compiles `restated.v`: there no section hides a hypothesis, and no definition the meaning of a word."""
-    source = without_comments(read_sources()["restated"])
-    restated = re.findall(rf"^Theorem {label} (.*?)\nProof\.(.*?)Qed\.$", source, re.M | re.S)
-    assert len(restated) == 1
-    statement, script = restated[0]
-    assert proof.theorem.partition(".")[2] in script
-    everything = "\n".join(map(without_comments, read_sources().values()))
-    own = set(re.findall(r"\b(?:Definition|Fixpoint|Inductive|Record|Theorem|Lemma|Corollary) (\w+)", everything))
-    assert not own & set(re.findall(r"[A-Za-z_]\w*", statement))
-    assert not re.search(r"\b(Section|Variables?|Hypothes[ei]s|Context|Notation|Module|Definition)\b", source)
+def test_the_theorems_of_the_list_are_restated_in_its_order() -> None:
+    restated = [name for file in RESTATED for name, _, _ in RESTATEMENT.findall(without_comments(read_sources()[file]))]
+    assert restated == [short_name(theorem) for theorem in THEOREMS]
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_a_restatement_has_no_name_of_ours_and_is_proved_by_its_theorem(theorem: str) -> None:
+    source = "\n".join(without_comments(read_sources()[file]) for file in RESTATED)
+    found = {name: (statement, proof) for name, statement, proof in RESTATEMENT.findall(source)}
+    statement, proof = found[short_name(theorem)]
+    assert not OUR_NAME.search(statement)
+    assert not re.search(r"\.\s", statement), "a statement is one sentence"
+    assert theorem in OUR_NAME.findall(proof)
+
+
+@pytest.mark.parametrize("file", RESTATED)
+def test_nothing_but_statements_and_proofs_is_where_theorems_are_restated(file: str) -> None:
+    """Coq compiles these files: no section holds a hypothesis, and of ours only a full name has a meaning."""
+    assert leaves_nothing_hidden(without_comments(read_sources()[file]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Section Hidden.",
+        "Hypothesis hidden : 0 < 1.",
+        "Definition hidden := 1.",
+        "Notation hidden := 1.",
+        "From sparsync Require Import tail.",
+        "Import tail.",
+    ],
+)
+def test_a_line_that_could_hide_something_is_refused(line: str) -> None:
+    restated = "From sparsync Require tail.\nTheorem one : 1 = 1.\nProof. exact: tail.one. Qed.\n"
+    assert leaves_nothing_hidden(restated)
+    assert not leaves_nothing_hidden(f"{line}\n{restated}")
 
 
 @pytest.mark.parametrize("file", read_sources())

@@ -178,7 +178,9 @@ def read_sources(folder: Path = SOURCE_FOLDER) -> dict[str, str]:
 def requirements(source: str) -> set[str]:
     """The files of ours that a file needs."""
     return {
-        name for line in re.findall(r"^From sparsync Require Import ([^.]*)\.", source, re.M) for name in line.split()
+        name
+        for line in re.findall(r"^From sparsync Require (?:Import )?([^.]*)\.", source, re.M)
+        for name in line.split()
     }
 
 

@@ -347,3 +347,21 @@ Corollary printed_passes_the_upper_bound :
 Proof. by have [st reach leads] := printed_has_no_bound (lower + extra).+2; exists st; rewrite ?leads. Qed.
 
 End Printed.
+
+(** The schedule, round by round. *)
+Lemma scheduleE m : schedule m =
+  flatten [seq [:: (true, 6 * i + 4); (false, 6 * i + 6); (true, 6 * i + 7)] | i <- iota 0 m].
+Proof. by elim: m => // m IH; rewrite -addn1 iotaD map_cat flatten_cat -IH addn1 /= -!cats1 -!catA. Qed.
+
+(** What is reached is in every set that has the start and, with a state, those after one push. *)
+Lemma reachedE (W : finType) lower extra controller capped (st : server W) :
+  (exists pushes, reached lower extra controller capped pushes st) <->
+  forall P : server W -> Prop, P (first_state W) ->
+    (forall st p t, P st -> p \notin held st -> (forall v, latest st v <= t) ->
+      P (on_push lower extra controller capped st p t)) -> P st.
+Proof.
+split=> [[pushes reach] P P0 next | ]; first by elim: reach => // {}pushes {}st p t _; apply: next.
+move=> least; apply: (least (fun st => exists pushes, reached lower extra controller capped pushes st)).
+  by exists [::]; apply: ReachedFirst.
+by move=> y p t [pushes reach] free order; exists (rcons pushes (p, t)); apply: ReachedPush.
+Qed.

@@ -197,3 +197,49 @@ by case: (v \in D); case: (v \in D').
 Qed.
 
 End Clocks.
+
+(** ** What is reachable is in every set that has the start and, with a state, those after one step *)
+
+Lemma reachableP (State : Type) (step : State -> State -> Prop) (start x : State) :
+  reachable step start x <->
+  forall P : State -> Prop, P start -> (forall y z, P y -> step y z -> P z) -> P x.
+Proof.
+split=> [reached P P0 next | ]; first by elim: reached => // y z _ Py /(next _ _ Py).
+by apply=> [|y z]; [exact: reachable_start | exact: reachable_step].
+Qed.
+
+Lemma ssp_reachableE (W : finType) (s : nat) (c : {ffun W -> nat}) :
+  ssp_reachable s c <->
+  forall P : {ffun W -> nat} -> Prop, P [ffun=> 0] ->
+    (forall c w, P c -> (forall v, c w <= c v + s) -> P [ffun v => c v + (v == w)]) -> P c.
+Proof.
+rewrite /ssp_reachable reachableP; split=> reached P P0 next; apply: reached => //.
+  by move=> y _ Py [w /lead_le]; apply: next.
+by move=> y w Py gate; apply: next Py _; constructor; apply/lead_le.
+Qed.
+
+Lemma run_reachableE (W : finType) (s : nat) (c : {ffun W -> nat}) (D : {set W}) :
+  run_reachable s (c, D) <->
+  forall P : {ffun W -> nat} -> {set W} -> Prop, P [ffun=> 0] set0 ->
+    (forall c (D : {set W}) w, P c D -> w \notin D -> (forall v, c w <= c v + s) -> P c (w |: D)) ->
+    (forall c (D : {set W}) w, P c D -> w \in D -> P [ffun v => c v + (v == w)] (D :\ w)) -> P c D.
+Proof.
+rewrite /run_reachable reachableP; split=> [reached P P0 starts ends | reached P P0 next].
+  apply: (reached (fun x => P x.1 x.2)) => // y z Py step.
+  by case: step Py => {y z} /= [c' D' w free /lead_le gate | c' D' w busy] Py; [apply: starts | apply: ends].
+apply: (reached (fun c D => P (c, D))) => // c' D' w Py => [free gate | busy]; apply: next Py _.
+  by constructor=> //; apply/lead_le.
+by constructor.
+Qed.
+
+Lemma bsp_reachableE (W : finType) (r : nat) (D : {set W}) :
+  bsp_reachable (r, D) <->
+  forall P : nat -> {set W} -> Prop, P 0 set0 ->
+    (forall r (D : {set W}) w, P r D -> w \notin D -> if w |: D == setT then P r.+1 set0 else P r (w |: D)) -> P r D.
+Proof.
+rewrite /bsp_reachable reachableP; split=> [reached P P0 next | reached P P0 next].
+  apply: (reached (fun x => P x.1 x.2)) => // y z Py step.
+  by case: step Py => {y z} r' D' w free Py; have := next _ _ _ Py free; rewrite /open /=; case: ifP.
+apply: (reached (fun r D => P (r, D))) => // r' D' w Py free.
+by have := next _ _ Py (BspPush r' free); rewrite /open /=; case: ifP.
+Qed.
