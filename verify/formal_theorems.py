@@ -137,7 +137,7 @@ THEOREMS: dict[str, Theorem] = {
     "tail.share_is_best": Theorem(
         states=(
             "Σ_{k≤i<d} w_i / Σ_{i<d} w_i is the least constant that bounds the share behind k of every s that "
-            "falls as fast as w."
+            "falls as fast as w across k."
         ),
         assumes="k ≤ d; Σ_{i<d} w_i > 0",
         witness="powers.power_best",
@@ -233,17 +233,17 @@ THEOREMS: dict[str, Theorem] = {
         assumes="r ≤ q; k ≤ d",
     ),
     "powers.power_share_le_binomial": Theorem(
-        states="S_r(d − k)/S_r(d) ≤ C(d − k + r, r + 1)/C(d + r, r + 1), with equality for r = 1.",
+        states="S_r(d − k)/S_r(d) ≤ C(d − k + r, r + 1)/C(d + r, r + 1).",
         assumes="0 < d; k ≤ d",
     ),
     "powers.endpoint_share_le_power": Theorem(
-        states="n^r (n + 1)/(d^r (d + 1)) ≤ S_r(n)/S_r(d) for n = d − k, with equality for r = 1.",
+        states="n^r (n + 1)/(d^r (d + 1)) ≤ S_r(n)/S_r(d) for n = d − k.",
         assumes="0 < r; 0 < d; k ≤ d",
     ),
     "powers.integral_constant_fails": Theorem(
         states=(
             "((d − k)/d)^(r+1), the value of the integral, does not bound the share of every sequence that falls "
-            "as fast as (d − i)^r."
+            "as fast as (d − i)^r across k."
         ),
         assumes="0 < r; 0 < k < d",
     ),
@@ -277,18 +277,21 @@ THEOREMS: dict[str, Theorem] = {
     ),
     "residual.residual_partial": Theorem(
         states="N(e_t) ≤ G Σ_{1≤i≤t} a^i with a = √(1 − δ).",
-        assumes="N(0) = 0, N ≥ 0, triangle inequality; δ ≤ 1; N(u − Cu)² ≤ (1 − δ)N(u)²; N(h_t) ≤ G",
+        assumes=(
+            "N(0) = 0, N ≥ 0, triangle inequality; δ ≤ 1; N(u − Cu)² ≤ (1 − δ)N(u)²; N(h_t) ≤ G; "
+            "error feedback from e_0 = 0"
+        ),
         witness="witnesses.residual_partial_attained",
     ),
     "residual.residual_minkowski": Theorem(
         states="N(e_t)² ≤ (1 − δ)G²/(1 − √(1 − δ))².",
         assumes="as `residual_partial`, and 0 < δ",
-        witness="witnesses.scalar_residual_bound",
+        witness="witnesses.residual_partial_attained",
     ),
     "residual.residual_bound": Theorem(
         states="N(e_t)² ≤ 4(1 − δ)G²/δ².",
         assumes="as `residual_partial`, and 0 < δ",
-        witness="witnesses.scalar_residual_bound",
+        witness="witnesses.residual_partial_attained",
     ),
     "descent.potential_falls": Theorem(
         states=(
@@ -303,8 +306,9 @@ THEOREMS: dict[str, Theorem] = {
             "with contraction δ."
         ),
         assumes=(
-            "0 ≤ η, 0 ≤ L, 0 < δ ≤ 1, 4Lη ≤ δ; f is L-smooth, ∇f is L-Lipschitz, f ≥ f_min; ∇f the mean of the local "
-            "gradients, which differ from it by ≤ ζ² in mean square; error feedback from e_0 = 0"
+            "⟨·,·⟩ symmetric, bilinear, ⟨u, u⟩ ≥ 0; 1 ≤ n; 0 ≤ η, 0 ≤ L, 0 < δ ≤ 1, 4Lη ≤ δ; |u − Cu|² ≤ (1 − δ)|u|²; "
+            "f is L-smooth, ∇f is L-Lipschitz, f ≥ f_min; ∇f the mean of the local gradients, which differ from it "
+            "by ≤ ζ² in mean square; error feedback from e_0 = 0"
         ),
         witness="witnesses.top_k_descent_has_runs",
     ),
@@ -327,11 +331,13 @@ THEOREMS: dict[str, Theorem] = {
             "The descent theorem for n ≥ 1 workers with Top-k in ℝ^d: (η/4) Σ_{t<T} |∇f(x_t)|² ≤ f(x_0) − f_min + "
             "T (2η³L²/δ²) ζ² with δ = k/d."
         ),
-        assumes="0 < k ≤ d; 4Lη ≤ k/d; otherwise as `descent`",
+        assumes=(
+            "1 ≤ n; 0 < k ≤ d; 0 ≤ η, 0 ≤ L, 4Lη ≤ k/d; f, gradients as in `descent`; error feedback from e_0 = 0"
+        ),
         witness="witnesses.top_k_descent_has_runs",
     ),
     "counterexamples.published_constant_fails": Theorem(
-        states="(1 − k/d)² does not bound the share of every sequence below the zero-based line d − i.",
+        states="(1 − k/d)² does not bound the share of every sequence that falls as fast as the line d − i across k.",
         assumes="0 < k < d",
     ),
     "counterexamples.two_one_loses_a_third": Theorem(
@@ -395,7 +401,9 @@ THEOREMS: dict[str, Theorem] = {
         witness="dynamic_staleness.closest_exists",
     ),
     "dynamic_staleness.printed_has_no_bound": Theorem(
-        states="The printed algorithm lets the lead reach every m, with constant durations 3 and 6.",
+        states=(
+            "The printed algorithm lets the lead of one of two workers reach every m, with constant durations 3 and 6."
+        ),
         assumes="lower ≥ 1; extra ≥ 1; a controller that answers a closest push",
         witness="dynamic_staleness.closest_exists",
     ),

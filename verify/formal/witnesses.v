@@ -209,8 +209,16 @@ have -> : \sum_(1 <= i < t.+1) a ^+ i.+1 = a * \sum_(1 <= i < t.+1) a ^+ i.
 ring.
 Qed.
 
-Theorem residual_partial_attained t : `|scalar_residual t| = G * \sum_(1 <= i < t.+1) a ^+ i.
-Proof. by rewrite ger0_norm // mulr_ge0 // sumr_ge0 // => i _; rewrite exprn_ge0 ?sqrtr_ge0. Qed.
+(** All hypotheses of the bounds on the residual, and the first of them with equality. *)
+Theorem residual_partial_attained : exists (C : nat -> R -> R) (h e : nat -> R),
+  [/\ residual.contracts (fun u : R => `|u|) C delta, residual.feeds_back C h e, forall t, `|h t| <= G
+    & forall t, `|e t| = G * \sum_(1 <= i < t.+1) a ^+ i].
+Proof.
+exists scalar_compressor, (fun=> G), scalar_residual; split=> [||t|t]; rewrite ?ger0_norm ?mulr_ge0 //.
+- exact: scalar_contracts.
+- exact: scalar_feeds_back.
+by rewrite sumr_ge0 // => i _; rewrite exprn_ge0 ?sqrtr_ge0.
+Qed.
 
 Theorem scalar_residualE t : scalar_residual t = a * G / (1 - a) * (1 - a ^+ t).
 Proof.
