@@ -2,7 +2,7 @@
 
 Each is defined by its mass, z ↦ P(|u| ≤ z): the quantile is the z at which the mass is 1 − κ. Derivatives follow from
 the inverse-function rule, numbers from a bracketed Newton iteration in ln z at the precision asked for. The masses of
-gamma and Student laws need the regularised incomplete gamma and beta functions, which are here too. Ours.
+gamma and Student laws need the regularised incomplete gamma and beta functions, as sympy functions here too. Ours.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 import mpmath
 import sympy
-from mpmath.libmp import NoConvergence
 from sympy.core.function import ArgumentIndexError
+
+from sparsync.theory.incomplete_functions import gamma, regularised_beta, regularised_gamma
 
 GUARD_BITS = 60
 """Working bits beyond those asked for: a mass is a handful of roundings away from the numbers it is made of."""
@@ -23,11 +24,6 @@ LARGEST_BITS = 2**14
 """With which the distance of a level from 1 is sought."""
 LARGEST_STEP_COUNT = 5000
 """Steps after which a quantile is given up; bisection alone gains one bit in each."""
-SHORT_SERIES = 4
-"""A series counts as short if it has so many terms per bit, or fewer."""
-LARGEST_TERM_COUNT = 10**6
-"""Terms after which a series or a continued fraction is given up."""
-
 PRECISION_STEP = 192
 """Quantiles are found at a multiple of this many bits: sympy asks for a dozen slightly different precisions."""
 
@@ -222,72 +218,6 @@ Compiled = Callable[..., mpmath.mpf]
 """A function of mpmath numbers."""
 
 
-def regularised_gamma(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """P(a, x) at the working precision; above the mean from its complement, where the series of P may not converge."""
-    if level > order + 1:
-        return 1 - mpmath.gammainc(order, level, mpmath.inf) / mpmath.gamma(order)
-    return mpmath.gammainc(order, 0, level, regularized=True)
-
-
-def regularised_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """I_y(a, b) at the working precision, a few times as many operations as bits.
-
-    Above the mean its series may be long: then from the complement, I_y(a, b) = 1 − I_(1−y)(b, a).
-
-    Raises:
-        NoConvergence: neither ends.
-    """
-    if level * (first + second + 2) > first + 1 and not _is_short(first, second, level):
-        return 1 - _lower_beta(second, first, 1 - level) if level < 1 else mpmath.mpf(1)
-    return _lower_beta(first, second, level)
-
-
-def _lower_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    scale = level**first * (1 - level) ** second / (first * mpmath.beta(first, second))
-    return scale * (_beta_series if _is_short(first, second, level) else _beta_fraction)(first, second, level)
-
-
-def _is_short(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> bool:
-    """Does `_beta_series` need few terms? They grow up to j₀, if that is positive, and twice as far they fall."""
-    if level >= 1:
-        return False
-    largest = max((level * (first + second) - first - 1) / (1 - level), 0)
-    quotient = max(level * (first + second + 2 * largest) / (first + 1 + 2 * largest), level)
-    return bool(quotient < 1 and 2 * largest - mpmath.mp.prec / mpmath.log(quotient, 2) < SHORT_SERIES * mpmath.mp.prec)
-
-
-def _beta_series(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """2F1(a + b, 1; a + 1; y): positive terms, each y(a + b + j)/(a + 1 + j) times the one before (DLMF 8.17.8).
-
-    The quotients fall or rise towards y, so that the rest is at most a geometric series of the larger of the two.
-    """
-    total = term = mpmath.mpf(1)
-    for rank in range(LARGEST_TERM_COUNT):
-        quotient = level * (first + second + rank) / (first + 1 + rank)
-        term *= quotient
-        total += term
-        falling = max(quotient, level)
-        if falling < 1 and term * falling <= total * (1 - falling) * mpmath.eps:
-            return total
-    raise NoConvergence(f"no sum after {LARGEST_TERM_COUNT} terms")
-
-
-def _beta_fraction(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """The same by Lentz's method from 1/(1 + d_1/(1 + d_2/(1 + …))), which is fast below the mean (DLMF 8.17.22)."""
-    value, above, below = mpmath.mpf(1), mpmath.mpf(1), mpmath.mpf(0)
-    for rank in range(1, LARGEST_TERM_COUNT):
-        half, place = rank // 2, first + rank
-        if rank % 2:
-            part = -(first + half) * (first + second + half) * level / ((place - 1) * place)
-        else:
-            part = half * (second - half) * level / ((place - 1) * place)
-        above, below = 1 + part / above, 1 / (1 + part * below)
-        value *= above * below
-        if abs(above * below - 1) <= mpmath.eps:
-            return 1 / value
-    raise NoConvergence(f"no continued fraction after {LARGEST_TERM_COUNT} terms")
-
-
 def _end_value(level: sympy.Expr, *, last: sympy.Expr) -> sympy.Expr | None:
     if level.is_zero:
         return sympy.Integer(0)
@@ -348,7 +278,7 @@ def _compiled_mass(quantile: type[UpperQuantile]) -> tuple[Compiled, Compiled]:
     count = next(iter(quantile.nargs)) - 1
     symbols = (LEVEL, *sympy.symbols(f"parameter_:{count}", positive=True))
     mass = quantile.mass(*symbols)
-    modules = [{"RegularisedGamma": regularised_gamma, "RegularisedBeta": regularised_beta}, "mpmath"]
+    modules = [{"RegularisedGamma": regularised_gamma, "RegularisedBeta": regularised_beta, "gamma": gamma}, "mpmath"]
     return sympy.lambdify(symbols, mass, modules), sympy.lambdify(symbols, sympy.diff(mass, LEVEL), modules)
 
 

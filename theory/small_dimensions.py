@@ -10,8 +10,9 @@ import mpmath
 import sympy
 from sympy.core.function import ArgumentIndexError
 
+from sparsync.theory.incomplete_functions import regularised_beta
 from sparsync.theory.powers import RealPower
-from sparsync.theory.quantiles import GUARD_BITS, regularised_beta
+from sparsync.theory.quantiles import GUARD_BITS
 from sparsync.theory.statement import Statement, Step
 from sparsync.theory.symbols import d, failure_probability, i, j, q
 from sparsync.theory.ties_and_layers import is_true
