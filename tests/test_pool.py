@@ -42,16 +42,12 @@ import os, signal, sys
 from multiprocessing import parent_process
 from pathlib import Path
 
-from sparsync.experiments.command import exit_on_bad_input
-from sparsync.experiments.studies.pool import run_cases
-from sparsync.verify.collection import workers
+from sparsync.verify.interrupts import interrupt_as_line
 
 
 def run(case):
     Path(case).write_text(str(os.getpid()))
     if case == "short":
-        while sys.argv[1] == "all" and not Path("long").exists():
-            pass  # until both processes are there: one that still begins has not asked to be left alone
         Path("ended").touch()
         return
     if sys.argv[1] == "parent":
@@ -66,21 +62,38 @@ def run(case):
         signal.pause()
 
 
+if __name__ == "__mp_main__" and sys.argv[1] == "beginning":
+    try:
+        Path("interrupted").touch(exist_ok=False)
+        os.killpg(0, signal.SIGINT)
+    except FileExistsError:
+        pass
+    while True:
+        pass  # its parent ends it
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
-    with exit_on_bad_input():
+    IMPORT
+    with interrupt_as_line():
         CALL
 """
 POOLS = {
-    "studies": "run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))",
-    "evidence": "with workers(int(sys.argv[2])) as compute: list(compute(run, sys.argv[3:]))",
+    "studies": (
+        "from sparsync.experiments.studies.pool import run_cases",
+        "run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))",
+    ),
+    "evidence": (
+        "from sparsync.verify.collection import workers",
+        "with workers(int(sys.argv[2])) as compute: list(compute(run, sys.argv[3:]))",
+    ),
 }
 
 
 def run_interrupted(
     folder: Path, pool: str, whom: str, jobs: int, cases: tuple[str, ...]
 ) -> subprocess.CompletedProcess[str]:
-    (folder / "interrupted.py").write_text(INTERRUPTED.replace("CALL", POOLS[pool]))
+    needed, call = POOLS[pool]
+    (folder / "interrupted.py").write_text(INTERRUPTED.replace("IMPORT", needed).replace("CALL", call))
     return subprocess.run(
         [sys.executable, "interrupted.py", whom, str(jobs), *cases],
         cwd=folder,
@@ -111,7 +124,21 @@ def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
     assert (tmp_path / "short").exists() == (whom == "all")
 
 
-@pytest.mark.parametrize(("pool", "jobs", "cases"), [("studies", 1, ("long", "short")), ("evidence", 2, ("long",))])
+IMPORTS_LONG = pytest.mark.slow
+"""Its processes import all evidence, which takes some ten seconds each time."""
+
+
+@pytest.mark.parametrize("pool", ["studies", pytest.param("evidence", marks=IMPORTS_LONG)])
+def test_a_process_that_still_imports_leaves_an_interrupt_to_its_parent(pool: str, tmp_path: Path) -> None:
+    ended = run_interrupted(tmp_path, pool, "beginning", 2, ("long", "short"))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "interrupted\n")
+    assert not (tmp_path / "long").exists()
+
+
+@pytest.mark.parametrize(
+    ("pool", "jobs", "cases"),
+    [("studies", 1, ("long", "short")), pytest.param("evidence", 2, ("long",), marks=IMPORTS_LONG)],
+)
 def test_cases_end_with_a_parent_that_is_killed(pool: str, jobs: int, cases: tuple[str, ...], tmp_path: Path) -> None:
     """The output is read to its end, so this waits until every process that could write there is gone."""
     assert run_interrupted(tmp_path, pool, "kill", jobs, cases).returncode == -signal.SIGKILL

@@ -44,7 +44,7 @@ def test_no_jobs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("part", ["refinement", "headlines"])
+@pytest.mark.parametrize("part", ["steady_state", "planned_barriers"])
 def test_a_part_alone_leaves_the_files_of_the_others(tmp_path: Path, part: str) -> None:
     (tmp_path / "races.json").write_text("as it was")
     command = reproduce.ReproduceCommand(data_folder=tmp_path, profile="smoke", jobs=1, only=(part,))

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
 from sparsync.verify.evidence import Row, collect
-from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent
+from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent, interrupts_held_back
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.mutation import killing_grades
 from sparsync.verify.outcome import Grade, Outcome, Profile
@@ -59,4 +59,9 @@ def workers(job_count: int) -> Iterator[Mapper]:
         ProcessPoolExecutor(job_count, mp_context=context, initializer=follow_parent) as pool,
         children_end_on_interrupt(),
     ):
-        yield pool.map
+
+        def compute(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> Iterable[Answer]:
+            with interrupts_held_back():
+                return pool.map(function, tasks)
+
+        yield compute

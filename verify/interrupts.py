@@ -30,15 +30,36 @@ def children_end_on_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        for child in set(active_children()) - strangers:
-            child.terminate()
+        with interrupts_held_back():  # the second of an impatient user would leave some of them running
+            for child in set(active_children()) - strangers:
+                child.terminate()
         raise
 
 
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Let an interrupt wait until the end of the block; processes that begin inside are never interrupted.
+
+    A terminal interrupts all processes at once; those of a pool leave it to the one that began them, even while they
+    still import and could not yet have asked to be left alone: that the signal is blocked is inherited. A library's
+    threads do not block it, and one of them may receive it for this process; so it is noted here, too.
+    """
+    noted: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number)) if is_main else None
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if noted:
+            signal.raise_signal(signal.SIGINT)
+
+
 def follow_parent() -> None:
-    """Called as a process of a pool begins: it leaves an interrupt to its parent, and ends when that does."""
-    # A terminal interrupts all processes at once; the parent ends these.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Called as a process of a pool begins: it ends when its parent does."""
     # A parent that is killed could end nobody, and an idle child would wait for its next task for ever.
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

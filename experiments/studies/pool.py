@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent
+from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent, interrupts_held_back
 
 Case = TypeVar("Case")
 Found = TypeVar("Found")
@@ -41,7 +41,8 @@ def run_cases(
     with ProcessPoolExecutor(job_count, mp_context=get_context("spawn"), initializer=_prepare) as pool:
         try:
             with children_end_on_interrupt():
-                futures = [pool.submit(run, case) for case in cases]
+                with interrupts_held_back():
+                    futures = [pool.submit(run, case) for case in cases]
                 for future in as_completed(futures):
                     future.result()
                     advance()
