@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,11 +41,11 @@ from tests.feedback_cases import (
     same,
 )
 from tests.native_backends import emulated_backend
+from tests.shared_builds import once, shared_folder
 
 CASES = all_cases() | edge_cases()
 RANKED = RULES[:2]
 PASSES = 3
-KERNEL_COUNT = 19
 
 
 def missing_barriers() -> dict[str, Fault]:
@@ -108,19 +108,23 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
     """All libraries that the tests need, compiled side by side; what is needed first is compiled first."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
-    folder = tmp_path_factory.mktemp("feedback")
+    folder = shared_folder(tmp_path_factory, "feedback")
+
+    def build(name: str, flags: Sequence[str], faults: Iterable[Fault]) -> Path:
+        def make(target: Path) -> None:
+            compile_emulated(target, flags=flags, sources=faulty_sources(folder / f"{name} sources", faults))
+
+        return once(folder / f"{name}.so", make)
+
     with ThreadPoolExecutor(2) as pool:
         jobs = {
-            "plain": pool.submit(compile_emulated, folder / "plain.so"),
-            "sanitised": pool.submit(compile_emulated, folder / "sanitised.so", flags=SANITISE),
+            "plain": pool.submit(build, "plain", ["-O2"], []),
+            "sanitised": pool.submit(build, "sanitised", SANITISE, []),
         }
         for name in QUICKLY_SEEN:
-            sources = faulty_sources(folder / f"{name} sources", [MISSING_BARRIERS[name]])
-            jobs[name] = pool.submit(compile_emulated, folder / f"{name}.so", flags=["-O1"], sources=sources)
-        sources = faulty_sources(folder / "unchecked sources", MISSING_CHECKS.values())
-        jobs["unchecked"] = pool.submit(compile_emulated, folder / "unchecked.so", flags=SANITISE, sources=sources)
-        sources = faulty_sources(folder / "far sources", [SMALL_CHUNKS, LONG_LOOK_BACK])
-        jobs["far"] = pool.submit(compile_emulated, folder / "far.so", flags=["-O1"], sources=sources)
+            jobs[name] = pool.submit(build, name, ["-O1"], [MISSING_BARRIERS[name]])
+        jobs["unchecked"] = pool.submit(build, "unchecked", SANITISE, MISSING_CHECKS.values())
+        jobs["far"] = pool.submit(build, "far", ["-O1"], [SMALL_CHUNKS, LONG_LOOK_BACK])
         yield jobs
 
 
@@ -347,50 +351,6 @@ def test_a_missing_bounds_check_is_reported(builds: dict[str, Future[Path]], cas
     done = check_sanitised(builds["unchecked"].result(), f"is_right(emulated, all_cases()[{case!r}])")
     assert done.returncode != 0
     assert "ERROR: AddressSanitizer: heap-" in done.stderr
-
-
-@pytest.fixture(scope="session")
-def device_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What ptxas says of every kernel and architecture, and the folder with the PTX."""
-    if shutil.which("nvcc") is None:
-        pytest.skip("nvcc is not installed")
-    folder = tmp_path_factory.mktemp("device")
-    targets = [f"-gencode=arch=compute_{level},code=[sm_{level},compute_{level}]" for level in (80, 90, 100)]
-    command = ["nvcc", "-std=c++20", "-O3", "--fmad=false", "-fatbin", "-Xptxas", "-v", "--threads", "2", "--keep"]
-    command += ["--keep-dir", str(folder), *targets, f"-I{SOURCES}", str(ENTRY), "-o", str(folder / "kernels.fatbin")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr, folder
-
-
-def test_no_kernel_spills_or_needs_a_stack(device_build: tuple[str, Path]) -> None:
-    text, _ = device_build
-    rows = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", text)
-    assert len(rows) == 3 * KERNEL_COUNT
-    assert [row for row in rows if row != ("0", "0", "0")] == []
-
-
-def device_code(folder: Path, name: str) -> list[str]:
-    """The PTX of each kernel whose mangled name holds `name`."""
-    (ptx,) = folder.glob("*compute_90.ptx")
-    return [part for part in ptx.read_text().split(".entry ")[1:] if name in part.split("(")[0]]
-
-
-def test_the_first_pass_reads_and_writes_sixteen_bytes_at_once(device_build: tuple[str, Path]) -> None:
-    kernels = device_code(device_build[1], "accumulate")
-    assert len(kernels) == 6
-    for kernel in kernels:
-        assert len(re.findall(r"ld\.global(\.\w+)*\.v4\.(f32|b32|u32)", kernel)) >= 4
-        assert len(re.findall(r"st\.global(\.\w+)*\.v4\.(f32|b32|u32)", kernel)) >= 4
-
-
-def test_emission_waits_for_no_fence(device_build: tuple[str, Path]) -> None:
-    kernels = device_code(device_build[1], "emit_")
-    assert len(kernels) == 2
-    for kernel in kernels:
-        assert kernel.count("ld.relaxed.gpu.u64") == 1
-        assert kernel.count("st.relaxed.gpu.u64") == 2
-        assert re.findall(r"membar|fence|acquire|release", kernel) == []
 
 
 def test_the_sources_compile_without_a_warning(tmp_path: Path) -> None:

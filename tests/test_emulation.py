@@ -6,7 +6,6 @@ The toys in tests/emulated_kernels are compiled by g++ as the kernels are, and c
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import re
 import shutil
@@ -18,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.shared_builds import once, shared_folder
 
 TOYS = Path(__file__).parent / "emulated_kernels"
 SOURCES = TOYS.parent.parent / "kernels" / "csrc"
@@ -68,25 +69,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of what is compiled, one for all workers of pytest-xdist."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "emulation"
-    folder.mkdir(exist_ok=True)
-    return folder
+    return shared_folder(tmp_path_factory, "emulation")
 
 
 def compile_once(folder: Path, name: str, text: str, compiler: list[str], flags: list[str]) -> Path:
     """The compiled text; the first process that asks compiles, others wait for it."""
-    target, code = folder / name, folder / f"{name}.cu"
-    with (folder / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.exists():
-            code.write_text(text)
-            unfinished = folder / f"{name}.unfinished"
-            command = [*compiler, "-std=c++20", f"-I{SOURCES}", f"-I{TOYS}", *flags, str(code), "-o", str(unfinished)]
-            result = subprocess.run(command, capture_output=True, text=True)
-            assert result.returncode == 0, result.stderr
-            unfinished.rename(target)
-    return target
+
+    def make(unfinished: Path) -> None:
+        code = folder / f"{name}.cu"
+        code.write_text(text)
+        command = [*compiler, "-std=c++20", f"-I{SOURCES}", f"-I{TOYS}", *flags, str(code), "-o", str(unfinished)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+    return once(folder / name, make)
 
 
 def library(folder: Path, name: str, text: str) -> Toy:
