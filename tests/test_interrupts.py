@@ -38,7 +38,7 @@ def _other_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("_other_thread")
 def test_an_interrupt_waits_until_the_end_of_the_block() -> None:
     done = False
-    with pytest.raises(KeyboardInterrupt), interrupts_held_back():
+    with pytest.raises(KeyboardInterrupt), interrupts_held_back():  # noqa: PT012
         os.kill(os.getpid(), signal.SIGINT)
         done = True
     assert done
