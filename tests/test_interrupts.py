@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -22,24 +22,42 @@ def _interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(params=["no other thread", "another thread"])
-def _other_thread(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The system may give a signal to a thread that does not block it."""
-    end = threading.Event()
-    thread = threading.Thread(target=end.wait)
-    if request.param == "another thread":
-        thread.start()
-    yield
+def interrupt_this_thread() -> None:
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
+def interrupt_another_thread() -> None:
+    """As the system may, which gives a signal of the process to a thread that does not block it."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    end, begun = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        begun.set()
+        end.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    begun.wait()
+    before = signal.set_wakeup_fd(writer)
+    signal.pthread_kill(thread.ident or 0, signal.SIGINT)
+    assert os.read(reader, 1) == bytes([signal.SIGINT])  # it has arrived
+    signal.set_wakeup_fd(before)
     end.set()
-    if thread.ident is not None:
-        thread.join()
+    thread.join()
+    os.close(reader)
+    os.close(writer)
 
 
-@pytest.mark.usefixtures("_other_thread")
-def test_an_interrupt_waits_until_the_end_of_the_block() -> None:
+INTERRUPTS = [interrupt_this_thread, interrupt_another_thread]
+
+
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_an_interrupt_waits_until_the_end_of_the_block(interrupt: Callable[[], None]) -> None:
     done = False
     with pytest.raises(KeyboardInterrupt), interrupts_held_back():  # noqa: PT012
-        os.kill(os.getpid(), signal.SIGINT)
+        interrupt()
         done = True
     assert done
 
@@ -51,11 +69,11 @@ def test_without_an_interrupt_all_is_as_before() -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-@pytest.mark.usefixtures("_other_thread")
-def test_an_interrupt_that_is_ignored_stays_so() -> None:
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_an_interrupt_that_is_ignored_stays_so(interrupt: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with interrupts_held_back():
-        os.kill(os.getpid(), signal.SIGINT)
+        interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
