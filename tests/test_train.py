@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -59,6 +60,7 @@ def train_every_plain_run() -> dict[str, dict[str, Any]]:
     os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr(train, "load_dataset", cache(load_dataset))
         for name in PLAIN_RUNS:
             settings = replace(RUNS[name], steps=STEPS, rank_order=True)
             train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=settings))
