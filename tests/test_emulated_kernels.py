@@ -69,7 +69,7 @@ MISSING_BARRIERS = missing_barriers()
 QUICKLY_SEEN = ("append_marked syncthreads 1", "tally_before syncthreads 1")
 # What nothing shows, and why.
 UNSEEN = {
-    # Needed on a GPU.
+    # Needed on a GPU, as test_memory_order.py shows.
     "close_share threadfence 1": "the emulation's atomic additions order memory by themselves",
     "close_share threadfence 2": "the emulation's atomic additions order memory by themselves",
     # Not needed as the callers are.

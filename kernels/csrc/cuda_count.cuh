@@ -54,7 +54,7 @@ __device__ inline void count_vectors(const Tables& tables, Share& share, CountSc
   for (int64_t position = range.begin; position < range.end; ++position) {
     const Tile tile = find_tile(tables, position);
     GroupState& state = tables.states[tile.group];
-    if (state.stage != kStage || state.source != kVector) continue;
+    if (state.source != kVector || state.stage != kStage) continue;
     add_unit<kStage>(tables, tile.group, share, scratch);
     float values[kEntries];
     load_tile(tile, 0.0f, values);
@@ -77,7 +77,7 @@ __device__ inline void count_lists(const Tables& tables, Share& share, CountScra
   for (int64_t chunk = range.begin; chunk < range.end; ++chunk) {
     const int group = tables.chunk_groups[chunk];
     const GroupState& state = tables.states[group];
-    if (state.stage != kStage || state.source != kList) continue;
+    if (state.source != kList || state.stage != kStage) continue;
     add_unit<kStage>(tables, group, share, scratch);
     const GroupRow& row = tables.groups[group];
     const int64_t chunks = chunk_count(row);

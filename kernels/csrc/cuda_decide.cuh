@@ -107,10 +107,11 @@ __device__ inline void read_digit(const Tables& tables, int64_t group, DecisionS
   GroupState& state = tables.states[group];
   const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
   const uint32_t* const bins = tables.histograms + group * kHistogramBins;
-  const bool is_shared = state.upper.prefix == state.lower.prefix;  // both are 0 before the first digit
-  const OrderStatistic upper = refine<kStage>(state.upper, bins, ranks.upper, scratch);
+  const OrderStatistic known_upper = state.upper, known_lower = state.lower;
+  const bool is_shared = known_upper.prefix == known_lower.prefix;  // both are 0 before the first digit
+  const OrderStatistic upper = refine<kStage>(known_upper, bins, ranks.upper, scratch);
   const uint32_t* const lower_bins = is_shared ? bins : bins + kHistogramBins / 2;
-  const OrderStatistic lower = refine<kStage>(state.lower, lower_bins, ranks.lower, scratch);
+  const OrderStatistic lower = refine<kStage>(known_lower, lower_bins, ranks.lower, scratch);
   clear_section(tables, group);
   if (threadIdx.x != 0) return;
   state.upper = upper;

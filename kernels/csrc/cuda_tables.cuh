@@ -86,7 +86,7 @@ struct OrderStatistic {
 };
 
 struct GroupState {
-  int32_t stage;
+  int32_t stage;     // a block may be deciding it: the kernels that count read it after the source, if that is theirs
   int32_t source;    // of the digits; the kernels that count read it while one of their blocks decides: none writes it
   int32_t emission;  // source of the entries emitted
   int32_t gathering;

@@ -11,8 +11,9 @@ namespace sparsync::emulation {
 
 // Replaces *target by change(*target) at once; returns what was there before.
 template <class T, class Change>
-T change_atomically(T* target, const Change& change) {
+[[gnu::always_inline]] inline T change_atomically(T* target, const Change& change) {
   static_assert(std::is_integral_v<T> && sizeof(T) >= 4, "atomic sums of other types depend on the order");
+  sparsync_observe_atomic(target, sizeof(T), static_cast<int>(Atomic::kChange));
   std::atomic_ref<T> word(*target);
   T before = word.load(std::memory_order_relaxed);
   while (!word.compare_exchange_weak(before, change(before), std::memory_order_relaxed)) {
@@ -24,7 +25,7 @@ T change_atomically(T* target, const Change& change) {
 }  // namespace sparsync::emulation
 
 template <class T>
-T atomicAdd(T* target, std::type_identity_t<T> value) {
+[[gnu::always_inline]] inline T atomicAdd(T* target, std::type_identity_t<T> value) {
   using Wrapping = std::make_unsigned_t<T>;
   return sparsync::emulation::change_atomically(target, [value](T before) {
     return static_cast<T>(static_cast<Wrapping>(before) + static_cast<Wrapping>(value));
@@ -32,32 +33,37 @@ T atomicAdd(T* target, std::type_identity_t<T> value) {
 }
 
 template <class T>
-T atomicMin(T* target, std::type_identity_t<T> value) {
+[[gnu::always_inline]] inline T atomicMin(T* target, std::type_identity_t<T> value) {
   return sparsync::emulation::change_atomically(target, [value](T before) { return before < value ? before : value; });
 }
 
 template <class T>
-T atomicMax(T* target, std::type_identity_t<T> value) {
+[[gnu::always_inline]] inline T atomicMax(T* target, std::type_identity_t<T> value) {
   return sparsync::emulation::change_atomically(target, [value](T before) { return before > value ? before : value; });
 }
 
 template <class T>
-T atomicOr(T* target, std::type_identity_t<T> value) {
+[[gnu::always_inline]] inline T atomicOr(T* target, std::type_identity_t<T> value) {
   return sparsync::emulation::change_atomically(target, [value](T before) { return before | value; });
 }
 
-inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence() {
+  sparsync_observe_fence();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
 
 namespace sparsync {
 
 // Here in order with other memory; on a GPU it is not.
-inline unsigned long long load_relaxed(const unsigned long long* word,
+[[gnu::always_inline]] inline unsigned long long load_relaxed(const unsigned long long* word,
                                        std::source_location site = std::source_location::current()) {
   emulation::current.block->note_poll(site);
+  sparsync_observe_atomic(word, sizeof(*word), static_cast<int>(emulation::Atomic::kLoad));
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-inline void store_relaxed(unsigned long long* word, unsigned long long value) {
+[[gnu::always_inline]] inline void store_relaxed(unsigned long long* word, unsigned long long value) {
+  sparsync_observe_atomic(word, sizeof(*word), static_cast<int>(emulation::Atomic::kStore));
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
   emulation::current.block->note_event();
 }

@@ -118,6 +118,7 @@ class Grid {
     Block block(launch_, counter, stacks);
     for (unsigned taken = next_++; taken < launch_.grid && !launch_.failed; taken = next_++) {
       shared.poison();
+      sparsync_observe_block(shared.begin, shared.size);
       block.run(order_[taken]);
     }
   }
@@ -144,6 +145,7 @@ inline void run_grid(const std::string& name, const void* kernel, int64_t grid, 
   Launch launch{name, static_cast<unsigned>(grid), static_cast<unsigned>(block), std::move(body), seed_setting,
                 timeout_setting, std::vector<Launch::Counter>(static_cast<size_t>(threads))};
   Grid work(launch, kernel);
+  sparsync_observe_launch(launch.grid, launch.block);
   {
     std::vector<std::jthread> others;
     for (int64_t index = 1; index < threads; ++index) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "fibres.h"
+#include "observer.h"
 
 // CUDA's built-in variables; one dimension. Never zero at first: grid.h overwrites what starts as zero.
 struct SparsyncExtent {
@@ -96,10 +97,10 @@ class Block {
   // Runs block `index` to its end, or until another block has failed. Throws what its threads throw.
   void run(unsigned index);
 
-  void barrier(const Site& site) { meet(barrier_, "__syncthreads", site); }
+  void barrier(const Site& site) { meet(barrier_, "__syncthreads", site, true); }
 
   // Deposits `bits` and returns what all lanes of the warp deposited, once all have.
-  const uint64_t* exchange(const char* name, uint64_t bits, const Site& site) {
+  const uint64_t* exchange(const char* name, uint64_t bits, const Site& site, bool orders_memory) {
     Warp& warp = warps_[threadIdx.x / kWarpSize];
     // A lane is at most one collective ahead of another one, so two sets of slots are enough.
     unsigned& parity = fibres_[threadIdx.x].parity;
@@ -107,7 +108,7 @@ class Block {
     uint64_t* slots = warp.slots[parity];
     slots[threadIdx.x % kWarpSize] = bits;
     if (warp.lanes.count != kWarpSize) fail(std::string(name) + " in a warp of " + std::to_string(warp.lanes.count));
-    meet(warp.lanes, name, site);
+    meet(warp.lanes, name, site, orders_memory);
     return slots;
   }
 
@@ -147,7 +148,7 @@ class Block {
   void prepare();
   void resume(unsigned index);
   void leave(Rendezvous& members);
-  void meet(Rendezvous& members, const char* name, const Site& site);
+  void meet(Rendezvous& members, const char* name, const Site& site, bool orders_memory);
   void release(unsigned first, unsigned count);
   void wake_paused();
   void check_progress();
@@ -158,6 +159,7 @@ class Block {
     fibres_[threadIdx.x].waits_at = name;
     fibres_[threadIdx.x].site = site;
   }
+  int64_t first_thread() const { return static_cast<int64_t>(blockIdx.x) * launch_.block; }
   void suspend() { fibres_[threadIdx.x].context.switch_to(scheduler_); }
 
   Launch& launch_;
@@ -223,7 +225,9 @@ inline void Block::prepare() {
 inline void Block::resume(unsigned index) {
   current.block = this;
   threadIdx.x = index;
+  sparsync_observe_thread(first_thread() + index);
   scheduler_.switch_to(fibres_[index].context);
+  sparsync_observe_thread(-1);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -253,7 +257,7 @@ inline void Block::leave(Rendezvous& members) {
   if (members.arrived > 0) fail("divergent " + std::string(members.name) + ", some threads returned");
 }
 
-inline void Block::meet(Rendezvous& members, const char* name, const Site& site) {
+inline void Block::meet(Rendezvous& members, const char* name, const Site& site, bool orders_memory) {
   note_wait(name, site);
   if (members.exited > 0) fail("divergent " + std::string(name) + ", some threads returned");
   if (members.arrived > 0 && (members.site.line() != site.line() || members.site.column() != site.column() ||
@@ -266,6 +270,7 @@ inline void Block::meet(Rendezvous& members, const char* name, const Site& site)
     members.arrived = 0;
     if (&members == &barrier_ && !polled_) note_event();  // a loop that polls and meets at barriers is no progress
     if (++collective_count_ % 4096 == 0) check_progress();
+    if (orders_memory) sparsync_observe_meeting(first_thread() + members.first, members.count);
     release(members.first, members.count);
   }
   suspend();

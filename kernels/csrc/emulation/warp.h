@@ -19,9 +19,10 @@ class Lanes {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
  public:
-  Lanes(const char* name, unsigned mask, T value, const Site& site) {
+  // `orders_memory`: what the lanes did before comes before what they do after; shuffles and votes promise no such thing.
+  Lanes(const char* name, unsigned mask, T value, const Site& site, bool orders_memory = false) {
     if (mask != 0xffffffffu) current.block->fail(std::string(name) + " with a mask that is not full");
-    slots_ = current.block->exchange(name, std::bit_cast<Bits>(value), site);
+    slots_ = current.block->exchange(name, std::bit_cast<Bits>(value), site, orders_memory);
   }
   T operator[](unsigned lane) const { return std::bit_cast<T>(static_cast<Bits>(slots_[lane])); }
 
@@ -46,7 +47,7 @@ inline unsigned ballot(const char* name, unsigned mask, int predicate, const Sit
 inline void __syncthreads(SPARSYNC_SITE) { sparsync::emulation::current.block->barrier(site); }
 
 inline void __syncwarp(unsigned mask = 0xffffffffu, SPARSYNC_SITE) {
-  sparsync::emulation::Lanes<unsigned>("__syncwarp", mask, 0, site);
+  sparsync::emulation::Lanes<unsigned>("__syncwarp", mask, 0, site, true);
 }
 
 template <class T>
