@@ -85,8 +85,9 @@ class Toys:
     def __init__(self, path: Path) -> None:
         self._library, self._detector = ctypes.CDLL(str(path)), Detector(path)
 
-    def races(self, name: str, arrays: dict[str, np.ndarray], *numbers: int) -> list[str]:
+    def races(self, name: str, arrays: dict[str, np.ndarray], *numbers: int, seed: int = 1) -> list[str]:
         message = ctypes.create_string_buffer(1024)
+        self._library.sparsync_emulation_seed(ctypes.c_uint64(seed))
         self._detector.watch({array: (values.ctypes.data, values.nbytes) for array, values in arrays.items()})
         pointers = [values.ctypes.data_as(ctypes.c_void_p) for values in arrays.values()]
         assert getattr(self._library, name)(*pointers, *map(ctypes.c_int, numbers), message) == 0, message.value
@@ -110,8 +111,9 @@ LATE_READ = "slots: write at here and read at here, blocks"
         (3, {LATE_READ}),
         (4, {LATE_READ, "shared: write at here and read at here, threads of a block"}),
         (5, {LATE_READ}),
+        (6, {LATE_READ}),
     ],
-    ids=["nothing", "the first barrier", "release", "acquire", "the last barrier", "a fence behind the barrier"],
+    ids=["nothing", "the first barrier", "release", "acquire", "the last barrier", "a fence behind it", "a late write"],
 )
 def test_what_the_last_block_reads_needs_barriers_and_fences_on_both_sides(
     toys: Toys, left_out: int, expected: set[str]
@@ -129,16 +131,15 @@ def test_what_the_last_block_reads_needs_barriers_and_fences_on_both_sides(
 @pytest.mark.parametrize(
     ("how", "distance", "is_ordered"),
     [
-        (0, 1, True),
-        (0, 32, True),
-        (1, 1, True),
-        (1, 31, True),
-        (1, 32, False),
-        (2, 1, False),
-        (3, 1, False),
-        (4, 1, False),
+        pytest.param(0, 1, True, id="barrier"),
+        pytest.param(0, 32, True, id="barrier, another warp"),
+        pytest.param(1, 1, True, id="barrier of the warp"),
+        pytest.param(1, 32, False, id="barrier of the warp, another warp"),
+        pytest.param(2, 1, False, id="shuffle"),
+        pytest.param(3, 1, False, id="vote"),
+        pytest.param(4, 1, False, id="nothing"),
+        pytest.param(5, 1, False, id="barrier, a late write"),
     ],
-    ids=["block", "block, afar", "warp", "warp, afar", "warp, beyond it", "shuffle", "vote", "nothing"],
 )
 def test_barriers_order_memory_and_shuffles_and_votes_do_not(
     toys: Toys, how: int, distance: int, is_ordered: bool
@@ -167,7 +168,18 @@ def test_atomics_are_ordered_to_each_other_and_to_nothing_else(toys: Toys, how: 
     assert set(found) == {f"word: {race}, blocks" for race in expected}
 
 
-@pytest.mark.parametrize("how", range(7))
+@pytest.mark.parametrize(
+    ("how", "reader", "writer"), [(7, "read", "write"), (8, "read", "atomic"), (9, "atomic", "write")]
+)
+def test_readers_meet_a_writer_that_comes_before_them_or_after(toys: Toys, how: int, reader: str, writer: str) -> None:
+    found = set[str]()
+    for seed in range(6):
+        found |= set(toys.races("call_use_word", {"word": np.zeros(1, np.uint64)}, how, 3, 1, seed=seed))
+    pairs = ((reader, writer), (writer, reader))
+    assert found == {f"word: {first} at here and {second} at here, blocks" for first, second in pairs}
+
+
+@pytest.mark.parametrize("how", range(10))
 def test_launches_are_in_an_order(toys: Toys, how: int) -> None:
     assert toys.races("call_use_word", {"word": np.zeros(1, np.uint64)}, how, 1, 3) == []
 
