@@ -94,23 +94,25 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 # Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no other.
 # Interrupted, pytest still says what failed. Tests that need the GPU come first, and all of them have cuda in their names.
 # compute-sanitizer sees allocations only if torch does not pool them, and would count entry points that torch asks for in
-# vain as errors; a launch that fails ends the checks anyway.
-gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, sanitize and time the kernel (OUT=build/gpu)
+# vain as errors; a launch that fails ends the checks anyway. An interrupt ends it at once and leaves what it watches behind,
+# so it is killed with all that it began; should anything outlive that, nobody waits for its output, and nothing more is timed.
+gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu)
 	@$(GPU_PYTHON) -c 'import sys, torch; torch.cuda.is_available() or sys.exit("make gpu needs a CUDA GPU: torch.cuda.is_available() is False")'
 	@mkdir -p $(OUT)
-	@failed=; \
-	attempt() { name=$$1; shift; echo "== $$name"; timeout -s INT -k 5 "$$@" 2>&1 | tee "$(OUT)/$$name.log" || failed="$$failed $$name"; }; \
-	export PYTHONPATH=$(CURDIR)/build/typing PYTHONUNBUFFERED=1; \
+	@failed=; ending="-s INT -k 15"; \
+	attempt() { name=$$1; shift; echo "== $$name"; timeout $$ending "$$@" >"$(OUT)/$$name.log" 2>&1 </dev/null || failed="$$failed $$name"; cat "$(OUT)/$$name.log"; }; \
+	export PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} PYTHONUNBUFFERED=1; \
 	attempt build 70 $(GPU_PYTHON) -m sparsync.kernels.native_build; \
 	attempt cuda-tests 60 $(GPU_PYTHON) $(GPU_PYTEST) -k cuda $(GPU_TESTS); \
 	attempt other-tests 50 $(GPU_PYTHON) $(GPU_PYTEST) -k "not cuda" $(GPU_TESTS); \
 	attempt checks 40 $(GPU_PYTHON) $(SANITIZED); \
+	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels --profile full --device cuda --output-folder $(OUT); \
+	ending="-s KILL"; \
 	if command -v compute-sanitizer >/dev/null; then \
 	  for tool in memcheck racecheck; do \
 	    attempt $$tool 60 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool $$tool --kernel-name kns=sparsync --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) $(SANITIZED) --few; \
 	  done; \
 	else echo "compute-sanitizer was not found" | tee $(OUT)/memcheck.log; fi; \
-	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels --profile full --device cuda --output-folder $(OUT); \
 	test -z "$$failed" || { echo "make gpu: failed:$$failed" >&2; exit 1; }
 
 clean: ## remove everything that make made, the environment too

@@ -30,7 +30,6 @@ SANITISE = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 GARBAGE = 0xA5
 _MESSAGE_SIZE = 1024
-
 Result = tuple[Tensor, Tensor, Tensor]
 # File, text that is there exactly once, its replacement.
 Fault = tuple[str, str, str]
@@ -194,13 +193,15 @@ def compile_emulated(target: Path, *, flags: Sequence[str] = ("-O2",), sources: 
     return target
 
 
-def outcome(select: object, case: Case) -> list[Tensor]:
+def outcome(select: object, case: Case, device: str = "cpu") -> list[Tensor]:
     """Everything that a call must agree on, as integers: values, indices, report without passes, residuals."""
-    residuals = [_same_alignment(residual) for residual in case.residuals]
+    gradients, residuals = ([_same_alignment(one, device) for one in some] for some in (case.gradients, case.residuals))
+    memory = case.memory.to(device, copy=True)
     values, indices, report = select(  # type: ignore[operator]
-        list(case.gradients), residuals, case.counts, case.rule, case.parameters, case.capacities, case.memory.clone()
+        gradients, residuals, case.counts, case.rule, case.parameters, case.capacities, memory
     )
-    return [values.view(torch.int32), indices, report[:, :3], *(residual.view(torch.int32) for residual in residuals)]
+    found = [values.view(torch.int32), indices, report[:, :3], *(residual.view(torch.int32) for residual in residuals)]
+    return [tensor.cpu() for tensor in found]
 
 
 def same(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
@@ -212,11 +213,10 @@ def is_right(emulated: Emulated, case: Case) -> bool:
     return same(outcome(emulated.select, case), outcome(feedback_select_, case))
 
 
-def _same_alignment(tensor: Tensor) -> Tensor:
+def _same_alignment(tensor: Tensor, device: str) -> Tensor:
     """A copy whose memory begins as far from a multiple of 16 bytes."""
     shift = tensor.data_ptr() % 16 // tensor.element_size()
-    room = torch.empty(tensor.numel() + 3, dtype=tensor.dtype)
-    return room[shift : shift + tensor.numel()].copy_(tensor)
+    return torch.empty(shift + tensor.numel(), dtype=tensor.dtype, device=device)[shift:].copy_(tensor)
 
 
 def make_case(
