@@ -2,6 +2,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy
 import pytest
 import sympy
@@ -98,6 +99,55 @@ def test_a_real_parameter_has_a_domain_too(number: object) -> None:
 def test_an_irrational_bound_agrees_with_the_library_root(number: float) -> None:
     # math.sqrt is correctly rounded, and so is a root computed to 40 digits unless it ties to 23 digits.
     assert HALF_OPEN.evaluate(kappa=number) == math.sqrt(number)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        numpy.longdouble(1) - numpy.longdouble(2) ** -60,
+        mpmath.mp.make_mpf((0, 2**60 - 1, -60, 60)),
+        Fraction(2**60 - 1, 2**60),
+    ],
+    ids=["numpy", "mpmath", "fractions"],
+)
+def test_no_digit_of_a_long_number_is_left_out(number: object) -> None:
+    identity = replace(HALF_OPEN, relation=sympy.Le(ratio, 1 - kappa, evaluate=False))
+    assert identity.evaluate(kappa=number) == 2.0**-60
+
+
+@pytest.mark.skipif(numpy.finfo(numpy.longdouble).nmant < 60, reason="numpy has no longer floats here")
+def test_a_long_number_above_the_end_of_the_domain_is_refused() -> None:
+    with pytest.raises(ValueError, match="kappa <= 1"):
+        HALF_OPEN.evaluate(kappa=numpy.longdouble(1) + numpy.longdouble(2) ** -60)
+
+
+def test_where_no_number_is_found_statement_and_numbers_are_named() -> None:
+    with pytest.raises(ValueError, match=r"^mean_shift_failure: no number at .*1e\+154"):
+        STATEMENTS["mean_shift_failure"].evaluate(kappa=0.1, mean_shift=1e154)
+
+
+@pytest.mark.parametrize("label", STATEMENTS)
+def test_a_compressor_that_contracts_every_vector_draws_anew(label: str) -> None:
+    """One draw that is kept for ever contracts every vector on the average, and never sends some coordinates."""
+    text = "; ".join(STATEMENTS[label].assumptions)
+    assert ("for every $u$" in text) == ("independent of all before" in text)
+
+
+def test_draws_that_are_kept_break_the_descent_of_workers() -> None:
+    """f = ‖x‖²/2 from (1, 1); one of two coordinates, drawn once, is sent for ever: |x_j| = 1 for the other."""
+    bound = STATEMENTS["descent_of_workers"].evaluate(
+        T=10_000,
+        delta=0.5,
+        dissimilarity=0,
+        gap=1,
+        n=1,
+        residual_weight=0.5**0.5,
+        smoothness=1,
+        step_size=0.05,
+        variance=0,
+    )
+    least_energy_of_the_gradient = 1.0
+    assert bound < least_energy_of_the_gradient / 400
 
 
 @pytest.mark.parametrize("count", [999, 1000, 1001, 50_000])

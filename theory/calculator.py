@@ -19,7 +19,7 @@ import sympy
 from rich.console import Console
 from rich.table import Table
 
-from sparsync.theory.statement import LARGEST_DIGITS
+from sparsync.theory.digits import number
 from sparsync.theory.statements import STATEMENTS
 
 VALUE_BYTES, INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 4, 4, 8, 2
@@ -28,6 +28,7 @@ VALUE_BYTES, INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 4, 4, 8, 2
 LARGEST_DIMENSION = 10**18
 """Beyond it a mistyped number is more probable than a vector."""
 _DIGITS = 60
+_LARGEST_POWER = 4000
 """Of a ratio or a rate; at the largest dimension one minus it begins after 36 of them at the most."""
 _PLAIN_WIDTH = 140
 """Columns of the tables where the output is not a terminal."""
@@ -219,8 +220,10 @@ def whole_number(text: str) -> int:
     Raises:
         ValueError: not a whole number of at least 1.
     """
+    power = re.search(r"[eE]\+?([0-9]+)\s*$", text)
     try:
-        value = Fraction(text)
+        # A power of ten is not written out where the whole could not be printed.
+        value = Fraction(text) if power is None or float(power[1]) <= _LARGEST_POWER else Fraction(0)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if value.denominator != 1 or value < 1:
@@ -269,13 +272,13 @@ def _rung(label: str, ratio: sympy.Expr, question: Question) -> Rung:
         gain=float((1 - share) * question.dimension / question.count),
         step_size=step_size,
         rate=float(_digits(rate)),
-        iterations=1 if rate == 0 else int(sympy.ceiling(_digits(steps))),
+        iterations=1 if rate == 0 else int(sympy.ceiling(number(steps))),
     )
 
 
 def _digits(value: sympy.Expr) -> sympy.Expr:
     """The value itself if it is rational, else as a number of so many digits that one minus it keeps 20 of them."""
-    return value if value.is_Rational else sympy.N(value, _DIGITS, maxn=LARGEST_DIGITS)
+    return value if value.is_Rational else sympy.N(value, _DIGITS, maxn=400)
 
 
 def _rung_table(question: Question) -> Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Integral
 
 import sympy
 
@@ -136,21 +137,26 @@ def rotation_pair(ratio: Fraction) -> tuple[int, int, int, int]:
     if not 1 < ratio < Fraction(3, 2):
         raise ValueError(f"the ratio must be above 1 and below 3/2, got {ratio}")
     rise, fall = (1, 1), (2, 1)
-    while max(Fraction(3 ** rise[1], 2 ** rise[0]), Fraction(2 ** fall[0], 3 ** fall[1])) > ratio:
+    while _exceeds(3 ** rise[1], 2 ** rise[0], ratio) or _exceeds(2 ** fall[0], 3 ** fall[1], ratio):
         both = (rise[0] + fall[0], rise[1] + fall[1])
         # Their product with the right sign: 3^a/2^q above 1 is a new rise, below 1 a new fall.
         rise, fall = (both, fall) if 3 ** both[1] > 2 ** both[0] else (rise, both)
     return *rise, *fall
 
 
+def _exceeds(numerator: int, denominator: int, ratio: Fraction) -> bool:
+    """By products: a fraction would be reduced first, which takes long for powers."""
+    return numerator * ratio.denominator > ratio.numerator * denominator
+
+
 def largest_gap(count: int) -> Fraction:
     """The largest ratio between neighbours among (3/2)^j, j < count, on the circle of R⁺ modulo 3.
 
     Raises:
-        ValueError: count is below 1.
+        ValueError: count is not an integer of at least 1.
     """
-    if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
+    if not isinstance(count, Integral) or count < 1:
+        raise ValueError(f"count must be an integer of at least 1, got {count}")
     points = [Fraction(1)]
     while len(points) < count:
         raised = points[-1] * Fraction(3, 2)

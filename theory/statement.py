@@ -12,20 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
+import mpmath
 import sympy
-from mpmath.libmp import NoConvergence
+from mpmath.libmp import NoConvergence, to_rational
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
 from sparsync.theory.binomials import kept_short
+from sparsync.theory.digits import number as digits_of
+from sparsync.theory.digits import sign
 from sparsync.theory.symbols import LATEX_NAMES
 
-DECIMAL_DIGITS = 40
-"""Precision in which an irrational bound is computed before it is rounded to a float (17 digits)."""
-LARGEST_DIGITS = 400
-"""Working precision may grow to this where terms cancel, as near κ = 1."""
 LONGEST_SUM = 1000
-"""Terms of a sum that are written out to evaluate it; of more, the sum is found by the Euler–Maclaurin formula."""
+"""Terms of a sum that are added one by one to evaluate it; of more, it is found by the Euler–Maclaurin formula."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -94,8 +93,8 @@ class Statement:
         """The bound at the given numbers, exact: floats and fractions are read as the rationals they are.
 
         Raises:
-            ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain; or the series of a
-                function in the bound does not converge there.
+            ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain; or no number can be
+                found there, because a series does not converge or too many digits cancel.
         """
         bound = self._at(numbers_by_name)
         # To simplify, sympy asks for signs, and finds some of them by numbers.
@@ -114,7 +113,7 @@ class Statement:
         return Fraction(int(value.p), int(value.q))
 
     def evaluate(self, **numbers_by_name: object) -> float:
-        """The bound at the given numbers as a float: correctly rounded if rational, else from 40 digits.
+        """The bound at the given numbers as a float: correctly rounded if rational, else from 30 right digits or more.
 
         Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused. A bound below every
         positive float is 0; one with a sum of more than 1000 terms, or with a binomial coefficient C(n, k) where both k
@@ -126,9 +125,7 @@ class Statement:
         """
         bound = self._at(numbers_by_name, form=kept_short)
         with self._naming(numbers_by_name):
-            value = bound if _has_long_sum(bound) else bound.doit()
-            if not isinstance(value, sympy.Rational):
-                value = sympy.N(value, DECIMAL_DIGITS, maxn=LARGEST_DIGITS)
+            value = digits_of(_added(bound))
         try:
             number = int(value.p) / int(value.q) if isinstance(value, sympy.Rational) else float(value)
         except OverflowError:
@@ -162,10 +159,10 @@ class Statement:
 
     @contextmanager
     def _naming(self, numbers_by_name: dict[str, object]) -> Iterator[None]:
-        """Says at which numbers a series did not converge."""
+        """Says at which numbers no number was found."""
         try:
             yield
-        except NoConvergence as error:
+        except (NoConvergence, OverflowError, RecursionError, ValueError) as error:
             raise ValueError(f"{self.label}: no number at {numbers_by_name}: {error}") from error
 
     def _values(self, numbers_by_name: dict[str, object]) -> dict[sympy.Symbol, sympy.Rational]:
@@ -175,11 +172,21 @@ class Statement:
             raise ValueError(message)
         values = {by_name[name]: self._number(by_name[name], numbers_by_name[name]) for name in by_name}
         for condition in self.domain:
-            if condition.xreplace(values) != sympy.true:
+            if not self._holds(condition, values, numbers_by_name):
                 names = sorted(str(symbol.name) for symbol in condition.free_symbols)
                 got = ", ".join(f"{name} = {numbers_by_name[name]}" for name in names)
                 raise ValueError(f"{self.label}: {condition} is violated by {got}")
         return values
+
+    def _holds(
+        self, condition: Boolean, values: dict[sympy.Symbol, sympy.Rational], numbers_by_name: dict[str, object]
+    ) -> bool:
+        """Whether a condition of the domain holds; sympy finds the signs of cancelling roots by too few digits."""
+        if type(condition) in _SIGNS:
+            difference = (condition.lhs - condition.rhs).xreplace(values)
+            with self._naming(numbers_by_name):
+                return sign(difference) in _SIGNS[type(condition)]
+        return bool(condition.xreplace(values) == sympy.true)
 
     def _number(self, symbol: sympy.Symbol, number: object) -> sympy.Rational:
         value = None if isinstance(number, bool) else _rational(number, integral=bool(symbol.is_integer))
@@ -194,9 +201,27 @@ class Statement:
         return value
 
 
-def _has_long_sum(bound: sympy.Expr) -> bool:
-    ranges = (limits for found in bound.atoms(sympy.Sum) for limits in found.limits)
-    return any(last - first >= LONGEST_SUM for _, first, last in ranges)
+_SIGNS: dict[type[Boolean], tuple[int, ...]] = {
+    sympy.StrictLessThan: (-1,),
+    sympy.LessThan: (-1, 0),
+    sympy.StrictGreaterThan: (1,),
+    sympy.GreaterThan: (0, 1),
+}
+"""The signs that a difference has where such a condition holds."""
+
+
+def _added(bound: sympy.Expr) -> sympy.Expr:
+    """The bound with its sums added up, if none is too long."""
+    ranges = [limits for found in bound.atoms(sympy.Sum) for limits in found.limits]
+    if any(last - first >= LONGEST_SUM for _, first, last in ranges):
+        return bound
+    # By itself sympy adds a hundred terms at most; of more it looks for a formula, and writes that out.
+    return bound.replace(lambda part: isinstance(part, sympy.Sum) and len(part.limits) == 1, _sum_of_terms).doit()
+
+
+def _sum_of_terms(sum_: sympy.Sum) -> sympy.Expr:
+    ((index, first, last),) = sum_.limits
+    return sympy.Add(*(sum_.function.xreplace({index: sympy.Integer(place)}) for place in range(first, last + 1)))
 
 
 def _rational(number: object, *, integral: bool) -> sympy.Rational | None:
@@ -208,6 +233,7 @@ def _rational(number: object, *, integral: bool) -> sympy.Rational | None:
     if isinstance(number, numbers.Rational):
         return sympy.Rational(int(number.numerator), int(number.denominator))
     if isinstance(number, numbers.Real) and math.isfinite(number):
-        exact = Fraction(float(number))
-        return sympy.Rational(exact.numerator, exact.denominator)
+        # Of more digits than a float has, none is left out; sympy would round a number of mpmath.
+        long = sympy.Rational(*to_rational(number._mpf_)) if isinstance(number, mpmath.mpf) else sympy.sympify(number)
+        return sympy.Rational(long)
     return None

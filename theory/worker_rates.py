@@ -50,7 +50,8 @@ def descent_of_workers() -> Statement:
             r"$f=\frac{1}{n}\sum_i f_i$, $\nabla f$ is $L$-Lipschitz, $f\ge f^{*}$, "
             r"$\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}\le\zeta^{2}$",
             r"$u_i=e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
-            r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$",
+            r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
+            r"and what the $C_i$ draw is independent of all before",
             r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$ and variance at most "
             r"$\sigma_0^{2}$",
             r"any $\omega>0$",

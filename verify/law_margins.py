@@ -12,7 +12,7 @@ import mpmath
 import sympy
 from hypothesis import strategies as st
 
-from sparsync.theory.statement import DECIMAL_DIGITS, LARGEST_DIGITS
+from sparsync.theory.digits import DECIMAL_DIGITS, number
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.law_levels import LEVEL_LAWS, LevelLaw, Numbers, Parameters, powers_of_two
 from sparsync.verify.law_quadrature import as_fraction
@@ -161,7 +161,7 @@ def gain_margin(height: float, parameters: Parameters, *, label: str) -> Fractio
 
 
 def _ratio(label: str, share: Fraction, parameters: Parameters) -> Fraction:
-    """ε to 40 digits; the difference of two needs more than a float has."""
+    """ε to 30 digits; the difference of two needs more than a float has."""
     named = dict(zip(LEVEL_LAWS[label].parameters, parameters, strict=True))
-    value = sympy.N(STATEMENTS[label].exact(kappa=share, **named), DECIMAL_DIGITS, maxn=LARGEST_DIGITS)
+    value = number(STATEMENTS[label].exact(kappa=share, **named))
     return as_fraction(value._to_mpmath(mpmath.libmp.dps_to_prec(DECIMAL_DIGITS)))
