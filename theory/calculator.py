@@ -28,8 +28,9 @@ VALUE_BYTES, INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 4, 4, 8, 2
 LARGEST_DIMENSION = 10**18
 """Beyond it a mistyped number is more probable than a vector."""
 _DIGITS = 60
-_LARGEST_POWER = 4000
 """Of a ratio or a rate; at the largest dimension one minus it begins after 36 of them at the most."""
+_LARGEST_POWER = 4000
+"""Of ten, in a dimension that can be printed to be refused."""
 _PLAIN_WIDTH = 140
 """Columns of the tables where the output is not a terminal."""
 _BITS = {"kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
