@@ -10,7 +10,7 @@ import sympy
 
 from sparsync.theory import digits
 from sparsync.theory.binomials import LARGEST_EXACT_CHOICE, LongGamma, kept_short
-from sparsync.theory.digits import AGREEING_DIGITS, number, sign
+from sparsync.theory.digits import DECIMAL_DIGITS, number, sign
 from sparsync.theory.statements import STATEMENTS
 
 
@@ -27,7 +27,7 @@ def test_digits_that_cancel_within_a_term_are_found(power: int) -> None:
         root = mpmath.sqrt(1 - mpmath.mpf(10) ** -power)
         expected = root / (1 - root)
         found = number(ratio_near(delta))
-        assert abs(mpmath.mpf(str(found)) / expected - 1) < mpmath.mpf(10) ** -AGREEING_DIGITS
+        assert abs(mpmath.mpf(str(found)) / expected - 1) < mpmath.mpf(10) ** -DECIMAL_DIGITS
 
 
 def test_a_logarithm_near_one_is_not_taken_for_zero() -> None:

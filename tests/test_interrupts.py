@@ -77,6 +77,15 @@ def test_an_interrupt_that_is_ignored_stays_so(interrupt: Callable[[], None]) ->
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
+def test_a_handler_of_a_program_around_python_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced: list[object] = []
+    monkeypatch.setattr(signal, "getsignal", lambda _number: None)
+    monkeypatch.setattr(signal, "signal", lambda _number, handler: replaced.append(handler))
+    with interrupts_held_back():
+        pass
+    assert replaced == []
+
+
 def test_a_process_that_begins_inside_is_never_interrupted() -> None:
     program = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('went on')"
     with interrupts_held_back():

@@ -7,19 +7,17 @@ returns what it has. Ours.
 import sympy
 
 DECIMAL_DIGITS = 40
-"""Precision in which an irrational number is found before it is rounded to a float (17 digits)."""
-GUARD_DIGITS = 20
-"""Beyond those and the digits that tell a number in the expression from its neighbours, for the second attempt."""
+"""Right digits of an irrational number before it is rounded to a float (17 digits)."""
+GUARD_DIGITS = 10
+"""Beyond those, in the first attempt; the second adds the digits that tell a number in the expression from others."""
 ATTEMPTS_COUNT = 3
 """Each after the second has twice the digits; sympy may take minutes where these are not enough."""
-AGREEING_DIGITS = 30
-"""Common to both attempts, which is more than a float has."""
 NOTHING = sympy.Rational(1, 10**400)
 """Below this, far below the smallest float, a number counts as 0."""
 
 
 def number(value: sympy.Expr) -> sympy.Expr:
-    """The value itself if it is rational, else as a number of which 30 digits are right; 0 below 10⁻⁴⁰⁰.
+    """The value itself if it is rational, else as a number of which 40 digits are right; 0 below 10⁻⁴⁰⁰.
 
     Args:
         value: an expression without symbols.
@@ -29,8 +27,9 @@ def number(value: sympy.Expr) -> sympy.Expr:
     """
     if value.is_Rational:
         return value
-    second = DECIMAL_DIGITS + GUARD_DIGITS + _length(value)
-    found = _found(value, DECIMAL_DIGITS)
+    first = DECIMAL_DIGITS + GUARD_DIGITS
+    second = first + GUARD_DIGITS + _length(value)
+    found = _found(value, first)
     for attempt in range(ATTEMPTS_COUNT - 1):
         before, found = found, _found(value, second << attempt)
         if before is not None and found is not None and _agree(before, found):
@@ -62,7 +61,7 @@ def _agree(one: sympy.Expr, other: sympy.Expr) -> bool:
         return bool(one == other)
     if abs(one) < NOTHING and abs(other) < NOTHING:
         return True
-    return bool(abs(one - other) <= abs(other) * sympy.Rational(1, 10**AGREEING_DIGITS))
+    return bool(abs(one - other) <= abs(other) * sympy.Rational(1, 10**DECIMAL_DIGITS))
 
 
 def _length(value: sympy.Expr) -> int:

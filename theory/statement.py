@@ -113,7 +113,7 @@ class Statement:
         return Fraction(int(value.p), int(value.q))
 
     def evaluate(self, **numbers_by_name: object) -> float:
-        """The bound at the given numbers as a float: correctly rounded if rational, else from 30 right digits or more.
+        """The bound at the given numbers as a float: correctly rounded if rational, else from 40 right digits.
 
         Integer parameters (k, d) accept `numbers.Integral` only, so 3.0 and True are refused. A bound below every
         positive float is 0; one with a sum of more than 1000 terms, or with a binomial coefficient C(n, k) where both k

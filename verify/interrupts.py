@@ -45,13 +45,16 @@ def interrupts_held_back() -> Iterator[None]:
     threads do not block it, and one of them may receive it for this process; so it is noted here, too.
     """
     noted: list[int] = []
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number)) if is_main else None
+    handler = signal.getsignal(signal.SIGINT)
+    # A handler that is none of Python's is None here, and could not be put back.
+    is_noted = threading.current_thread() is threading.main_thread() and handler is not None
+    if is_noted:
+        signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        if is_main:
+        if is_noted:
             signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         if noted:

@@ -161,7 +161,7 @@ def gain_margin(height: float, parameters: Parameters, *, label: str) -> Fractio
 
 
 def _ratio(label: str, share: Fraction, parameters: Parameters) -> Fraction:
-    """ε to 30 digits; the difference of two needs more than a float has."""
+    """ε to 40 digits; the difference of two needs more than a float has."""
     named = dict(zip(LEVEL_LAWS[label].parameters, parameters, strict=True))
     value = number(STATEMENTS[label].exact(kappa=share, **named))
     return as_fraction(value._to_mpmath(mpmath.libmp.dps_to_prec(DECIMAL_DIGITS)))
