@@ -179,9 +179,9 @@ def test_readers_meet_a_writer_that_comes_before_them_or_after(toys: Toys, how: 
     assert found == {f"word: {first} at here and {second} at here, blocks" for first, second in pairs}
 
 
-@pytest.mark.parametrize("how", range(10))
-def test_launches_are_in_an_order(toys: Toys, how: int) -> None:
-    assert toys.races("call_use_word", {"word": np.zeros(1, np.uint64)}, how, 1, 3) == []
+def test_launches_are_in_an_order(toys: Toys) -> None:
+    """Each has another last block, which writes the same word as the last block of the launch before."""
+    assert toys.races("call_use_word", {"word": np.zeros(1, np.uint64)}, 10, 1, 3) == []
 
 
 @pytest.mark.parametrize("name", CHOSEN)

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlock) swap_neighbours(int* out, int how, int
 // One thread of every block uses one word. `how`: 0 adds atomically, 1 also reads it otherwise, 2 also writes it
 // otherwise, 3 only writes it, 4 only reads it, 5 writes and reads it as a status word, 6 reads a status word otherwise,
 // 7 only reads it but for the last block, which writes it, 8 the same with an atomic addition, 9 with a status word's
-// read and an ordinary write.
+// read and an ordinary write; 10 only the last block does anything, it writes.
 __global__ void __launch_bounds__(kBlock) use_word(unsigned long long* word, int how) {
   if (threadIdx.x != 0) return;
   if (how <= 2) atomicAdd(word, 1ull);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kBlock) use_word(unsigned long long* word, int
   const bool is_last = blockIdx.x + 1 == gridDim.x;
   if ((how == 7 || how == 8) && !is_last) seen = *word;
   if (how == 9 && !is_last) seen = load_relaxed(word);
-  if ((how == 7 || how == 9) && is_last) *word = 1;
+  if ((how == 7 || how == 9 || how == 10) && is_last) *word = 1;
   if (how == 8 && is_last) atomicAdd(word, 1ull);
   static_cast<void>(seen);
 }
@@ -72,9 +72,9 @@ extern "C" int call_swap_neighbours(int* out, int how, int distance, char* messa
   return report(message, [&] { launch(swap_neighbours, 1, kBlock, stream_t{}, out, how, distance); });
 }
 
-// `grid` blocks at once, or `launches` after each other.
+// `grid` blocks at once, and then one more in each of the launches after it.
 extern "C" int call_use_word(unsigned long long* word, int how, int grid, int launches, char* message) {
   return report(message, [&] {
-    for (int count = 0; count < launches; ++count) launch(use_word, grid, kBlock, stream_t{}, word, how);
+    for (int count = 0; count < launches; ++count) launch(use_word, grid + count, kBlock, stream_t{}, word, how);
   });
 }
