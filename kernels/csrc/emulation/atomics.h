@@ -1,4 +1,6 @@
 // Atomic functions: blocks run at the same time on several operating-system threads, so these are real atomics.
+//
+// Always inlined: an observer tells by its caller's address where in a kernel they stand.
 #pragma once
 
 #include <atomic>
@@ -55,8 +57,8 @@ inline void __threadfence() {
 namespace sparsync {
 
 // Here in order with other memory; on a GPU it is not.
-[[gnu::always_inline]] inline unsigned long long load_relaxed(const unsigned long long* word,
-                                       std::source_location site = std::source_location::current()) {
+[[gnu::always_inline]] inline unsigned long long load_relaxed(
+    const unsigned long long* word, std::source_location site = std::source_location::current()) {
   emulation::current.block->note_poll(site);
   sparsync_observe_atomic(word, sizeof(*word), static_cast<int>(emulation::Atomic::kLoad));
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
