@@ -16,6 +16,8 @@ GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generat
 # One arithmetic thread a process, so that results do not depend on the machine's core count.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# sympy forgets after a thousand results of each function unless told not to; derivations ask for more, again and again.
+export SYMPY_CACHE_SIZE ?= None
 # PyTorch's code for AVX-512 rounds otherwise than that for AVX2, and not every processor has it.
 AVX2 := $(if $(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),ATEN_CPU_CAPABILITY=avx2)
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.

@@ -309,8 +309,10 @@ def _solve(mass: Compiled, slope: Compiled, numbers: tuple[mpmath.mpf, ...], *, 
     for _ in range(LARGEST_STEP_COUNT):
         value, derivative = excess(height)
         lower, upper = (height, upper) if value > 0 else (lower, height)
-        newton = height - value / derivative if derivative != 0 else upper
-        following = newton if lower < newton < upper else (lower + upper) / 2
+        step = -value / derivative if derivative != 0 else mpmath.inf
+        # In the end Newton's step is within rounding of no step, perhaps onto an end of the bracket or past it.
+        inside = lower < height + step < upper or abs(step) < tolerance
+        following = height + step if inside else (lower + upper) / 2
         if value == 0 or abs(following - height) < tolerance:
             return mpmath.exp(following if value != 0 else height)
         height = following

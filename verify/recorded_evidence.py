@@ -22,6 +22,7 @@ SOURCE_PACKAGES = ("sparsync.theory", "sparsync.verify", "sparsync.kernels")
 LIBRARIES = (
     "sympy",
     "mpmath",
+    "gmpy2",
     "numpy",
     "scipy",
     "torch",
