@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.edge_cases import edge_cases
-from tests.feedback_cases import ENTRY, Fault, all_cases, faulty_sources
+from tests.every_case import CASES
+from tests.feedback_cases import ENTRY, Fault, faulty_sources
 from tests.shared_builds import once, shared_folder
 from tests.test_emulated_kernels import MISSING_BARRIERS, UNSEEN, run_apart
 from tests.watched_kernels import FOLDER, Detector, WatchedKernels, compile_detector, compile_watched
 
-CASES = all_cases() | edge_cases()
 # Calls that together take every way through the kernels, and the seeds and numbers of blocks with which they do.
 SCHEDULES = ((1, 5), (2, 3))
 CHOSEN = {

@@ -24,9 +24,9 @@ native_build.SOURCE_FOLDER, native_build._cuda_compiler = Path(sys.argv[1]), lam
 import torch
 torch.set_num_threads(2)
 assert native_build.library().devices == ("cpu",), native_build.library().backend()
-from tests.edge_cases import edge_cases
-from tests.feedback_cases import all_cases, outcome
-for case in (all_cases() | edge_cases()).values():
+from tests.every_case import CASES
+from tests.feedback_cases import outcome
+for case in CASES.values():
     outcome(torch.ops.sparsync.feedback_select_.default, case)
 print("all cases done")
 """
