@@ -158,7 +158,7 @@ class Conservation:
             all_gone.add_book(book)
         for mass in self._masses.values():
             all_gone.add(mass)
-        excess = max(abs(made - gone) for made, gone in zip(self._made.sums, all_gone.sums, strict=True))
+        excess = self._made.distance(all_gone)
         if excess > self._tolerance:
             made, gone = self._made.as_mass().sums, all_gone.as_mass().sums
             raise BrokenPromiseError(

@@ -113,7 +113,7 @@ class OwnModels:
             excess_of_weights = 2 * len(event.members) * WEIGHT_ROUNDOFF
             tolerance += event.step * excess_of_weights * sum(copy.size for copy in event.copies)
         after = self._book(*event.models)
-        excess = max(abs(here - there) for here, there in zip(after.sums, together.sums, strict=True))
+        excess = after.distance(together)
         if excess > tolerance:
             raise BrokenPromiseError(
                 f"the models of {event.members} sum to {together.as_mass().sums} before and {after.as_mass().sums} "
