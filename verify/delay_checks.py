@@ -8,11 +8,12 @@ Reports in turn are in `verify/turn_checks.py`, bounded staleness is in `verify/
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 from flint import arb, ctx
 from hypothesis import strategies as st
 
+from sparsync.theory.statement import Statement
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.balls import PRECISION_BITS, exact_ball
 from sparsync.verify.limit_cases import (
@@ -52,9 +53,16 @@ Case = tuple[int, Fraction]
 
 def limit(label: str, case: Case) -> Fraction:
     """The statement's limit at a delay and a momentum, exactly as `evaluate` rounds it."""
+    return _limit_of(STATEMENTS[label], case)
+
+
+@lru_cache(maxsize=1024)
+def _limit_of(statement: Statement, case: Case) -> Fraction:
+    """Kept, because every check asks at the same cases, on both sides of the limit."""
     delay, momentum = case
-    numbers = {"delay": delay, "momentum": momentum} if label == "delayed_momentum_limit" else {"delay": delay}
-    return Fraction(STATEMENTS[label].evaluate(**numbers))
+    with_momentum = statement.label == "delayed_momentum_limit"
+    numbers = {"delay": delay, "momentum": momentum} if with_momentum else {"delay": delay}
+    return Fraction(statement.evaluate(**numbers))
 
 
 def cases(label: str) -> Iterator[Case]:

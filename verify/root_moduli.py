@@ -102,7 +102,8 @@ def is_stable(polynomial: Polynomial) -> bool:
 
     Schur and Cohn: p is stable iff |p_0| < |p_n| and the polynomial (p_n p(z) − p_0 z^n p(1/z))/z of lower degree is.
     """
-    current = list(polynomial)
+    # The numbers grow with every degree; `fmpq` reckons with them many times faster than `Fraction`.
+    current = [fmpq(coefficient.numerator, coefficient.denominator) for coefficient in polynomial]
     while len(current) > 1:
         constant, leading = current[0], current[-1]
         if abs(constant) >= abs(leading):

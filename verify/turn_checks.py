@@ -7,10 +7,12 @@ together, steps that a search draws, and the workers themselves, each with its o
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import acb, arb, ctx
 from hypothesis import strategies as st
 
+from sparsync.theory.statement import Statement
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.balls import PRECISION_BITS, exact_ball
 from sparsync.verify.limit_cases import (
@@ -46,7 +48,13 @@ def cases() -> Iterator[Case]:
 
 def limit(case: Case) -> Fraction:
     """The statement's limit, exactly as `evaluate` rounds it."""
-    return Fraction(STATEMENTS[LABEL].evaluate(n=case[0], momentum=case[1]))
+    return _limit_of(STATEMENTS[LABEL], case)
+
+
+@lru_cache(maxsize=1024)
+def _limit_of(statement: Statement, case: Case) -> Fraction:
+    """Kept, because every check asks at the same cases, on both sides of the limit."""
+    return Fraction(statement.evaluate(n=case[0], momentum=case[1]))
 
 
 def polynomial_near(case: Case, offset: Fraction) -> list[Fraction]:
