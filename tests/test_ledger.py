@@ -1,6 +1,8 @@
+import io
 import json
-import subprocess
-from dataclasses import replace
+import shutil
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,14 @@ def with_conclusion_only(statement: Statement) -> Statement:
 
 @pytest.fixture(autouse=True)
 def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PROFILES, "smoke", Profile(dimensions=(2, 3), examples_count=20))
+    shrink(monkeypatch)
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Profile(dimensions=(2, 3), examples_count=20)
+    monkeypatch.setitem(PROFILES, "smoke", small)
+    # That mutants are killed in the profile meant for them is the claim of `test_mutants.py`.
+    monkeypatch.setattr("sparsync.verify.mutation.MUTATION_PROFILE", small)
     install({label: with_conclusion_only(STATEMENTS[label]) for label in LABELS}, monkeypatch)
     monkeypatch.setattr("sparsync.verify.ledger.MUTANTS", {"top_k_count": MUTANTS["top_k_count"]})
     monkeypatch.setattr(certificate_store, "FAMILIES", CLASSES)
@@ -62,25 +71,55 @@ def run(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return status, data
 
 
-def test_the_ledger_passes_and_records_every_statement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, data = run(tmp_path)
-    assert status == 0
+@dataclass(frozen=True)
+class Plain:
+    """A run in an empty folder, without options.
+
+    Args:
+        folder: where it ran.
+        status: its exit status.
+        data: the ledger that it wrote.
+        printed: what it printed.
+    """
+
+    folder: Path
+    status: int
+    data: dict[str, Any]
+    printed: str
+
+    def copied_to(self, folder: Path) -> dict[str, Any]:
+        """As if it had run there."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return self.data
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Plain:
+    folder = tmp_path_factory.mktemp("plain")
+    with pytest.MonkeyPatch.context() as monkeypatch, redirect_stdout(io.StringIO()) as printed:
+        shrink(monkeypatch)
+        status, data = run(folder)
+    return Plain(folder, status, data, printed.getvalue())
+
+
+def test_the_ledger_passes_and_records_every_statement(plain: Plain) -> None:
+    data, printed = plain.data, plain.printed
+    assert plain.status == 0
     assert data["failures"] == []
     assert data["profile"] == "smoke"
     statements = data["statements"]
     assert isinstance(statements, list)
     assert [row["label"] for row in statements] == list(LABELS)
     assert all("symbolic" in row["grades"] for row in statements)
-    printed = capsys.readouterr().out
     assert all(label in printed for label in LABELS)
     assert "\x1b" not in printed
 
 
-def test_certificates_are_written_beside_the_ledger_and_counted(tmp_path: Path) -> None:
-    _, data = run(tmp_path)
+def test_certificates_are_written_beside_the_ledger_and_counted(plain: Plain) -> None:
+    data = plain.data
     assert data["certificates"]["checked_count"] == data["certificates"]["fresh_count"] == CERTIFICATES_COUNT
     assert {file["name"] for file in data["certificates"]["files"]} == set(CLASSES)
-    paths = list((tmp_path / "new" / "certificates").iterdir())
+    paths = list((plain.folder / "new" / "certificates").iterdir())
     assert {path.stem for path in paths} == set(CLASSES)
     assert all(check_file(path)[0] == 0 for path in paths)
 
@@ -104,13 +143,10 @@ def compiled_with(axioms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("sparsync.verify.ledger.compile_theorems", lambda **_options: found)
 
 
-def test_without_coq_the_grade_formal_is_not_earned_and_nothing_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, data = run(tmp_path)
-    assert status == 0
-    assert not any("formal" in row["grades"] + row["lost_grades"] for row in data["statements"])
-    assert "formal is not earned in this run: no coqc" in " ".join(capsys.readouterr().out.split())
+def test_without_coq_the_grade_formal_is_not_earned_and_nothing_fails(plain: Plain) -> None:
+    assert plain.status == 0
+    assert not any("formal" in row["grades"] + row["lost_grades"] for row in plain.data["statements"])
+    assert "formal is not earned in this run: no coqc" in " ".join(plain.printed.split())
 
 
 def test_a_closed_theorem_earns_its_statement_the_strongest_grade(
@@ -189,11 +225,10 @@ def test_bounds_are_scaled_where_the_profile_says_so(tmp_path: Path, monkeypatch
 
 
 def test_searches_are_read_from_the_ledger_of_the_same_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, first = run(tmp_path)
+    first = plain.copied_to(tmp_path)
     runs = counting_property_check(monkeypatch)
-    capsys.readouterr()
     status, again = run(tmp_path)
     assert (status, runs) == (0, [])
     assert again == first
@@ -205,8 +240,10 @@ def test_searches_are_read_from_the_ledger_of_the_same_sources(
     assert runs == ["property", "property"]
 
 
-def test_searches_run_again_where_the_sources_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(tmp_path)
+def test_searches_run_again_where_the_sources_have_changed(
+    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.copied_to(tmp_path)
     runs = counting_property_check(monkeypatch)
     monkeypatch.setattr("sparsync.verify.ledger.evidence_digest", lambda _profile: "0" * 64)
     _, data = run(tmp_path)
@@ -256,9 +293,9 @@ def test_certificates_that_do_not_hold_fail_the_run(
 
 
 def test_stored_certificates_of_another_bound_lose_the_rational_grade(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(tmp_path)
+    plain.copied_to(tmp_path)
     wrong = replace(STATEMENTS["top_k"], relation=STATEMENTS["square_convex"].relation)
     monkeypatch.setitem(STATEMENTS, "top_k", wrong)
     status, data = run(tmp_path)
@@ -266,10 +303,8 @@ def test_stored_certificates_of_another_bound_lose_the_rational_grade(
     assert "top_k: lost the grade rational" in data["failures"]
 
 
-def test_mutants_are_counted_with_the_grades_that_killed_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, data = run(tmp_path)
+def test_mutants_are_counted_with_the_grades_that_killed_them(plain: Plain) -> None:
+    data = plain.data
     assert (data["mutants"]["killed_count"], data["mutants"]["mutants_count"]) == (1, 1)
     (mutant,) = data["mutants"]["mutants"]
     assert mutant == {
@@ -278,7 +313,7 @@ def test_mutants_are_counted_with_the_grades_that_killed_them(
         "change": MUTANTS["top_k_count"].change,
         "killed_by": ["rational", "property"],
     }
-    assert "1 of 1 mutants killed" in capsys.readouterr().out
+    assert "1 of 1 mutants killed" in plain.printed
 
 
 def test_a_mutant_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,17 +326,15 @@ def test_a_mutant_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytes
     assert data["mutants"]["killed_count"] == 0
 
 
-def test_written_counterexamples_exceed_their_bound(tmp_path: Path) -> None:
-    _, data = run(tmp_path)
-    records = data["counterexamples"]
+def test_written_counterexamples_exceed_their_bound(plain: Plain) -> None:
+    records = plain.data["counterexamples"]
     assert isinstance(records, list)
     assert [record["name"] for record in records] == list(COUNTEREXAMPLES)
     assert all(Fraction(record["ratio"]) > Fraction(record["claimed"]) for record in records)
 
 
-def test_the_insufficient_wordings_have_worst_cases_above_the_bound(tmp_path: Path) -> None:
-    _, data = run(tmp_path)
-    wordings = data["wordings"]
+def test_the_insufficient_wordings_have_worst_cases_above_the_bound(plain: Plain) -> None:
+    wordings = plain.data["wordings"]
     assert isinstance(wordings, list)
     assert len(wordings) == 2
     assert all(wording["worst_ratio"] > wording["claimed"] for wording in wordings)
@@ -324,72 +357,3 @@ def test_a_counterexample_that_refutes_nothing_fails_the_run(tmp_path: Path, mon
     status, data = run(tmp_path)
     assert status == 1
     assert data["failures"] == ["counterexample idle: refutes nothing"]
-
-
-def test_an_unknown_profile_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as refusal:
-        main(["--profile", "nothing", "--output", str(tmp_path / "verify.json")])
-    assert refusal.value.code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (".", "--output must name a file, got {}"),
-        ("absent/verify.json", "the output folder {.parent} does not exist"),
-    ],
-)
-def test_an_output_that_cannot_be_written_is_refused_before_anything_is_made(
-    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / name
-    assert main(["--profile", "smoke", "--output", str(output)]) == 2
-    assert capsys.readouterr().err == f"error: {message.format(output)}\n"
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("option", ["--certificates", "--formal"])
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("/dev/null", "{option} must name a folder, got /dev/null: File exists"),
-        ("/dev/null/new", "{option} must name a folder, got /dev/null/new: Not a directory"),
-    ],
-)
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_checked(
-    option: str, name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--profile", "smoke", "--output", str(tmp_path / "verify.json"), option, name]) == 2
-    assert capsys.readouterr() == ("", f"error: {message.format(option=option)}\n")
-
-
-def test_a_folder_of_certificates_that_can_only_be_read_is_refused_if_they_are_to_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["--profile", "smoke", "--output", str(tmp_path / "verify.json"), "--certificates", "/proc", "--fresh"]
-    assert main(command) == 2
-    assert capsys.readouterr().err.startswith("error: no file can be written in the output folder /proc")
-
-
-@pytest.mark.parametrize("content", ["", "my notes", "[]", '{"profile": "smoke"}', "\x00"])
-def test_a_file_of_somebody_elses_is_never_replaced(
-    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "verify.json"
-    output.write_text(content)
-    for fresh in ([], ["--fresh"]):
-        assert main(["--profile", "smoke", "--output", str(output), *fresh]) == 2
-        assert capsys.readouterr().err.startswith(f"error: {output} was not written by the ledger")
-    assert output.read_text() == content
-
-
-@pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_make_verify_creates_the_folder_that_the_ledger_needs(profile: str) -> None:
-    command = ["make", "-n", "verify", f"PROFILE={profile}"]
-    root = Path(__file__).parents[1]
-    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60).stdout
-    lines = printed.splitlines()
-    place = next(place for place, line in enumerate(lines) if "sparsync.verify.ledger" in line)
-    folder = Path(lines[place].partition("--output ")[2].split()[0]).parent
-    assert f"mkdir -p {folder}" in lines[:place]
