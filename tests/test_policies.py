@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import types
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,19 +84,28 @@ def run_to(named: Named, cluster: Cluster, steps: int, **options: Any) -> Simula
     return run
 
 
+@cache
+def behaviour_of_barriers(worker_count: int, seed: int) -> list[tuple[Any, ...]]:
+    return behaviour(run_to(("bsp", {}), random_cluster(worker_count, seed), 25))
+
+
+@cache
+def behaviour_without_barriers(worker_count: int, seed: int) -> list[tuple[Any, ...]]:
+    return behaviour(run_to(("asp", {}), random_cluster(worker_count, seed), 25))
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("worker_count", [4, 8])
 @pytest.mark.parametrize("named", BARRIERS, ids=str)
 def test_barriers_coincide_exactly(named: Named, worker_count: int, seed: int) -> None:
-    cluster = random_cluster(worker_count, seed)
-    assert behaviour(run_to(named, cluster, 25)) == behaviour(run_to(("bsp", {}), cluster, 25))
+    run = run_to(named, random_cluster(worker_count, seed), 25)
+    assert behaviour(run) == behaviour_of_barriers(worker_count, seed)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("named", NO_BARRIERS, ids=str)
 def test_what_never_waits_coincides_exactly(named: Named, seed: int) -> None:
-    cluster = random_cluster(8, seed)
-    assert behaviour(run_to(named, cluster, 25)) == behaviour(run_to(("asp", {}), cluster, 25))
+    assert behaviour(run_to(named, random_cluster(8, seed), 25)) == behaviour_without_barriers(8, seed)
 
 
 @pytest.mark.parametrize("staleness", [0, 1, 3])
@@ -109,14 +120,19 @@ def test_a_full_sample_and_an_empty_range_are_ssp_exactly(name: str, staleness: 
     assert behaviour(run_to((name, same), cluster, 25)) == behaviour(ssp)
 
 
+@cache
+def dense_run(name: str) -> Simulation:
+    options = {"make_judge": None} if name in BROKEN else {}
+    return run_to((name, {}), random_cluster(4, 1), 12, descent=Descent(), **options)
+
+
 @pytest.mark.parametrize("selector", ["keep_all", "top_k", "gaussian_k"])
 @pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if not policy.is_decentralised])
 def test_density_one_is_dense_exactly(name: str, selector: str) -> None:
     cluster, options = random_cluster(4, 1), {"make_judge": None} if name in BROKEN else {}
-    dense = run_to((name, {}), cluster, 12, descent=Descent(), **options)
     # What is not sparse travels without indices, so that messages are of one size and travel equally long.
     full = run_to((name, {}), cluster, 12, descent=Descent(selector=selector, density=1.0), **options)
-    assert behaviour(full) == behaviour(dense)
+    assert behaviour(full) == behaviour(dense_run(name))
 
 
 @pytest.mark.parametrize("selector", ["keep_all", "top_k", "gaussian_k"])
@@ -124,7 +140,7 @@ def test_density_one_is_dense_exactly(name: str, selector: str) -> None:
 def test_density_one_is_dense_up_to_rounding_where_models_are_mixed(name: str, selector: str) -> None:
     """A public copy gains a rounded difference, and equals the model up to that rounding."""
     cluster, steps = random_cluster(4, 1), 12
-    dense = run_to((name, {}), cluster, steps, descent=Descent()).vectors
+    dense = dense_run(name).vectors
     full = run_to((name, {}), cluster, steps, descent=Descent(selector=selector, density=1.0)).vectors
     assert dense is not None
     assert full is not None
@@ -193,40 +209,39 @@ def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch
     declared.run()
     assert any(isinstance(event, Released) for event in declared.trace[-50:])
     monkeypatch.setattr(POLICIES[named[0]], "gate_opens_on", "anything")
-    literal = simulation(named, cluster, **options)
+    # A trace that is the same has been judged.
+    literal = simulation(named, cluster, **options | {"make_judge": None})
     literal.run()
     assert trace_hash(declared.trace) == trace_hash(literal.trace)
 
 
-HASHES = """
-import sys
-import types
-from tests.test_policies import POLICIES, BROKEN, Horizon, random_cluster, simulation
-from sparsync.experiments.engine.vectors import Descent
-from sparsync.verify.trace import trace_hash
-for name in POLICIES:
-    judged = {"make_judge": None} if name in BROKEN else {}
+def trace_hashes() -> list[str]:
+    """A line for each policy: its name, and the hash of a run of it."""
     compressed = Descent(selector="random_k", density=0.5, consensus_step=0.5)
-    run = simulation((name, {}), random_cluster(4, 6), horizon=Horizon(seconds=15.0), descent=compressed, **judged)
-    run.run()
-    print(name, trace_hash(run.trace))
-"""
+    lines = []
+    for name in POLICIES:
+        judged: dict[str, Any] = {"make_judge": None} if name in BROKEN else {}
+        cluster, horizon = random_cluster(4, 6), Horizon(seconds=15.0)
+        run = simulation((name, {}), cluster, horizon=horizon, descent=compressed, **judged)
+        run.run()
+        lines.append(f"{name} {trace_hash(run.trace)}")
+    return lines
 
 
 def test_one_seed_has_one_trace_in_every_process() -> None:
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", HASHES],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ".", "PATH": "/usr/bin:/bin"},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert found[0] == found[1]
-    assert len(set(found[0].split()[1::2])) > len(POLICIES) / 2
+    """A new process finds what this one does after all that ran in it before; strings have other hashes there."""
+    other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    program = "from tests.test_policies import trace_hashes; print(*trace_hashes(), sep='\\n')"
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONHASHSEED": other, "PYTHONPATH": ".", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout.splitlines()
+    assert found == trace_hashes()
+    assert len({line.split()[1] for line in found}) > len(POLICIES) / 2
 
 
 COMPRESSIONS = {
