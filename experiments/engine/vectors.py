@@ -168,6 +168,7 @@ class Vectors:
             self._edges.append(self._edges[-1] + size)
         if self._edges[-1] != len(self.shared):
             raise ValueError(f"blocks of {self._edges[-1]} entries do not make up a model of {len(self.shared)}")
+        self._known_places: dict[tuple[int, ...], Tensor] = {}
         drawn = torch.randint(
             0, (LARGEST_SKETCH_WEIGHT + 1) // 2, (SKETCH_COUNT, len(self.shared)), generator=random_stream(0, "sketch")
         )
@@ -218,10 +219,7 @@ class Vectors:
             loss,
             norm,
             block_norms,
-            tuple(
-                float((part * at).abs().sum())
-                for part, at in zip(self._parts(gradient), self._parts(model), strict=True)
-            ),
+            tuple(float(part.sum()) for part in self._parts((gradient * model).abs())),
         )
         direction = gradient
         if self._velocity:
@@ -358,8 +356,11 @@ class Vectors:
     def _places(self, blocks: Sequence[int] | None) -> Tensor | None:
         if blocks is None:
             return None
-        ranges = [torch.arange(self._edges[block], self._edges[block + 1]) for block in blocks]
-        return torch.cat(ranges) if ranges else torch.empty(0, dtype=torch.int64)
+        key = tuple(blocks)
+        if key not in self._known_places:
+            ranges = [torch.arange(self._edges[block], self._edges[block + 1]) for block in key]
+            self._known_places[key] = torch.cat(ranges) if ranges else torch.empty(0, dtype=torch.int64)
+        return self._known_places[key]
 
     def _parts(self, vector: Tensor) -> tuple[Tensor, ...]:
         return torch.split(vector, list(self.problem.block_sizes))
