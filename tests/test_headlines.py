@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sparsync.experiments.studies import headlines
 from sparsync.experiments.studies.headlines import SETTINGS, case_count, headline_cases, run_contestant
 from sparsync.theory.statements import STATEMENTS
+from tests.inline_pool import run_inline
 
 
 def _rows(setting: str) -> dict[str, dict[str, Any]]:
@@ -66,7 +68,10 @@ def test_the_study_is_the_same_in_every_profile(monkeypatch: pytest.MonkeyPatch)
     assert case_count("smoke") == case_count("full") == len(set(cases)) == len(cases)
     chosen = cases[:2]
     monkeypatch.setattr(headlines, "headline_cases", lambda: chosen)
+    monkeypatch.setattr(headlines, "run_cases", run_inline)
     advanced: list[None] = []
-    study = headlines.run_headlines("smoke", job_count=2, advance=lambda: advanced.append(None))
+    # Whole studies run in several processes: what these are told survives the way there.
+    assert pickle.loads(pickle.dumps((run_contestant, cases))) == (run_contestant, cases)
+    study = headlines.run_headlines("smoke", job_count=1, advance=lambda: advanced.append(None))
     assert study["rows"] == [run_contestant(case) for case in chosen]
     assert len(advanced) == 2
