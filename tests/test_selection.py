@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -58,11 +58,13 @@ def test_sent_plus_kept_is_the_corrected_gradient_on_hard_vectors(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-def test_sent_plus_kept_is_the_corrected_gradient(name: str, dtype: torch.dtype, data: st.DataObject) -> None:
+def test_sent_plus_kept_is_the_corrected_gradient(dtype: torch.dtype, data: st.DataObject) -> None:
+    """Of every selector: to draw a vector takes longer than to select from it."""
     vector, k = data.draw(vectors_with_count(dtype))
-    assert_is_a_selection_of(vector, name, k)
+    for name in NAMES:
+        note(name)
+        assert_is_a_selection_of(vector, name, k)
 
 
 @pytest.mark.parametrize("name", NAMES)
