@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import pickle
 import re
 import shutil
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from sparsync.verify.coq import (
 from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from tests.coq_text import read_definitions, sympy_of
 from tests.formal_mutations import HIDDEN, MUTATIONS
+from tests.shared_builds import once, shared_folder
 
 with_coq = pytest.mark.skipif(not coq_is_there(), reason="needs coqc")
 JOBS = 2
@@ -39,19 +42,18 @@ JOBS = 2
 
 @dataclass(frozen=True)
 class Finished:
-    """What the command did: status, compiled files, what it found, wrote and printed."""
+    """What the command did: status, what was compiled, what it wrote and printed."""
 
     status: int
-    folder: Path
     compiled: Compiled
     written: dict[str, Any]
     printed: str
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """The command on all sources, once: it takes half a minute."""
-    folder, found = tmp_path_factory.mktemp("formal"), []
+def run_the_command(folder: Path) -> None:
+    """On all sources; beside the compiled files it leaves what else it did."""
+    folder.mkdir()
+    found = []
 
     def recorded(*, folder: Path | None, job_count: int) -> Compiled:
         found.append(compile_theorems(folder=folder, job_count=job_count))
@@ -60,15 +62,23 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     output, printed = folder / "formal.json", io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(coq, "compile_theorems", recorded)
-        status = main(["--output", str(output), "--folder", str(folder / "made"), "--jobs", str(JOBS)])
+        status = main(["--output", str(output), "--folder", str(folder), "--jobs", str(JOBS)])
     assert found, printed.getvalue()
     written = json.loads(output.read_text(encoding="utf-8"))
-    return Finished(status, folder / "made", found[0], written, printed.getvalue())
+    (folder / "finished").write_bytes(pickle.dumps(Finished(status, found[0], written, printed.getvalue())))
 
 
-@pytest.fixture
-def compiled_folder(finished: Finished) -> Path:
-    return finished.folder
+@pytest.fixture(scope="module")
+def compiled_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the command's run, once for all test processes: it takes most of a minute of two processors."""
+    return once(shared_folder(tmp_path_factory, "coq") / "made", run_the_command)
+
+
+@pytest.fixture(scope="module")
+def finished(compiled_folder: Path) -> Finished:
+    done = pickle.loads((compiled_folder / "finished").read_bytes())
+    assert isinstance(done, Finished)
+    return done
 
 
 @with_coq
@@ -84,18 +94,17 @@ def test_every_theorem_is_closed_under_the_global_context(finished: Finished) ->
 
 
 @with_coq
-@pytest.mark.parametrize("name", ["classical", "square", "cubic"])
-def test_coq_computes_what_sympy_computes(compiled_folder: Path, name: str) -> None:
-    cases = [(part, d, k) for part in ("numerator", "denominator") for d in range(1, 7) for k in range(1, d + 1)]
-    questions = (f"Eval compute in ({name}_{part} {d} {k}).\n" for part, d, k in cases)
+def test_coq_computes_what_sympy_computes(compiled_folder: Path) -> None:
+    names = [f"{name}_{part}" for name in ("classical", "square", "cubic") for part in ("numerator", "denominator")]
+    cases = [(name, d, k) for name in names for d in range(1, 7) for k in range(1, d + 1)]
+    questions = (f"Eval compute in ({name} {d} {k}).\n" for name, d, k in cases)
     printed = compile_file("question", f"From sparsync Require Import tail.\n{''.join(questions)}", compiled_folder)
     found = [int(number) for number in re.findall(r"= (\d+)", printed)]
     definitions = read_definitions()
     expected = [
-        sympy_of(f"{name}_{part} d k", {"d": sympy.Integer(d), "k": sympy.Integer(k)}, definitions)
-        for part, d, k in cases
+        sympy_of(f"{name} d k", {"d": sympy.Integer(d), "k": sympy.Integer(k)}, definitions) for name, d, k in cases
     ]
-    assert found == expected
+    assert dict(zip(cases, found, strict=True)) == dict(zip(cases, expected, strict=True))
 
 
 @with_coq
@@ -156,16 +165,40 @@ def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytes
         compile_file("slow", "Goal True. exact I. Qed.\n", tmp_path)
 
 
-@with_coq
-@pytest.mark.parametrize("change", MUTATIONS)
-def test_a_wrong_definition_or_constant_breaks_the_build(change: str, compiled_folder: Path, tmp_path: Path) -> None:
+PREAMBLE = re.compile(r"(?:^From mathcomp.*\n)+", re.M)
+
+
+def changes_by_preamble() -> dict[str, list[str]]:
+    """The changes of `MUTATIONS`, together where files load the same libraries, which takes longer than their proofs."""
+    found = defaultdict(list)
+    for change, (name, _old, _new) in MUTATIONS.items():
+        (preamble,) = PREAMBLE.findall(read_sources()[name])
+        found[preamble].append(change)
+    return found
+
+
+def changed_source(change: str) -> str:
+    """Without its preamble, and said to be begun ahead of the paragraph with the change: all before it is right."""
     name, old, new = MUTATIONS[change]
-    source = read_sources()[name]
+    source = PREAMBLE.sub("", read_sources()[name])
     assert source.count(old) == 1
+    before, last, paragraph = source.partition(old)[0].rpartition("\n\n")
+    begun = f'Goal True. idtac "begun: {change}". Abort.'
+    return f"{before}{last}{begun}\n{paragraph}{new}{source.partition(old)[2]}"
+
+
+@with_coq
+@pytest.mark.parametrize("preamble", changes_by_preamble(), ids=lambda preamble: " ".join(preamble.split()))
+def test_a_wrong_definition_or_constant_breaks_the_build(preamble: str, compiled_folder: Path, tmp_path: Path) -> None:
+    """Coq takes back what a file did that `Fail` loads: each begins where it would if it were compiled alone."""
+    changes = changes_by_preamble()[preamble]
     for compiled in compiled_folder.glob("*.vo"):
         shutil.copy(compiled, tmp_path)
-    with pytest.raises(CoqError, match=rf"^{name}\.v: "):
-        compile_file(name, source.replace(old, new), tmp_path)
+    for number, change in enumerate(changes):
+        (tmp_path / f"changed_{number}.v").write_text(changed_source(change), encoding="utf-8")
+    loads = (f'Fail Load "changed_{number}". (* {change} *)\n' for number, change in enumerate(changes))
+    printed = compile_file("changed", f"{preamble}{''.join(loads)}", tmp_path)
+    assert re.findall("begun: (.*)", printed) == changes
 
 
 @with_coq
@@ -248,7 +281,9 @@ def test_the_command_writes_a_row_per_theorem(finished: Finished) -> None:
 
 
 @with_coq
-def test_compiled_files_of_the_same_sources_serve_again(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_files_of_the_same_sources_serve_again(
+    finished: Finished, compiled_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(coq, "compile_sources", lambda *_sources, **_options: pytest.fail("compiled again"))
     monkeypatch.setattr(coq, "_axioms", lambda _folder, names, _stated: dict.fromkeys([*names, coq._OTHERS], ()))
-    assert compile_theorems(folder=finished.folder, job_count=JOBS) == finished.compiled
+    assert compile_theorems(folder=compiled_folder, job_count=JOBS) == finished.compiled
