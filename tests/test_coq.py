@@ -169,7 +169,7 @@ PREAMBLE = re.compile(r"(?:^From mathcomp.*\n)+", re.M)
 
 
 def changes_by_preamble() -> dict[str, list[str]]:
-    """The changes of `MUTATIONS`, together where files load the same libraries, which takes longer than their proofs."""
+    """The changes of `MUTATIONS`, together where files load the same libraries: that takes longer than proofs."""
     found = defaultdict(list)
     for change, (name, _old, _new) in MUTATIONS.items():
         (preamble,) = PREAMBLE.findall(read_sources()[name])

@@ -8,7 +8,7 @@ import torch
 
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
-from tests.workers import run_module
+from tests.workers import torchrun
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 # Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
@@ -36,7 +36,7 @@ def run_program(text: str, folder: Path) -> list[str]:
     assert text.count(LAST) == 1
     program = folder / "program.py"
     program.write_text(text.replace(LAST, LEARNS + LAST), encoding="utf-8")
-    finished = run_module("torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(program))
+    finished = torchrun("--nproc-per-node", "2", str(program))
     assert finished.returncode == 0, finished.stderr
     said = [line.split("accuracy ")[1] for line in finished.stdout.splitlines() if "accuracy " in line]
     assert len(said) == 2

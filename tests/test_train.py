@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -26,27 +27,23 @@ from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.train import require_equal_settings
 from sparsync.experiments.worker import Replica, StepFacts, step
+from tests.shared_builds import once, shared_folder
 from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
 PLAIN_RUNS = [name for name in RUNS if not name.endswith("_paper")]
 RELEASED = "fnn3_random_k_paper"
 STEPS = 20
-
-
-def trained(process_count: int, output: Path, *arguments: str) -> dict[str, Any]:
-    finished = torchrun(process_count, TRAIN, "--output", str(output), *arguments)
-    assert finished.returncode == 0, finished.stderr
-    result: dict[str, Any] = json.loads(output.read_text())
-    return result
+# Two of the reviews after which the adaptive rule may change.
+PLAIN_STEPS = 12
 
 
 def run_program(text: str, folder: Path, *arguments: str, restarts: int = 0) -> subprocess.CompletedProcess[str]:
     """Two ranks run a program that ends in `train.main`."""
     program = folder / "program.py"
     program.write_text(text, encoding="utf-8")
-    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", str(restarts))
-    return run_module(*launcher, str(program), "--output", str(folder / "result.json"), *arguments)
+    launcher = ("--nproc-per-node", "2", "--max-restarts", str(restarts))
+    return torchrun(*launcher, str(program), "--output", str(folder / "result.json"), *arguments)
 
 
 @contextmanager
@@ -62,14 +59,18 @@ def train_every_plain_run() -> dict[str, dict[str, Any]]:
         patch.setattr(train, "_averager", on_the_group_of_this_rank)
         patch.setattr(train, "load_dataset", cache(load_dataset))
         for name in PLAIN_RUNS:
-            settings = replace(RUNS[name], steps=STEPS, rank_order=True)
+            settings = replace(RUNS[name], steps=PLAIN_STEPS, rank_order=True)
             train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=settings))
         return {path.stem: json.loads(path.read_text()) for path in Path(folder).iterdir()}
 
 
 @pytest.fixture(scope="module")
-def plain_results() -> list[dict[str, dict[str, Any]]]:
-    return run_workers(train_every_plain_run, 4)
+def plain_results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, Any]]]:
+    def train_them(target: Path) -> None:
+        target.write_text(json.dumps(run_workers(train_every_plain_run, 4)), encoding="utf-8")
+
+    found = once(shared_folder(tmp_path_factory, "train") / "plain.json", train_them)
+    return [dict(written) for written in json.loads(found.read_text(encoding="utf-8"))]
 
 
 def test_only_rank_zero_writes(plain_results: list[dict[str, dict[str, Any]]]) -> None:
@@ -79,7 +80,7 @@ def test_only_rank_zero_writes(plain_results: list[dict[str, dict[str, Any]]]) -
 @pytest.mark.parametrize("name", PLAIN_RUNS)
 def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, plain_results: list[dict[str, dict[str, Any]]]) -> None:
     result = plain_results[0][name]
-    simulated = simulate(replace(RUNS[name], steps=STEPS, workers=4, rank_order=True))
+    simulated = simulate(replace(RUNS[name], steps=PLAIN_STEPS, workers=4, rank_order=True))
     assert result["parameters_sha256"] == simulated.parameters_sha256
     assert result["loss"] == [facts.loss for facts in simulated.steps]
     assert result["delta"] == [fmean(facts.deltas) for facts in simulated.steps]
@@ -89,27 +90,45 @@ def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, plain_results: l
     assert result["provenance"]["process_count"] == 4
 
 
-def launched(folder: Path) -> dict[str, Any]:
-    return trained(
-        2, folder / "result.json", "--run-name", RELEASED, "--steps", str(STEPS), "--density", "0.01", "--seed", "3"
-    )
+RELEASED_ARGUMENTS = ("--run-name", RELEASED, "--steps", str(STEPS), "--density", "0.01", "--seed", "3")
 
 
-@pytest.fixture(scope="module")
-def released_result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return launched(tmp_path_factory.mktemp("released"))
+def train_as_told(*arguments: str) -> tuple[dict[str, Any] | None, object, str]:
+    """The command in a rank of a group that is there already: what it writes, its exit status, what it says."""
+    os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        output, said, status = Path(folder) / "result.json", io.StringIO(), None
+        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr("sys.argv", [TRAIN, "--output", str(output), *arguments])
+        patch.setattr("sys.stderr", said)
+        try:
+            train.main()
+        except SystemExit as error:
+            status = error.code
+        left = [path.name for path in Path(folder).iterdir()]
+        assert left in ([], [output.name])
+        return json.loads(output.read_text()) if left else None, status, said.getvalue()
 
 
-def test_released_settings_equal_the_simulation_bit_for_bit(released_result: dict[str, Any]) -> None:
-    """Under torchrun: two ranks, step size outside, momentum, weight decay and both warm-ups."""
-    simulated = simulate(replace(RUNS[RELEASED], steps=STEPS, density=0.01, seed=3, workers=2))
-    assert released_result["parameters_sha256"] == simulated.parameters_sha256
+def train_the_released_run() -> tuple[dict[str, Any] | None, object, str]:
+    return train_as_told(*RELEASED_ARGUMENTS)
 
 
-def test_the_same_command_twice_gives_identical_parameters(released_result: dict[str, Any], tmp_path: Path) -> None:
-    run = released_result["run"]
-    assert launched(tmp_path)["parameters_sha256"] == released_result["parameters_sha256"]
-    assert (run["density"], run["seed"], run["workers"]) == (0.01, 3, 2)
+def diverge() -> tuple[dict[str, Any] | None, object, str]:
+    return train_as_told("--run-name", "fnn3_top_k", "--step-size", "1e30")
+
+
+def test_released_settings_equal_the_simulation_bit_for_bit_and_so_do_the_same_arguments_again(tmp_path: Path) -> None:
+    """Two ranks, under torchrun and again: step size outside, momentum, weight decay and both warm-ups."""
+    output = tmp_path / "result.json"
+    finished = torchrun("--nproc-per-node", "2", "-m", TRAIN, "--output", str(output), *RELEASED_ARGUMENTS)
+    assert finished.returncode == 0, finished.stderr
+    result, run = json.loads(output.read_text()), replace(RUNS[RELEASED], steps=STEPS, density=0.01, seed=3, workers=2)
+    assert result["run"] == json.loads(json.dumps(asdict(run)))
+    assert result["parameters_sha256"] == simulate(run).parameters_sha256
+    (again, *_), (other, *_) = run_workers(train_the_released_run, 2)
+    assert again["parameters_sha256"] == result["parameters_sha256"]
+    assert other is None
 
 
 def test_a_lone_process_needs_no_launcher(tmp_path: Path) -> None:
@@ -120,12 +139,11 @@ def test_a_lone_process_needs_no_launcher(tmp_path: Path) -> None:
     assert json.loads(output.read_text())["parameters_sha256"] == simulated.parameters_sha256
 
 
-def test_a_diverging_run_ends_every_rank_and_leaves_no_file(tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    finished = torchrun(2, TRAIN, "--run-name", "fnn3_top_k", "--step-size", "1e30", "--output", str(output))
-    assert finished.returncode != 0
-    assert "is not finite" in finished.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_a_diverging_run_ends_every_rank_and_leaves_no_file() -> None:
+    for written, status, said in run_workers(diverge, 2):
+        assert written is None
+        assert status == 1
+        assert "is not finite" in said
 
 
 def refusal_of(

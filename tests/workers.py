@@ -11,19 +11,24 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.run
 
+from sparsync.experiments import launch
 from sparsync.experiments.launch import run_to_end
 
 DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]
 _ROOT = Path(__file__).resolve().parents[1]
+_SETTINGS = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+_STREAMS = ("output", "errors")
 
 
 def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
@@ -32,9 +37,7 @@ def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
     Raises:
         RuntimeError: a rank raised, exited with a status other than 0, or outlived the deadline.
     """
-    # Ranks are forked from a process that has imported torch and does nothing else: none spends seconds on that again.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sparsync.experiments.train"])
+    context = _context()
     answers: multiprocessing.Queue[Answer] = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         # Ranks meet through a file: no port to find free, and none that another process could take first.
@@ -58,6 +61,13 @@ def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
     if any(exits):
         raise RuntimeError(f"exit statuses by rank: {exits}")
     return [results[rank] for rank in range(world_size)]
+
+
+def _context() -> ForkServerContext:
+    """Processes are forked from one that has imported torch and does nothing else: none spends seconds on that."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sparsync.experiments.train", "torch.distributed.run"])
+    return context
 
 
 def _collect(answers: multiprocessing.Queue[Answer], world_size: int) -> dict[int, Any]:
@@ -100,17 +110,41 @@ def _rank(
             dist.destroy_process_group()
 
 
-def run_module(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `python -m arguments…` from the repository's root, as a user would, and wait for its end."""
     return run_to_end(
-        [sys.executable, "-m", *arguments],
-        timeout_seconds=DEADLINE_SECONDS,
-        environment={"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **(environment or {})},
-        folder=_ROOT,
+        [sys.executable, "-m", *arguments], timeout_seconds=DEADLINE_SECONDS, environment=_SETTINGS, folder=_ROOT
     )
 
 
-def torchrun(process_count: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `torchrun --nproc-per-node process_count -m arguments…` on a free port."""
-    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(process_count), "-m")
-    return run_module(*launcher, *arguments)
+def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `torchrun --standalone arguments…` from the repository's root and wait for its end.
+
+    The launcher alone is forked, as ranks of `run_workers` are; it starts its ranks as it always does.
+    """
+    command = ("--standalone", *arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder, environment = Path(name), {**os.environ, **_SETTINGS}
+        process = _context().Process(target=_launch, args=(command, environment, folder), daemon=True)
+        process.start()
+        try:
+            process.join(timeout=DEADLINE_SECONDS)
+        finally:
+            if process.exitcode is None and process.pid is not None:
+                launch._kill_with_descendants(process.pid)
+        if process.exitcode is None:
+            raise subprocess.TimeoutExpired(command, DEADLINE_SECONDS)
+        output, errors = (folder.joinpath(stream).read_text(encoding="utf-8") for stream in _STREAMS)
+    return subprocess.CompletedProcess(command, process.exitcode, output, errors)
+
+
+def _launch(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    """As the launcher's process, whose output and that of all its ranks goes to files in `folder`."""
+    os.setsid()
+    os.chdir(_ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    for descriptor, stream in enumerate(_STREAMS, start=1):
+        with folder.joinpath(stream).open("ab") as file:
+            os.dup2(file.fileno(), descriptor)
+    torch.distributed.run.main(command)
