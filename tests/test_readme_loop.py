@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import torch
 
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
-from tests.workers import torchrun
+from tests.workers import run_workers, torchrun
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 # Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
@@ -22,6 +24,7 @@ print(f"accuracy {accuracy:.3f} digest {digest.item().hex()}\\n", end="", flush=
 # The lines of the loop between `backward` and `step`.
 LEFT_OUT = ("    gradient =", "    payload =", "    mean =", "    for layer", "        layer.grad")
 SEED, LAST = "torch.manual_seed(1 + ", "dist.barrier()"
+GROUP = ('dist.init_process_group("gloo")', "dist.destroy_process_group()")
 
 
 def block(mark: str) -> str:
@@ -31,29 +34,20 @@ def block(mark: str) -> str:
     return found
 
 
-def run_program(text: str, folder: Path) -> list[str]:
-    """Two workers run a program that ends as the README's; what they say last: accuracy and digest."""
+def with_last_words(text: str) -> str:
+    """A program that ends as the README's says before what it learnt: accuracy and digest."""
     assert text.count(LAST) == 1
-    program = folder / "program.py"
-    program.write_text(text.replace(LAST, LEARNS + LAST), encoding="utf-8")
-    finished = torchrun("--nproc-per-node", "2", str(program))
-    assert finished.returncode == 0, finished.stderr
-    said = [line.split("accuracy ")[1] for line in finished.stdout.splitlines() if "accuracy " in line]
-    assert len(said) == 2
-    return said
+    return text.replace(LAST, LEARNS + LAST)
+
+
+def last_words(output: str) -> list[str]:
+    return [line.split("accuracy ")[1] for line in output.splitlines() if "accuracy " in line]
 
 
 def hook_program() -> str:
     before, loop = block("init_process_group").split(SEED)
     lines = [line for line in loop.splitlines() if not line.startswith(LEFT_OUT)]
     return before + block("register_comm_hook") + SEED + "\n".join(lines)
-
-
-def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook(tmp_path: Path) -> None:
-    said = run_program(block("init_process_group"), tmp_path)
-    # By chance one of ten classes is right.
-    assert float(said[0].split()[0]) > 0.2
-    assert {*said, *run_program(hook_program(), tmp_path)} == {said[0]}
 
 
 SEVERAL_BUCKETS = {
@@ -64,14 +58,33 @@ SEVERAL_BUCKETS = {
 }
 
 
-def test_the_hook_trains_all_workers_alike_in_several_buckets(tmp_path: Path) -> None:
-    program = hook_program()
+def train_with_hooks() -> list[str]:
+    """As a worker of a group that is there already; what it says last with one bucket, and with several."""
+    several = hook_program()
     for text, replacement in SEVERAL_BUCKETS.items():
-        assert program.count(text) == 1
-        program = program.replace(text, replacement)
-    said = run_program(program, tmp_path)
-    assert float(said[0].split()[0]) > 0.2
-    assert said[0] == said[1]
+        assert several.count(text) == 1
+        several = several.replace(text, replacement)
+    said = io.StringIO()
+    for program in (hook_program(), several):
+        lines = with_last_words(program).splitlines()
+        assert {*GROUP} <= {*lines}
+        with redirect_stdout(said):
+            exec("\n".join(line for line in lines if line not in GROUP), {})
+    return last_words(said.getvalue())
+
+
+def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(with_last_words(block("init_process_group")), encoding="utf-8")
+    finished = torchrun("--nproc-per-node", "2", str(program))
+    assert finished.returncode == 0, finished.stderr
+    one, other = last_words(finished.stdout)
+    # By chance one of ten classes is right.
+    assert float(one.split()[0]) > 0.2
+    hooked, other_hooked = run_workers(train_with_hooks, 2)
+    assert {other, hooked[0], other_hooked[0]} == {one}
+    assert float(hooked[1].split()[0]) > 0.2
+    assert hooked[1] == other_hooked[1]
 
 
 class OneWorker:
