@@ -16,7 +16,6 @@ from sparsync.verify import certificate_store
 from sparsync.verify.certificate_store import Record
 from sparsync.verify.check_certificates import check_file
 from sparsync.verify.checks import CHECKS
-from sparsync.verify.collection import workers
 from sparsync.verify.coq import Compiled, CoqError
 from sparsync.verify.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line
 from sparsync.verify.formal_theorems import THEOREMS
@@ -24,6 +23,7 @@ from sparsync.verify.ledger import main
 from sparsync.verify.mutants import MUTANTS
 from sparsync.verify.mutation import wrong_bound
 from sparsync.verify.outcome import PROFILES, Outcome, Profile
+from sparsync.verify.pool import workers
 
 LABELS = ("top_k", "square_convex")
 """Two statements: that every one earns its grades is the claim of `test_evidence.py`."""
@@ -267,7 +267,7 @@ def test_a_number_of_processes_below_one_is_refused(tmp_path: Path, count: str) 
     with pytest.raises(SystemExit) as refusal:
         run(tmp_path, "--jobs", count)
     assert refusal.value.code == 2
-    with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"), workers(0):
+    with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"), workers(0, preloaded="json"):
         pass
 
 

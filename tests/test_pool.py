@@ -83,8 +83,8 @@ POOLS = {
         "run_cases(run, sys.argv[3:], job_count=int(sys.argv[2]))",
     ),
     "evidence": (
-        "from sparsync.verify.collection import workers",
-        "with workers(int(sys.argv[2])) as compute: list(compute(run, sys.argv[3:]))",
+        "from sparsync.verify.pool import workers",
+        "with workers(int(sys.argv[2]), preloaded='json') as compute: list(compute(run, sys.argv[3:]))",
     ),
 }
 
@@ -124,11 +124,7 @@ def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
     assert (tmp_path / "short").exists() == (whom == "all")
 
 
-IMPORTS_LONG = pytest.mark.slow
-"""Its processes import all evidence, which takes some ten seconds each time."""
-
-
-@pytest.mark.parametrize("pool", ["studies", pytest.param("evidence", marks=IMPORTS_LONG)])
+@pytest.mark.parametrize("pool", POOLS)
 def test_a_process_that_still_imports_leaves_an_interrupt_to_its_parent(pool: str, tmp_path: Path) -> None:
     ended = run_interrupted(tmp_path, pool, "beginning", 2, ("long", "short"))
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "interrupted\n")
@@ -137,7 +133,7 @@ def test_a_process_that_still_imports_leaves_an_interrupt_to_its_parent(pool: st
 
 @pytest.mark.parametrize(
     ("pool", "jobs", "cases"),
-    [("studies", 1, ("long", "short")), pytest.param("evidence", 2, ("long",), marks=IMPORTS_LONG)],
+    [("studies", 1, ("long", "short")), ("evidence", 2, ("long",))],
 )
 def test_cases_end_with_a_parent_that_is_killed(pool: str, jobs: int, cases: tuple[str, ...], tmp_path: Path) -> None:
     """The output is read to its end, so this waits until every process that could write there is gone."""

@@ -21,9 +21,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify import collection
 from sparsync.verify.arguments import positive
 from sparsync.verify.certificate_store import Stored, rational_outcomes, stored_certificates
-from sparsync.verify.collection import fate, row, workers
+from sparsync.verify.collection import fate, row
 from sparsync.verify.coq import INSTALLATION, CoqError, compile_theorems, coq_is_there, formal_outcomes
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from sparsync.verify.evidence import Row
@@ -31,6 +32,7 @@ from sparsync.verify.formal_theorems import PROVED
 from sparsync.verify.interrupts import interrupt_as_line
 from sparsync.verify.mutants import CHOSEN, MUTANTS
 from sparsync.verify.outcome import PROFILES, Grade, Outcome, Profile
+from sparsync.verify.pool import workers
 from sparsync.verify.provenance import require_folder, require_output, write_json
 from sparsync.verify.recorded_evidence import Kills, Record, evidence_digest, recorded
 from sparsync.verify.report import bound_text, report
@@ -126,7 +128,7 @@ def _found(
     tasks = [(label, profile, _known(label, at_once, record)) for label in STATEMENTS]
     mutants = MUTANTS if profile.scales_bounds else CHOSEN
     # Where everything is recorded there is no work to share.
-    with workers(1 if record else job_count) as compute:
+    with workers(1 if record else job_count, preloaded=collection.__name__) as compute:
         rows = list(_tracked(compute(row, tasks), "statements", len(tasks), console))
         if record is None:
             fates = _tracked(compute(fate, list(mutants)), "mutants", len(mutants), console)
