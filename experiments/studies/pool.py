@@ -37,8 +37,11 @@ def run_cases(
     """
     if job_count < 1:
         raise ValueError(f"jobs must be at least 1, got {job_count}")
-    # Forked children would inherit the parent's arithmetic threads in an unknown state.
-    with ProcessPoolExecutor(job_count, mp_context=get_context("spawn"), initializer=_prepare) as pool:
+    # Children forked from this process would inherit its arithmetic threads in an unknown state; theirs has none, and
+    # has spent the seconds that torch takes to be imported.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["torch"])
+    with ProcessPoolExecutor(job_count, mp_context=context, initializer=_prepare) as pool:
         try:
             with children_end_on_interrupt():
                 with interrupts_held_back():
