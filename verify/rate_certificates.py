@@ -31,7 +31,9 @@ state is non-zero. The multipliers: Thomsen, Taylor and Dieuleveut 2025, 2026; r
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from sparsync.verify.rate_forms import (
@@ -57,6 +59,12 @@ SMOOTHNESS = Fraction(3)
 
 def rate_certificates() -> list[dict[str, object]]:
     """All certificates: both kinds of error feedback at 30 rational points each, compressed descent at 24."""
+    return deepcopy(_derived())
+
+
+@cache
+def _derived() -> list[dict[str, object]]:
+    """Kept, because the check of every statement, and of every wrong one, asks for them."""
     return [record for kind in BASES for record in certificates_of(kind)]
 
 

@@ -7,7 +7,7 @@ for all parameters by two solvers (`smt`) and a search for a step that shrinks l
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import mpmath
 import sympy
@@ -80,9 +80,10 @@ def programmes_check(_profile: Profile, *, label: str) -> Outcome:
     _, method = METHODS[label]
     errors = []
     for numbers in _points():
-        problem = method(**_programme_numbers(numbers), step_size=stated_step(label, numbers))
-        rate = STATEMENTS[label].evaluate(**numbers)
-        solutions = [*_solutions(problem), *_worker_solutions(label, numbers)]
+        programme = {**_programme_numbers(numbers), "step_size": stated_step(label, numbers)}
+        rate, solutions = STATEMENTS[label].evaluate(**numbers), _solutions(method, **programme)
+        if label in WORKER_METHODS:
+            solutions += _worker_solutions(WORKER_METHODS[label], **programme)
         errors += [(abs(solution.rate - rate), solution.tolerance) for solution in solutions]
     return Outcome(
         earned=bool(errors) and all(error <= tolerance for error, tolerance in errors),
@@ -153,16 +154,16 @@ def _programme_numbers(numbers: dict[str, float]) -> dict[str, float]:
     }
 
 
-def _solutions(problem: Performance) -> list[Solution]:
-    programmes = (performance.primal, performance.dual)
-    return [programme(problem, solver=solver) for programme in programmes for solver in SOLVER_TOLERANCES]
+@lru_cache(maxsize=1024)
+def _solutions(method: Callable[..., Performance], **numbers: float) -> tuple[Solution, ...]:
+    """Kept, because a programme does not know the rate that it is compared with."""
+    problem, programmes = method(**numbers), (performance.primal, performance.dual)
+    return tuple(programme(problem, solver=solver) for programme in programmes for solver in SOLVER_TOLERANCES)
 
 
-def _worker_solutions(label: str, numbers: dict[str, float]) -> list[Solution]:
-    if label not in WORKER_METHODS:
-        return []
-    method = partial(WORKER_METHODS[label], **_programme_numbers(numbers), step_size=stated_step(label, numbers))
-    return [performance.primal(method(count=count)) for count in WORKER_COUNTS]
+@lru_cache(maxsize=1024)
+def _worker_solutions(method: Callable[..., Performance], **numbers: float) -> tuple[Solution, ...]:
+    return tuple(performance.primal(method(**numbers, count=count)) for count in WORKER_COUNTS)
 
 
 def _states(record: dict[str, object], label: str) -> bool:
