@@ -131,7 +131,8 @@ def test_a_wrong_factor_step_or_spread_breaks_the_derivation(
 ) -> None:
     derivation = STATEMENTS[label].derivation
     monkeypatch.setattr(feedback_steps, name, wrong)
-    assert broken(derivation)
+    # One step is enough, and which others fail is of no matter.
+    assert not all(step.holds() for step in derivation)
 
 
 @pytest.mark.parametrize(
