@@ -210,7 +210,8 @@ def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch
     assert any(isinstance(event, Released) for event in declared.trace[-50:])
     monkeypatch.setattr(POLICIES[named[0]], "gate_opens_on", "anything")
     # A trace that is the same has been judged.
-    literal = simulation(named, cluster, **options | {"make_judge": None})
+    options["make_judge"] = None
+    literal = simulation(named, cluster, **options)
     literal.run()
     assert trace_hash(declared.trace) == trace_hash(literal.trace)
 
