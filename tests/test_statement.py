@@ -8,6 +8,7 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
+from mpmath.libmp import NoConvergence
 
 from sparsync.theory.statement import Statement, Step, written
 from sparsync.theory.statements import STATEMENTS
@@ -122,8 +123,23 @@ def test_a_long_number_above_the_end_of_the_domain_is_refused() -> None:
 
 
 def test_where_no_number_is_found_statement_and_numbers_are_named() -> None:
-    with pytest.raises(ValueError, match=r"^mean_shift_failure: no number at .*1e\+154"):
-        STATEMENTS["mean_shift_failure"].evaluate(kappa=0.1, mean_shift=1e154)
+    imaginary = replace(HALF_OPEN, relation=sympy.Le(ratio, sympy.sqrt(kappa - 1), evaluate=False))
+    with pytest.raises(ValueError, match=f"^{imaginary.label}: no number at .*'kappa': 0.25.*digits are not enough"):
+        imaginary.evaluate(kappa=0.25)
+
+
+@pytest.mark.parametrize("failure", [NoConvergence, OverflowError, RecursionError])
+def test_what_fails_within_a_library_names_statement_and_numbers(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which numbers are too large depends on whether gmpy2 is installed."""
+
+    def fails(_value: sympy.Expr) -> sympy.Expr:
+        raise failure("in the library")
+
+    monkeypatch.setattr("sparsync.theory.statement.digits_of", fails)
+    with pytest.raises(ValueError, match=r"^mean_shift_failure: no number at .*'kappa': 0\.1.*in the library"):
+        STATEMENTS["mean_shift_failure"].evaluate(kappa=0.1, mean_shift=2.0)
 
 
 @pytest.mark.parametrize("label", STATEMENTS)
