@@ -61,6 +61,7 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"metadata": {"CreationDate": None}},
     "png": {"dpi": PNG_DOTS_PER_INCH},
 }
+"""What each format is saved with; the layout found for the first, the paper's, is that of the others."""
 
 
 def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
@@ -81,6 +82,7 @@ def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
         figure = FIGURES[name](data_folder)
         for ending, options in _FORMATS.items():
             write_whole(output_folder / f"{name}.{ending}", partial(figure.savefig, format=ending, **options))
+            figure.set_layout_engine("none")
 
 
 @interrupt_as_line()

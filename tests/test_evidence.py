@@ -15,7 +15,7 @@ from sparsync.verify.outcome import EXACT_GRADES, GRADES, PROFILES, Grade, Outco
 from sparsync.verify.weights import CLASS_WEIGHTS
 from sparsync.verify.worst_case import SOLVERS, Rows, WorstCase, worst_cases
 
-TINY = Profile(dimensions=(2, 3), examples_count=20)
+TINY = Profile(dimensions=(2, 3), examples_count=8)
 """Enough where a statement is right; that a wrong one is noticed is the claim of `test_mutants.py`, with more."""
 
 

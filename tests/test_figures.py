@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper import figures
@@ -32,39 +34,54 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_results(tmp_path_factory.mktemp("paper") / "data")
 
 
-@pytest.fixture(scope="module")
-def written_folder(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the command line leaves in a folder that was not there."""
-    folder = tmp_path_factory.mktemp("paper") / "new"
-    figures.main(["--data-folder", str(data_folder), "--output-folder", str(folder)])
-    return folder
-
-
 def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
     line = next(line for line in axes.get_lines() if line.get_label() == label)
     return np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist()
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_the_command_line_writes_every_figure_as_pdf_and_png(name: str, written_folder: Path) -> None:
-    assert (written_folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    assert (written_folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+def test_every_figure_is_written_as_a_pdf_without_date_and_a_png(name: str, data_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    figures.write_figure(name, data_folder, folder)
+    pdf = (folder / f"{name}.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert b"CreationDate" not in pdf
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(folder.iterdir())) == 2
 
 
-def test_nothing_but_figures_is_written(written_folder: Path) -> None:
-    names = {f"{name}.{ending}" for name in figures.FIGURES for ending in ("pdf", "png")}
-    assert {path.name for path in written_folder.iterdir()} == names
+def test_the_command_line_writes_every_figure_and_nothing_else(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = ("ladder", "counts")
+    monkeypatch.setattr(figures, "FIGURES", {name: figures.FIGURES[name] for name in some})
+    folder = tmp_path / "new"
+    figures.main(["--data-folder", str(data_folder), "--output-folder", str(folder)])
+    wanted = {f"{name}.{ending}" for name in some for ending in ("pdf", "png")}
+    assert {path.name for path in folder.iterdir()} == wanted
 
 
-def test_the_same_data_give_the_same_bytes(data_folder: Path, written_folder: Path, tmp_path: Path) -> None:
-    figures.write_figure("counts", data_folder, tmp_path)
+def test_the_same_data_give_the_same_bytes(data_folder: Path, tmp_path: Path) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    for folder in (first, again):
+        figures.write_figure("counts", data_folder, folder)
     for ending in ("pdf", "png"):
-        again = (tmp_path / f"counts.{ending}").read_bytes()
-        assert again == (written_folder / f"counts.{ending}").read_bytes()
+        assert (first / f"counts.{ending}").read_bytes() == (again / f"counts.{ending}").read_bytes()
 
 
-def test_a_pdf_holds_no_date(written_folder: Path) -> None:
-    assert not [path.name for path in written_folder.glob("*.pdf") if b"CreationDate" in path.read_bytes()]
+def test_pdf_and_png_have_one_layout(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = figures.FIGURES["counts"](data_folder)
+    places: list[list[float]] = []
+
+    def save(*arguments: Any, **options: Any) -> None:
+        Figure.savefig(figure, *arguments, **options)
+        places.append([edge for axes in figure.axes for edge in axes.get_position().bounds])
+
+    monkeypatch.setattr(figure, "savefig", save)
+    monkeypatch.setitem(figures.FIGURES, "counts", lambda _folder: figure)
+    figures.write_figure("counts", data_folder, tmp_path)
+    in_pdf, in_png = places
+    assert in_png == in_pdf
 
 
 @pytest.mark.parametrize(
