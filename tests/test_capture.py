@@ -296,7 +296,10 @@ READING_HOSTS: dict[str, tuple[str, list[Fault], tuple[bool, bool]]] = {
 }
 
 
-@pytest.mark.parametrize("purpose", READING_HOSTS)
+@pytest.mark.parametrize(
+    "purpose",
+    [pytest.param(purpose, marks=() if purpose == "for the bound" else pytest.mark.slow) for purpose in READING_HOSTS],
+)
 def test_a_host_that_reads_the_device_is_seen(tmp_path: Path, purpose: str) -> None:
     rule, faults, replays_differ = READING_HOSTS[purpose]
     sources = faulty_sources(tmp_path / "sources", faults)

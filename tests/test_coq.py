@@ -202,7 +202,10 @@ def test_a_wrong_definition_or_constant_breaks_the_build(preamble: str, compiled
 
 
 @with_coq
-@pytest.mark.parametrize("change", HIDDEN)
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(change, marks=() if change == "fewer coordinates" else pytest.mark.slow) for change in HIDDEN],
+)
 def test_a_hypothesis_added_out_of_sight_breaks_the_restatement(
     change: str, compiled_folder: Path, tmp_path: Path
 ) -> None:

@@ -251,6 +251,7 @@ def test_searches_run_again_where_the_sources_have_changed(
     assert data["evidence_sha256"] == "0" * 64
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other processes know the statements as they are.
     install(WHOLE, monkeypatch)

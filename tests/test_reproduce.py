@@ -14,7 +14,9 @@ import torch
 from sparsync.experiments import reproduce
 
 
+@pytest.mark.slow
 def test_torchrun_and_simulation_agree_and_are_recorded_together() -> None:
+    """Slow since `make reproduce` does it in every profile."""
     record = reproduce.compare_with_torchrun("fnn3_gaussian_k")
     assert record["parameters_sha256"] == record["simulated_parameters_sha256"]
     assert (record["run"]["workers"], record["provenance"]["process_count"]) == (4, 4)
