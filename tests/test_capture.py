@@ -34,6 +34,7 @@ from tests.feedback_cases import (
     make_case,
     normal,
 )
+from tests.slow_cases import slow_except
 
 HOST_PART = SOURCES / "cuda_op.cu"
 TORCH_HEADERS = Path(torch.__file__).parent / "include"
@@ -296,10 +297,7 @@ READING_HOSTS: dict[str, tuple[str, list[Fault], tuple[bool, bool]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "purpose",
-    [pytest.param(purpose, marks=() if purpose == "for the bound" else pytest.mark.slow) for purpose in READING_HOSTS],
-)
+@pytest.mark.parametrize("purpose", slow_except({"for the bound"}, READING_HOSTS))
 def test_a_host_that_reads_the_device_is_seen(tmp_path: Path, purpose: str) -> None:
     rule, faults, replays_differ = READING_HOSTS[purpose]
     sources = faulty_sources(tmp_path / "sources", faults)

@@ -35,6 +35,7 @@ from sparsync.verify.formal_theorems import PROVED, THEOREMS
 from tests.coq_text import read_definitions, sympy_of
 from tests.formal_mutations import HIDDEN, MUTATIONS
 from tests.shared_builds import once, shared_folder
+from tests.slow_cases import slow_except
 
 with_coq = pytest.mark.skipif(not coq_is_there(), reason="needs coqc")
 JOBS = 2
@@ -202,10 +203,7 @@ def test_a_wrong_definition_or_constant_breaks_the_build(preamble: str, compiled
 
 
 @with_coq
-@pytest.mark.parametrize(
-    "change",
-    [pytest.param(change, marks=() if change == "fewer coordinates" else pytest.mark.slow) for change in HIDDEN],
-)
+@pytest.mark.parametrize("change", slow_except({"fewer coordinates"}, HIDDEN))
 def test_a_hypothesis_added_out_of_sight_breaks_the_restatement(
     change: str, compiled_folder: Path, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from sparsync.verify.margins import MARGINS
 from sparsync.verify.outcome import EXACT_GRADES, GRADES, PROFILES, Grade, Outcome, Profile
 from sparsync.verify.weights import CLASS_WEIGHTS
 from sparsync.verify.worst_case import SOLVERS, Rows, WorstCase, worst_cases
-from tests.long_statements import LONG
+from tests.slow_cases import LONG, slow_except
 
 TINY = Profile(dimensions=(2, 3), examples_count=8)
 """Enough where a statement is right; that a wrong one is noticed is the claim of `test_mutants.py`, with more."""
@@ -25,9 +25,7 @@ def _solved_anew() -> None:
     certified_cases.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "label", [pytest.param(label, marks=pytest.mark.slow if label in LONG else ()) for label in STATEMENTS]
-)
+@pytest.mark.parametrize("label", slow_except(set(STATEMENTS) - LONG, STATEMENTS))
 def test_every_statement_earns_every_grade_that_applies(label: str) -> None:
     """The only test that runs all derivations and all checks: tests of a family try what must fail."""
     row = collect(label, TINY)

@@ -27,6 +27,7 @@ from sparsync.experiments.studies import steady_state
 from sparsync.verify.counterexamples import COUNTEREXAMPLES
 from sparsync.verify.provenance import write_whole
 from tests.paper_data import rewrite, write, write_results, write_run
+from tests.slow_cases import slow_except
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
     return np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist()
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
+@pytest.mark.parametrize("name", slow_except({"ladder"}, figures.FIGURES))
 def test_every_figure_is_written_as_a_pdf_without_date_and_a_png(name: str, data_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new"
     figures.write_figure(name, data_folder, folder)

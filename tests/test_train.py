@@ -27,6 +27,7 @@ from sparsync.experiments.runs import RUNS, Run
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.worker import Replica, StepFacts, step
 from tests.shared_builds import once, shared_folder
+from tests.slow_cases import slow_except
 from tests.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
@@ -186,7 +187,7 @@ train.main()
 """
 
 
-@pytest.mark.parametrize("error", ["ValueError", "ArithmeticError"])
+@pytest.mark.parametrize("error", slow_except({"ValueError"}, ["ValueError", "ArithmeticError"]))
 def test_a_rank_that_fails_says_why_before_its_peers_lose_it(error: str, tmp_path: Path) -> None:
     """Leaving the group may take long; torchrun ends the others as soon as the first has ended."""
     finished = run_program(LATE.format(error=error), tmp_path, "--run-name", "fnn3_top_k")
