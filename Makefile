@@ -16,6 +16,8 @@ GENERATED := $(if $(filter smoke,$(PROFILE)),build/smoke/generated,paper/generat
 # One arithmetic thread a process, so that results do not depend on the machine's core count.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# Hundreds of short processes import the same modules: what one has compiled serves the others.
+export PYTHONDONTWRITEBYTECODE :=
 # sympy forgets after a thousand results of each function unless told not to; derivations ask for more, again and again.
 export SYMPY_CACHE_SIZE ?= None
 # PyTorch's code for AVX-512 rounds otherwise than that for AVX2, and not every processor has it.

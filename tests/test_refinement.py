@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ from sparsync.kernels.reference import sidco_indices
 from sparsync.kernels.selection import SELECTORS
 
 DRAWS = 100_000
+DIMENSION = 5000
 
 
 def generator() -> torch.Generator:
@@ -50,15 +52,25 @@ def test_shifted_gaussians_have_their_mean_and_deviation() -> None:
     assert float(draws.std()) == pytest.approx(1.0, abs=5 / math.sqrt(2 * DRAWS))
 
 
-def test_the_study_holds_the_counts_that_the_selectors_return(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=2000))
-    advanced: list[None] = []
-    study = run_refinement("smoke", advance=lambda: advanced.append(None))
+@pytest.fixture(scope="module")
+def advanced() -> list[None]:
+    """Grows by one at each law that the study has done."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def study(advanced: list[None]) -> dict[str, Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=DIMENSION))
+        return run_refinement("smoke", advance=lambda: advanced.append(None))
+
+
+def test_the_study_holds_the_counts_that_the_selectors_return(study: dict[str, Any], advanced: list[None]) -> None:
     assert len(advanced) == law_count()
-    assert study["target_count"] == [max(1, round(density * 2000)) for density in DENSITIES]
+    assert study["target_count"] == [max(1, round(density * DIMENSION)) for density in DENSITIES]
     family = study["families"]["shifted gaussian"]
     position = family["value"].index(-2.0)
-    vector = shifted_gaussian(2000, -2.0, random_stream(0, "shifted gaussian -2.0")).float()
+    vector = shifted_gaussian(DIMENSION, -2.0, random_stream(0, "shifted gaussian -2.0")).float()
     largest = [float(SELECTORS["top_k"](vector, k).values.double().square().sum()) for k in study["target_count"]]
     for rule in RULES[:-1]:
         stream = random_stream(0, f"shifted gaussian -2.0 {rule}")
@@ -79,9 +91,7 @@ def test_sidco_in_hindsight_has_the_best_number_of_stages(density: float) -> Non
     assert abs(sidco_in_hindsight(vector, k).numel() - k) in others or 2**5 * k < 5000
 
 
-def test_ours_is_in_the_band_on_every_law_and_the_released_rule_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], sample_dimension=5000))
-    study = run_refinement("smoke")
+def test_ours_is_in_the_band_on_every_law_and_the_released_rule_is_not(study: dict[str, Any]) -> None:
     missed = dict.fromkeys(RULES, 0)
     for name in FAMILIES:
         for rule, rows in study["families"][name]["selected_count"].items():
