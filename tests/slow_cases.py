@@ -8,10 +8,21 @@ import pytest
 
 LONG = frozenset(
     {
+        "compressed_descent_rate",
+        "delayed_momentum_limit",
         "descent_of_workers",
+        "descent_without_bounded_gradients",
         "ef21_tight_rate",
         "ef_tight_rate",
+        "ef_tight_step",
+        "gamma_gain_lower",
+        "gamma_law",
+        "gaussian_gain_upper",
+        "generalised_gaussian_gain_upper",
         "generalised_gaussian_law",
+        "laplace_law",
+        "mean_shift_failure",
+        "nonconvex_rate",
         "nonconvex_rate_lyapunov",
         "nonconvex_rate_minkowski",
         "reports_in_turn_limit",
@@ -19,10 +30,12 @@ LONG = frozenset(
         "shifted_gaussian_slope",
         "small_dimension_failure",
         "spike_mixture_law",
+        "ssp_regret_optimised",
         "student_t_law",
+        "student_t_tail_lower",
     }
 )
-"""Statements, by label, whose evidence takes more than 3 s. `make verify`, a part of `.ci/run`, collects it."""
+"""Statements, by label, whose evidence takes more than 2 s. `make verify`, a part of `.ci/run`, collects it."""
 
 
 def slow_except(quick: Container[str], cases: Iterable[str]) -> list[object]:

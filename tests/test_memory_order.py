@@ -35,7 +35,6 @@ CHOSEN = {
     "top_k: tied capacity": SCHEDULES,
     "top_k: float16": SCHEDULES,
     "threshold: bfloat16": SCHEDULES,
-    "gaussian_k_released: every tensor": SCHEDULES[:1],
     "gaussian_k_released: normal, d = 70001": SCHEDULES[:1],
 }
 # Who meets where a group is decided by its list while another block passes its tiles: once the stage was read first.

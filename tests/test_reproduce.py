@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sparsync.experiments import reproduce
+from tests.slow_cases import slow_except
 
 
 @pytest.mark.slow
@@ -34,6 +35,7 @@ def test_a_difference_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         reproduce.compare_with_torchrun("fnn3_gaussian_k")
 
 
+@pytest.mark.slow
 def test_a_failing_launch_is_an_error_with_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce, "_TORCHRUN_PROCESS_COUNT", 1)
     with pytest.raises(RuntimeError, match="unknown run 'fnn4'"):
@@ -46,7 +48,7 @@ def test_no_jobs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("part", ["steady_state", "planned_barriers"])
+@pytest.mark.parametrize("part", slow_except({"planned_barriers"}, ["steady_state", "planned_barriers"]))
 def test_a_part_alone_leaves_the_files_of_the_others(tmp_path: Path, part: str) -> None:
     (tmp_path / "races.json").write_text("as it was")
     command = reproduce.ReproduceCommand(data_folder=tmp_path, profile="smoke", jobs=1, only=(part,))

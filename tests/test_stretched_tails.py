@@ -53,7 +53,12 @@ def test_exponent_one_is_laplace_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exponent", "upper"), [(1.5, "gain_upper"), (0.5, "heavy_gain_upper"), (4, "light_gain_upper")]
+    ("exponent", "upper"),
+    [
+        pytest.param(1.5, "gain_upper", marks=pytest.mark.slow),
+        (0.5, "heavy_gain_upper"),
+        (4, "light_gain_upper"),
+    ],
 )
 def test_the_bounds_meet_for_small_densities(exponent: float, upper: str) -> None:
     lower = "light_gain_lower" if exponent > 2 else "gain_lower"
