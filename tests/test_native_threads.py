@@ -85,7 +85,7 @@ from sparsync.experiments.studies.kernel_memory import _extra_bytes
 from sparsync.kernels.native import SelectionState, feedback_select_many
 vector, bound = sys.argv[1], float(sys.argv[2])
 torch.set_num_threads(1)
-gradient, k = (torch.ones(8_000_000), 20_000) if vector == "ties" else (torch.rand(8_000_000), 80_000)
+gradient, k = (torch.ones(32_000_000), 80_000) if vector == "ties" else (torch.rand(32_000_000), 320_000)
 residual, small, state = torch.zeros_like(gradient), torch.ones(300_000), SelectionState()
 feedback_select_many([small], [torch.zeros_like(small)], [3000], rule="top_k")
 if bound:
@@ -99,11 +99,11 @@ print(_extra_bytes(lambda: feedback_select_many([gradient], [residual], [k], rul
 def test_lists_end_where_their_room_does_however_many_stretches_there_are(vector: str, bound: float) -> None:
     """A remembered bound that nearly everything exceeds, and a vector of nothing but ties: 5 % of the residual.
 
-    One thread: each lists as many ties as can be sent.
+    One thread: each lists as many ties as can be sent. Long vectors: the system counts pages to some 0.3 MB only.
     """
     finished = subprocess.run(
         [sys.executable, "-c", MEMORY, vector, str(bound)],
         capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **kernel_memory._ALLOCATOR},
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
-    assert int(finished.stdout) <= 0.05 * 4 * 8_000_000
+    assert int(finished.stdout) <= 0.05 * 4 * 32_000_000
