@@ -8,7 +8,12 @@ import pytest
 
 LONG = frozenset(
     {
+        "bell_shaped",
+        "complexity_gaussian",
         "compressed_descent_rate",
+        "count_band_cubic",
+        "count_band_square",
+        "crossover_variance",
         "delayed_momentum_limit",
         "descent_of_workers",
         "descent_without_bounded_gradients",
@@ -16,26 +21,48 @@ LONG = frozenset(
         "ef_tight_rate",
         "ef_tight_step",
         "gamma_gain_lower",
+        "gamma_gain_upper",
         "gamma_law",
         "gaussian_gain_upper",
+        "gaussian_law",
+        "gaussian_log_gain_lower",
+        "generalised_gaussian_gain_lower",
         "generalised_gaussian_gain_upper",
+        "generalised_gaussian_heavy_gain_upper",
         "generalised_gaussian_law",
+        "generalised_gaussian_light_gain_lower",
         "laplace_law",
         "mean_shift_failure",
         "nonconvex_rate",
         "nonconvex_rate_lyapunov",
         "nonconvex_rate_minkowski",
+        "psp_lag_mean",
+        "psp_lag_second_moment",
+        "released_passes",
+        "released_window",
+        "released_window_narrow",
+        "released_worst_passes",
         "reports_in_turn_limit",
+        "shifted_gaussian_gain_upper",
         "shifted_gaussian_law",
         "shifted_gaussian_slope",
         "small_dimension_failure",
+        "spike_mixture_gain_lower",
+        "spike_mixture_gain_upper",
         "spike_mixture_law",
+        "square_convex",
+        "ssp_recursion",
+        "ssp_regret_fixed_step",
         "ssp_regret_optimised",
+        "steady_noise",
         "student_t_law",
         "student_t_tail_lower",
+        "student_t_tail_upper",
+        "weibull_law",
+        "zipline_two_workers",
     }
 )
-"""Statements, by label, whose evidence takes more than 2 s. `make verify`, a part of `.ci/run`, collects it."""
+"""Statements, by label, whose evidence takes more than a second. `make verify`, a part of `.ci/run`, collects it."""
 
 
 def slow_except(quick: Container[str], cases: Iterable[str]) -> list[object]:

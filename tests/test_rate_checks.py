@@ -22,6 +22,7 @@ from sparsync.verify.rate_search import (
     sharp,
     step_margin,
 )
+from tests.slow_cases import slow_except
 
 TINY = Profile(dimensions=(2,), examples_count=40)
 
@@ -44,7 +45,7 @@ def test_every_statement_has_an_exact_check_and_a_search(label: str) -> None:
     assert {"smt", "property"} <= set(CHECKS[label])
 
 
-@pytest.mark.parametrize("label", METHODS)
+@pytest.mark.parametrize("label", slow_except({"ef_tight_rate"}, METHODS))
 @pytest.mark.parametrize("grade", ["smt", "rational", "numeric", "property"])
 def test_a_slightly_smaller_rate_loses_the_grade(label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch) -> None:
     restated(label, STATEMENTS[label].bound * sympy.Rational(999, 1000), monkeypatch)

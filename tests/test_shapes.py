@@ -79,8 +79,7 @@ def test_irrational_weights_agree_with_floating_point(shape: float, count: int, 
     assert value == pytest.approx(sum(powers[: dimension - count]) / sum(powers), rel=1e-12)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("rate", [Fraction(1, 10**10), Fraction(1, 3), 2])
+@pytest.mark.parametrize(("rate", "count"), [(Fraction(1, 10**10), 3), (Fraction(1, 3), 1), (2, 3)])
 def test_weights_as_steep_as_the_vector_is_long_fall_geometrically(rate: Fraction | int, count: int) -> None:
     """With 2/p = cd the weight of rank i is e^(−ci) of the first: Top-k leaves e^(−ck)."""
     value = STATEMENTS["exponent_discrete"].evaluate(d=10**70, k=count, p=Fraction(2, 10**70) / rate)

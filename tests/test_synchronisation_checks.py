@@ -26,7 +26,8 @@ from sparsync.verify.mixing_checks import (
     spread,
     training_cases,
 )
-from sparsync.verify.outcome import Profile
+from sparsync.verify.mutation import killing_grades, wrong_bound
+from sparsync.verify.outcome import Grade, Profile
 from sparsync.verify.perturbation_checks import mean_iterates, perturbation_margin, steady_run
 from sparsync.verify.properties import search_margin
 from sparsync.verify.sampling_barrier_checks import drawn_chance, lag_margin, share_without_laggard
@@ -42,12 +43,11 @@ def test_all_statements_but_one_have_an_error_that_a_person_makes() -> None:
     assert without == {"zipline_sweep"}
 
 
-@pytest.mark.parametrize("label", CHECKS)
-def test_a_bound_a_quarter_too_small_is_caught_by_every_grade(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    statement = STATEMENTS[label]
-    relation = statement.relation.func(statement.relation.lhs, statement.bound * sympy.Rational(3, 4), evaluate=False)
-    monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
-    assert not any(check(SMALL).earned for check in CHECKS[label].values())
+@pytest.mark.parametrize(("factor", "lost"), [(sympy.Rational(15, 16), ()), (sympy.Rational(3, 4), ("numeric",))])
+def test_the_worst_run_of_groups_notices_a_quarter_and_no_sixteenth(
+    factor: sympy.Rational, lost: tuple[Grade, ...]
+) -> None:
+    assert killing_grades(wrong_bound("ds_sync_rate", "scaled", lambda bound: factor * bound, "numeric")) == lost
 
 
 def test_a_bound_on_the_wait_that_nothing_attains_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
