@@ -203,7 +203,7 @@ UNUSUAL: list[Named] = [
 def test_looking_at_fewer_gates_misses_none(named: Named, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = (Change(4.1, 2, "crash"), Change(7.3, 0, "leave"), Change(9.9, 2, "join"))
     cluster = replace(random_cluster(5, seed), changes=changes)
-    options: dict[str, Any] = {"horizon": Horizon(seconds=40.0), "descent": Descent()}
+    options: dict[str, Any] = {"horizon": Horizon(seconds=25.0), "descent": Descent()}
     options |= {"make_judge": None} if named[0] in BROKEN else {}
     declared = simulation(named, cluster, **options)
     declared.run()
