@@ -25,11 +25,14 @@ AVX2 := $(if $(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),ATEN_CPU_CAPABILI
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
-GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py tests/test_kernel_replay.py))
+GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py)) tests/test_kernel_replay.py tests/test_simulate_cuda.py
 GPU_PYTEST = -m pytest -q -n 4 -m "not slow" --timeout 30 --timeout-method thread
-SANITIZED = -m sparsync.experiments.studies.kernel_checks --device cuda
+PRETEND = build/pretend-gpu
+PRETEND_PYTHON ?= $(PRETEND)/venv/bin/python
+PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
+SANITIZED = sparsync.experiments.studies.kernel_checks --device cuda
 
-.PHONY: help install check test test-all verify formal reproduce paper bench gpu clean
+.PHONY: help install check test test-all verify formal reproduce paper bench gpu pretend-gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,15 +112,25 @@ gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize t
 	attempt build 70 $(GPU_PYTHON) -m sparsync.kernels.native_build; \
 	attempt cuda-tests 60 $(GPU_PYTHON) $(GPU_PYTEST) -k cuda $(GPU_TESTS); \
 	attempt other-tests 50 $(GPU_PYTHON) $(GPU_PYTEST) -k "not cuda" $(GPU_TESTS); \
-	attempt checks 40 $(GPU_PYTHON) $(SANITIZED); \
+	attempt checks 40 $(GPU_PYTHON) -m $(SANITIZED); \
 	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels --profile full --device cuda --output-folder $(OUT); \
 	ending="-s KILL"; \
 	if command -v compute-sanitizer >/dev/null; then \
 	  for tool in memcheck racecheck; do \
-	    attempt $$tool 60 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool $$tool --kernel-name kns=sparsync --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) $(SANITIZED) --few; \
+	    attempt $$tool 60 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool $$tool --kernel-name kns=sparsync --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m $(SANITIZED) --few; \
 	  done; \
 	else echo "compute-sanitizer was not found" | tee $(OUT)/memcheck.log; fi; \
 	test -z "$$failed" || { echo "make gpu: failed:$$failed" >&2; exit 1; }
+
+# The oldest torch that sparsync serves, as built for CUDA: several gigabytes, so neither CI nor `make test` does this.
+$(PRETEND)/venv/bin/python:
+	$(PYTHON) -m venv $(PRETEND)/venv
+	$@ -m pip install --quiet --disable-pip-version-check torch==2.11.0 $(PRETEND_NEEDS)
+
+pretend-gpu: $(TYPING) $(PRETEND_PYTHON) ## rehearse what gpu does, on a GPU that is not there (needs nvcc; installs 6 GB)
+	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" -p tests.pretend_gpu -k cuda $(GPU_TESTS)
+	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m tests.pretend_gpu $(SANITIZED)
+	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m tests.pretend_gpu sparsync.experiments.studies.kernels --profile smoke --device cuda --output-folder $(PRETEND)
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

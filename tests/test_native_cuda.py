@@ -61,9 +61,15 @@ def expected(gradient: Tensor, residual: Tensor, rule: Rule) -> tuple[Tensor, Te
 def test_a_call_never_waits_for_the_device(rule: Rule, stops_are_errors: None) -> None:
     torch.cuda.set_sync_debug_mode("default")
     gradient, residual, state = drawn(1).cuda(), torch.zeros(LENGTH, device="cuda"), SelectionState()
+    warm = [selected(gradient, residual, rule, SelectionState()) for _ in range(3)]
+    del warm  # kernels are loaded now, and the memory is there
+    torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
+    # The mode sees torch's own stops; that the stream is still busy shows that there was no other.
+    torch.cuda._sleep(1_000_000_000)
     payloads = [selected(gradient, residual, rule, state) for _ in range(3)]
     buffers = [payload.padded() for payload in payloads]
+    assert not torch.cuda.current_stream().query()
     torch.cuda.set_sync_debug_mode("default")
     assert [int(count) for *_, count in buffers] == [payload.count for payload in payloads]
 

@@ -1,11 +1,13 @@
 """CUB's DeviceTopK as a contender, where the CUDA toolkit has it: exact, unordered, on the magnitudes of the residual.
 
-CUDA 13.0 does not hold it yet; then the study records why the contender is absent. Without a GPU nothing here runs.
+CUDA 13.0 does not hold it yet, the package nvidia-cuda-cccl does; without both the study records why the contender is
+absent. Without a GPU nothing here runs.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -24,6 +26,9 @@ NAME = "cub::DeviceTopK"
 
 _COMPILER_DEADLINE_SECONDS = 120
 _SOURCE = r"""
+#if !__has_include(<cub/device/device_topk.cuh>)
+#error the CUDA toolkit has no cub/device/device_topk.cuh, and nvidia-cuda-cccl is not installed
+#endif
 #include <cub/device/device_topk.cuh>
 #include <cuda/__execution/determinism.h>
 #include <cuda/__execution/output_ordering.h>
@@ -68,15 +73,10 @@ def _library() -> ctypes.CDLL | str:
     compiler = _compiler()
     if compiler is None:
         return "no nvcc was found"
-    include = compiler.resolve().parents[1] / "include"
-    header = Path("cub") / "device" / "device_topk.cuh"
-    folders = [folder for folder in (include / "cccl", include) if (folder / header).is_file()]
-    if not folders:
-        return f"the CUDA toolkit of {compiler} has no {header}"
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "largest.cu", Path(folder) / "largest.so"
         source.write_text(_SOURCE, encoding="utf-8")
-        options = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", f"-I{folders[0]}"]
+        options = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", *_packaged_headers()]
         finished = subprocess.run(
             [str(compiler), *options, "-o", str(library), str(source)],
             capture_output=True,
@@ -85,8 +85,17 @@ def _library() -> ctypes.CDLL | str:
             timeout=_COMPILER_DEADLINE_SECONDS,
         )
         if finished.returncode:
-            return f"nvcc ended with status {finished.returncode}: {finished.stderr[-500:]}"
+            said = [line for line in finished.stderr.splitlines() if "error" in line] or [finished.stderr]
+            return f"nvcc ended with status {finished.returncode}: {said[0].rpartition('error')[2].strip(': ')}"
         return ctypes.CDLL(str(library))
+
+
+def _packaged_headers() -> list[str]:
+    """Options for nvcc: the folder of the package nvidia-cuda-cccl, if it is installed and holds the algorithm."""
+    package = importlib.util.find_spec("nvidia")
+    roots = (package.submodule_search_locations if package else None) or []
+    folders = [folder for root in roots for folder in sorted(Path(root).glob("*/include/cccl"))]
+    return [f"-I{folder}" for folder in folders if (folder / "cub" / "device" / "device_topk.cuh").is_file()]
 
 
 def _compiler() -> Path | None:
