@@ -100,3 +100,24 @@ def test_the_target_is_reached_at_the_first_look_that_finds_it() -> None:
 
 def test_a_run_that_diverges_has_not_reached_the_target() -> None:
     assert steps_to_target(Setting(2, "sgd", 1), 1e9, staleness=0, seed=0, target=0.9, limit=60) is None
+
+
+def test_the_target_is_that_of_the_first_workers_model() -> None:
+    """Late updates make the workers' models differ, and one reaches an accuracy where another does not."""
+    seen: dict[int, list[float]] = {}
+
+    def watch(training: StackedTraining, descent: StaleDescent) -> None:
+        if descent.step_count and descent.step_count % EVALUATION_INTERVAL == 0:
+            seen[descent.step_count] = [training.accuracy(copy) for copy in descent.copies]
+
+    def reached(worker: int, target: float) -> int | None:
+        return next((step for step, accuracies in seen.items() if accuracies[worker] >= target), None)
+
+    setting, limit = Setting(0, "sgd", 3), 8 * EVALUATION_INTERVAL
+    steps_to_target(setting, 0.5, staleness=8, seed=0, target=2.0, limit=limit + 1, watch=watch)
+    targets = {accuracies[0] for accuracies in seen.values()}
+    telling = [one for one in targets if reached(0, one) not in (reached(1, one), reached(2, one))]
+    assert telling
+    for target in telling:
+        found = steps_to_target(setting, 0.5, staleness=8, seed=0, target=target, limit=limit)
+        assert found == reached(0, target)
