@@ -75,6 +75,17 @@ def test_everything_sent_is_gradient_descent() -> None:
     assert rung.rate == pytest.approx((9 / 11) ** 2)
 
 
+@pytest.mark.parametrize("law", ["weibull", "gamma"])
+def test_of_a_law_with_the_heaviest_tails_a_few_entries_are_all(law: str) -> None:
+    """The error is positive and below 10 to the power −10^290: as a fraction nobody could write it."""
+    rung = next(rung for rung in rungs(asked(law, 1e-300)) if rung.label == LAWS[law].label)
+    nothing_lost = rungs(replace(QUESTION, density=1.0, law=None))[0]
+    assert (rung.epsilon, rung.delta) == (0.0, 1.0)
+    assert rung.gain == pytest.approx(1 / QUESTION.density)
+    assert (rung.rate, rung.step_size) == (nothing_lost.rate, nothing_lost.step_size)
+    assert rung.iterations == nothing_lost.iterations
+
+
 def test_bytes_and_seconds_by_hand() -> None:
     small = Question(density=0.01, dimension=1000, workers=4, bandwidth=8e6, latency_seconds=1e-3)
     dense, half, sparse = exchanges(small)

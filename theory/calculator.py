@@ -29,6 +29,8 @@ LARGEST_DIMENSION = 10**18
 """Beyond it a mistyped number is more probable than a vector."""
 _DIGITS = 60
 """Of a ratio or a rate; at the largest dimension one minus it begins after 36 of them at the most."""
+_LEAST = sympy.Rational(1, 10**1000)
+"""With a smaller positive ratio no other float would change, and as a fraction it could have millions of digits."""
 _LARGEST_POWER = 4000
 """Of ten, in a dimension that can be printed to be refused."""
 _PLAIN_WIDTH = 140
@@ -261,14 +263,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _rung(label: str, ratio: sympy.Expr, question: Question) -> Rung:
     """From the exact ratio: near 1, where k/d is small, a float has lost what counts."""
-    share = sympy.Rational(str(_digits(ratio)))
+    value = _digits(ratio)
+    share = _LEAST if 0 < value < _LEAST else sympy.Rational(str(value))
     function = {"mu": 1, "smoothness": question.condition_number, "epsilon": Fraction(int(share.p), int(share.q))}
     rate = STATEMENTS["ef_tight_rate"].exact(**function)
     step_size = STATEMENTS["ef_tight_step"].evaluate(**function) * question.condition_number
     steps = sympy.log(sympy.Rational(question.tolerance)) / sympy.log(rate)
     return Rung(
         label,
-        epsilon=float(share),
+        epsilon=float(value),
         delta=float(1 - share),
         gain=float((1 - share) * question.dimension / question.count),
         step_size=step_size,
