@@ -28,7 +28,7 @@ OUT ?= build/gpu
 GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py)) tests/test_kernel_replay.py tests/test_simulate_cuda.py
 GPU_PYTEST = -m pytest -q -n 4 -m "not slow" --timeout 30 --timeout-method thread
 PRETEND = build/pretend-gpu
-PRETEND_PYTHON ?= $(PRETEND)/venv/bin/python
+PRETEND_RUN = PYTHONPATH=build/typing $(PRETEND)/venv/bin/python -m
 PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
 SANITIZED = sparsync.experiments.studies.kernel_checks --device cuda
 
@@ -123,14 +123,15 @@ gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize t
 	test -z "$$failed" || { echo "make gpu: failed:$$failed" >&2; exit 1; }
 
 # The oldest torch that sparsync serves, as built for CUDA: several gigabytes, so neither CI nor `make test` does this.
-$(PRETEND)/venv/bin/python:
+$(PRETEND)/venv/.installed: Makefile
 	$(PYTHON) -m venv $(PRETEND)/venv
-	$@ -m pip install --quiet --disable-pip-version-check torch==2.11.0 $(PRETEND_NEEDS)
+	$(PRETEND)/venv/bin/python -m pip install --quiet --disable-pip-version-check torch==2.11.0 $(PRETEND_NEEDS)
+	touch $@
 
-pretend-gpu: $(TYPING) $(PRETEND_PYTHON) ## rehearse what gpu does, on a GPU that is not there (needs nvcc; installs 6 GB)
-	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" -p tests.pretend_gpu -k cuda $(GPU_TESTS)
-	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m tests.pretend_gpu $(SANITIZED)
-	PYTHONPATH=build/typing $(PRETEND_PYTHON) -m tests.pretend_gpu sparsync.experiments.studies.kernels --profile smoke --device cuda --output-folder $(PRETEND)
+pretend-gpu: $(TYPING) $(PRETEND)/venv/.installed ## rehearse what gpu does, on a GPU that is not there (needs nvcc; installs 5 GB)
+	$(PRETEND_RUN) pytest -q -n $(JOBS) -m "not slow" -p tests.pretend_gpu -k cuda $(GPU_TESTS) tests/test_pretend_operators.py
+	$(PRETEND_RUN) tests.pretend_gpu $(SANITIZED)
+	$(PRETEND_RUN) tests.pretend_gpu sparsync.experiments.studies.kernels --profile smoke --device cuda --output-folder $(PRETEND)
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

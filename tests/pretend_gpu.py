@@ -4,18 +4,24 @@
 host does for a GPU is the true thing: torch's allocator, streams, graphs and debug modes, and the library as nvcc
 compiled it, up to its launches. Under them lies a runtime of our own (`pretend_runtime.cpp`), which runs our kernels as
 the emulation does, and torch's operators on host memory (`pretend_operators.py`). No time that it takes says anything.
+
+Our library's calls return before their work is done, in streams of their own, as on a GPU; torch's operators, other
+than those that only fill new memory, first wait for their stream. So what our library leaves out is seen, but not that
+torch's operators should have waited for another stream. A CUDA tensor cannot be printed, nor used in another thread.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 import runpy
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,13 +39,18 @@ def built_runtime(folder: Path = FOLDER) -> Path:
     compiler = shutil.which("nvcc")
     if compiler is None:
         raise RuntimeError("a pretend GPU needs nvcc: it is not on the PATH")
-    folder.mkdir(parents=True, exist_ok=True)
-    library, scratch = folder / "libcuda.so.1", folder / f"runtime-{os.getpid()}.so"
+    sources = [HERE / "pretend_runtime.cpp", HERE / "pretend_streams.h"]
     flags = ["-std=c++20", "-O1", "-Xcompiler", "-fPIC,-Wall,-Wextra,-Werror,-pthread", "-cudart", "none", "-shared"]
-    name = ["-Xlinker", f"-soname={library.name}"]
-    command = [compiler, *flags, *name, "-x", "c++", str(HERE / "pretend_runtime.cpp"), "-o", str(scratch)]
-    subprocess.run(command, check=True, env={**os.environ, "NVCC_APPEND_FLAGS": ""})
-    scratch.replace(library)
+    # Its own calls reach its own functions, even where the real runtime is loaded.
+    linking = ["-Xlinker", "-soname=libcuda.so.1,-Bsymbolic"]
+    inputs = [compiler, *flags, *linking, *(source.read_text(encoding="utf-8") for source in sources)]
+    library = folder / hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:16] / "libcuda.so.1"
+    if not library.is_file():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        scratch = library.parent / f"runtime-{os.getpid()}.so"
+        command = [compiler, *flags, *linking, "-x", "c++", str(sources[0]), "-o", str(scratch)]
+        subprocess.run(command, check=True, env={**os.environ, "NVCC_APPEND_FLAGS": ""})
+        scratch.replace(library)
     return library
 
 
@@ -59,7 +70,7 @@ def start() -> None:
         raise RuntimeError("the pretend GPU has to be there before torch is imported")
     found = runtime()
     # Our library is then linked to the runtime that is there, not to one of its own.
-    os.environ["NVCC_APPEND_FLAGS"] = "-cudart shared"
+    os.environ["NVCC_APPEND_FLAGS"] = f"{os.environ.get('NVCC_APPEND_FLAGS', '')} -cudart shared"
     os.environ["SPARSYNC_CACHE"] = str(FOLDER)
     import torch
 
@@ -73,23 +84,31 @@ def start() -> None:
     torch.cuda.init()
 
 
+@contextmanager
+def operators() -> Iterator[None]:
+    """torch's operators are there, too. At the end, nothing is left on a stream that would need this process."""
+    from tests.pretend_operators import Operators
+
+    with Operators(runtime()):
+        try:
+            yield
+        finally:
+            runtime().cudaDeviceSynchronize()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Runs in the main process and in every worker, before tests are imported."""
     start()
-    from tests.pretend_operators import Operators
-
     entered = ExitStack()
-    entered.enter_context(Operators(runtime()))
+    entered.enter_context(operators())
     config.add_cleanup(entered.close)
 
 
 def main() -> None:
     """Run the module that the command line names, with the arguments that follow."""
     start()
-    from tests.pretend_operators import Operators
-
     del sys.argv[0]
-    with Operators(runtime()):
+    with operators():
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

@@ -1,7 +1,10 @@
 // Our CUDA kernels by their mangled names, for the pretend GPU: what nvcc's host code launches, the emulation runs.
+#include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "cuda_select.cuh"
@@ -28,6 +31,11 @@ void* find(const char* name) {
   return dlsym(dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD), name);
 }
 
+bool takes_tables_alone(const char* name) {
+  const std::unique_ptr<char, void (*)(void*)> written(abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
+  return written != nullptr && std::string_view(written.get()).ends_with("(sparsync::Tables)");
+}
+
 }  // namespace
 
 // Empty if there is no such kernel, or none with these parameters.
@@ -43,6 +51,6 @@ extern "C" __attribute__((visibility("default"))) std::function<void()> pretend_
   if (kernel == reinterpret_cast<void*>(&upload<kLargeParcel>)) {
     return bind(upload<kLargeParcel>, grid, block, arguments);
   }
-  if (!std::string_view(name).ends_with("NS_6TablesE")) return {};
+  if (!takes_tables_alone(name)) return {};
   return bind(reinterpret_cast<void (*)(Tables)>(kernel), grid, block, arguments);
 }

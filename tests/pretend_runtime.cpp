@@ -1,9 +1,12 @@
 // A pretend GPU: the part of the CUDA runtime's interface that PyTorch and our library use, without a driver or a device.
 //
-// Loaded before torch, its names come before those of the real runtime. Device memory is host memory that only work on
-// a stream, or a copy, should touch. Launches run kernels that a library of emulated ones knows, and torch's kernel that
-// passes time; every other kernel is refused. What the real runtime forbids while a stream is captured is refused, too.
+// Loaded before torch, its names come before those of the real runtime; what it lacks, that one refuses for want of a
+// driver. Device memory is host memory, which the host cannot touch while it is in our library; that kernels stay away
+// from other host memory is not checked. Launches run kernels that a library of emulated ones knows, and torch's kernel
+// that passes time; every other kernel is refused. One stream can be captured into a graph, in the mode that is called
+// global, and what the real runtime forbids meanwhile is refused: waits, questions, allocations, events from outside.
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstdio>
@@ -20,11 +23,13 @@ namespace {
 
 using pretend::Event;
 using pretend::Graph;
+using pretend::Recording;
 using pretend::Stream;
 
 constexpr int kMultiprocessors = 2;
+constexpr unsigned kBlockThreads = 1024;
 constexpr size_t kMemoryBytes = size_t{8} << 30;
-constexpr size_t kAlignment = 4096;
+constexpr size_t kPageBytes = 4096;
 
 thread_local cudaError_t last_error = cudaSuccess;
 cudaError_t status(cudaError_t error) {
@@ -37,11 +42,11 @@ struct Machine {
   std::mutex mutex;
   std::map<uintptr_t, size_t> device_blocks, pinned_blocks;
   size_t used_bytes = 0;
+  int user_count = 1;  // of device memory: the host, unless it is in our library, and what runs on streams
   std::vector<Stream*> streams{new Stream};  // the first is the default stream
   std::vector<Graph*> captures;              // under way
-  unsigned long long capture_count = 0;
+  uint64_t capture_count = 0;
   std::map<const void*, std::string> kernels;  // mangled names
-  std::atomic<long> wait_count{0};             // how often the host waited
   std::atomic<bool> has_failed{false};         // a kernel: from then on, whoever waits is told
 };
 Machine& machine() {
@@ -58,6 +63,32 @@ Stream& of(cudaStream_t stream) {
 Event& of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 Graph*& of(cudaGraph_t& graph) { return reinterpret_cast<Graph*&>(graph); }
 
+size_t whole_pages(size_t bytes) { return (bytes / kPageBytes + 1) * kPageBytes; }
+
+void use_device_memory(int change) {
+  const std::lock_guard<std::mutex> lock(machine().mutex);
+  const bool was_used = machine().user_count > 0;
+  machine().user_count += change;
+  if (was_used == (machine().user_count > 0)) return;
+  for (const auto& [address, bytes] : machine().device_blocks) {
+    mprotect(reinterpret_cast<void*>(address), whole_pages(bytes), was_used ? PROT_NONE : PROT_READ | PROT_WRITE);
+  }
+}
+
+// What runs on a stream, a kernel or a copy.
+void put_work(Stream& stream, pretend::Work work) {
+  stream.put([work = std::move(work)] {
+    use_device_memory(+1);
+    try {
+      work();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      machine().has_failed = true;
+    }
+    use_device_memory(-1);
+  });
+}
+
 bool holds(const std::map<uintptr_t, size_t>& blocks, const void* pointer) {
   const std::lock_guard<std::mutex> lock(machine().mutex);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -67,6 +98,9 @@ bool holds(const std::map<uintptr_t, size_t>& blocks, const void* pointer) {
 bool is_on_device(const void* pointer) { return holds(machine().device_blocks, pointer); }
 bool is_pinned(const void* pointer) { return holds(machine().pinned_blocks, pointer); }
 
+// Relaxed: the thread says that it knows what it does while streams are captured.
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+
 // Host calls that CUDA forbids while any stream is captured; they end the captures.
 cudaError_t refuse_in_captures() {
   const std::lock_guard<std::mutex> lock(machine().mutex);
@@ -74,9 +108,13 @@ cudaError_t refuse_in_captures() {
   return machine().captures.empty() ? cudaSuccess : status(cudaErrorStreamCaptureUnsupported);
 }
 
+// Those that are forbidden unless the thread is relaxed.
+cudaError_t refuse_unsafe() {
+  return capture_mode == cudaStreamCaptureModeRelaxed ? cudaSuccess : refuse_in_captures();
+}
+
 template <class Wait>
 cudaError_t host_waits(Wait wait) {
-  ++machine().wait_count;
   if (const cudaError_t error = refuse_in_captures()) return error;
   wait();
   return machine().has_failed ? status(cudaErrorLaunchFailure) : cudaSuccess;
@@ -91,59 +129,54 @@ void wait_for_all() {
   for (Stream* stream : streams) stream->wait();
 }
 
-cudaError_t allocate(void** pointer, size_t bytes, std::map<uintptr_t, size_t>& blocks) {
-  if (posix_memalign(pointer, kAlignment, bytes + 1) != 0) return status(cudaErrorMemoryAllocation);
-  std::memset(*pointer, 0xcd, bytes);
-  const std::lock_guard<std::mutex> lock(machine().mutex);
-  blocks[reinterpret_cast<uintptr_t>(*pointer)] = bytes;
-  return cudaSuccess;
-}
-
-// Relaxed: the thread says that it knows what it does while streams are captured.
-thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
-
 }  // namespace
 
 extern "C" {
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 
+// New memory is full of a value that no test expects.
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  if (capture_mode != cudaStreamCaptureModeRelaxed) {
-    if (const cudaError_t error = refuse_in_captures()) return error;
-  }
-  if (machine().used_bytes + bytes > kMemoryBytes) return status(cudaErrorMemoryAllocation);
+  if (const cudaError_t error = refuse_unsafe()) return error;
+  const std::lock_guard<std::mutex> lock(machine().mutex);
+  if (bytes > kMemoryBytes - machine().used_bytes) return status(cudaErrorMemoryAllocation);
+  *pointer = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (*pointer == MAP_FAILED) return status(cudaErrorMemoryAllocation);
+  std::memset(*pointer, 0xcd, bytes);
+  if (machine().user_count == 0) mprotect(*pointer, whole_pages(bytes), PROT_NONE);
   machine().used_bytes += bytes;
-  return allocate(pointer, bytes, machine().device_blocks);
+  machine().device_blocks[reinterpret_cast<uintptr_t>(*pointer)] = bytes;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr) return cudaSuccess;
+  if (const cudaError_t error = refuse_unsafe()) return error;
   wait_for_all();
   const std::lock_guard<std::mutex> lock(machine().mutex);
   const auto found = machine().device_blocks.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == machine().device_blocks.end()) return status(cudaErrorInvalidValue);
+  munmap(pointer, whole_pages(found->second));
   machine().used_bytes -= found->second;
   machine().device_blocks.erase(found);
-  std::free(pointer);
   return cudaSuccess;
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
-  return allocate(pointer, bytes, machine().pinned_blocks);
+  if (const cudaError_t error = refuse_unsafe()) return error;
+  if (posix_memalign(pointer, kPageBytes, bytes + 1) != 0) return status(cudaErrorMemoryAllocation);
+  std::memset(*pointer, 0xcd, bytes);
+  const std::lock_guard<std::mutex> lock(machine().mutex);
+  machine().pinned_blocks[reinterpret_cast<uintptr_t>(*pointer)] = bytes;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
+  if (const cudaError_t error = refuse_unsafe()) return error;
   wait_for_all();
   const std::lock_guard<std::mutex> lock(machine().mutex);
   if (machine().pinned_blocks.erase(reinterpret_cast<uintptr_t>(pointer)) == 0) return status(cudaErrorInvalidValue);
   std::free(pointer);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  *total_bytes = kMemoryBytes;
-  *free_bytes = kMemoryBytes - machine().used_bytes;
   return cudaSuccess;
 }
 
@@ -167,20 +200,13 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
     kept.reset(new char[bytes + 1]);
     std::memcpy(kept.get(), source, bytes);
   }
-  of(stream).put([=] { std::memcpy(target, reads_host ? kept.get() : source, bytes); });
+  put_work(of(stream), [=] { std::memcpy(target, reads_host ? kept.get() : source, bytes); });
   if (writes_host) of(stream).wait();
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcpyKind) {
-  return host_waits([=] {
-    wait_for_all();
-    std::memcpy(target, source, bytes);
-  });
+  return machine().has_failed ? status(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
-  of(stream).put([=] { std::memset(target, value, bytes); });
+  put_work(of(stream), [=] { std::memset(target, value, bytes); });
   return cudaSuccess;
 }
 
@@ -188,12 +214,8 @@ cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t 
 
 cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : status(cudaErrorInvalidDevice); }
-cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-cudaError_t cudaPeekAtLastError() { return last_error; }
 cudaError_t cudaDeviceSynchronize() { return host_waits(wait_for_all); }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 0, cudaSuccess; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
@@ -202,7 +224,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->multiProcessorCount = kMultiprocessors;
   properties->warpSize = 32;
   properties->totalGlobalMem = kMemoryBytes;
-  properties->maxThreadsPerBlock = 1024;
+  properties->maxThreadsPerBlock = kBlockThreads;
   properties->maxThreadsPerMultiProcessor = 2048;
   properties->sharedMemPerBlock = 48 << 10;
   properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
@@ -221,14 +243,6 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 
-// Nothing of the driver's interface is there.
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  *function = nullptr;
-  if (result != nullptr) *result = cudaDriverEntryPointSymbolNotFound;
-  return status(cudaErrorNotSupported);
-}
-
 // --- streams and events -----------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
@@ -239,34 +253,57 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return *priority = of(stream).priority, cudaSuccess;
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (const cudaError_t error = of(stream).graph != nullptr ? refuse_in_captures() : refuse_unsafe()) return error;
+  return of(stream).is_idle() ? cudaSuccess : cudaErrorNotReady;
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return of(stream).is_idle() ? cudaSuccess : cudaErrorNotReady; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return host_waits([=] { of(stream).wait(); });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return of(event).hold(of(stream)), cudaSuccess;
+  const std::shared_ptr<Recording> awaited = of(event).last;
+  if (awaited == nullptr) return cudaSuccess;
+  if (Graph* const graph = of(stream).graph) {
+    if (graph->capture == awaited->capture) return cudaSuccess;
+    graph->is_broken = true;
+    return status(cudaErrorStreamCaptureIsolation);
+  }
+  if (awaited->capture != 0) {
+    std::fprintf(stderr, "the pretend GPU captures one stream, and no other that waits for it\n");
+    return status(cudaErrorNotSupported);
+  }
+  of(stream).put([=] { awaited->wait(); });
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return *event = reinterpret_cast<cudaEvent_t>(new Event), cudaSuccess;
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }  // streams may still reach it
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete &of(event), cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return of(event).record(of(stream)), cudaSuccess; }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return of(event).reached.has(of(event).recorded) ? cudaSuccess : cudaErrorNotReady;
+  const std::shared_ptr<Recording> asked = of(event).last;
+  if (asked != nullptr && asked->capture != 0) return status(cudaErrorCapturedEvent);
+  if (const cudaError_t error = refuse_unsafe()) return error;
+  return asked == nullptr || asked->is_done() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return host_waits([=] { of(event).reached.wait(of(event).recorded); });
+  const std::shared_ptr<Recording> awaited = of(event).last;
+  if (awaited != nullptr && awaited->capture != 0) return status(cudaErrorCapturedEvent);
+  return host_waits([=] {
+    if (awaited != nullptr) awaited->wait();
+  });
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(of(end).time - of(begin).time).count();
+  const std::shared_ptr<Recording> first = of(begin).last, second = of(end).last;
+  if (first == nullptr || second == nullptr || first->capture != 0 || second->capture != 0) {
+    return status(cudaErrorInvalidResourceHandle);
+  }
+  if (!first->is_done() || !second->is_done()) return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(second->time - first->time).count();
   return cudaSuccess;
 }
 
@@ -276,19 +313,22 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return std::swap(*mode, capture_mode), cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   if (is_default(stream)) return status(cudaErrorStreamCaptureUnsupported);
+  if (mode != cudaStreamCaptureModeGlobal) return status(cudaErrorNotSupported);
+  if (of(stream).graph != nullptr) return status(cudaErrorIllegalState);
   const std::lock_guard<std::mutex> lock(machine().mutex);
-  machine().captures.push_back(of(stream).graph = new Graph);
-  ++machine().capture_count;
+  machine().captures.push_back(of(stream).graph = new Graph{++machine().capture_count});
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const std::lock_guard<std::mutex> lock(machine().mutex);
+  if (of(stream).graph == nullptr) return status(cudaErrorIllegalState);
   of(*graph) = std::exchange(of(stream).graph, nullptr);
   std::erase(machine().captures, of(*graph));
   if (!of(*graph)->is_broken) return cudaSuccess;
+  delete of(*graph);
   *graph = nullptr;
   return status(cudaErrorStreamCaptureInvalidated);
 }
@@ -301,7 +341,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* found, unsigned long long* id,
                                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, size_t* dependency_count) {
-  if (id != nullptr) *id = machine().capture_count;
+  if (id != nullptr) *id = of(stream).graph != nullptr ? of(stream).graph->capture : 0;
   if (graph != nullptr) of(*graph) = of(stream).graph;
   if (dependencies != nullptr) *dependencies = nullptr;
   if (edges != nullptr) *edges = nullptr;
@@ -334,9 +374,11 @@ void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
 void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
                             int*) {
+  const std::lock_guard<std::mutex> lock(machine().mutex);
   machine().kernels[function] = name;
 }
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  const std::lock_guard<std::mutex> lock(machine().mutex);
   return *name = machine().kernels[function].c_str(), cudaSuccess;
 }
 
@@ -345,34 +387,36 @@ using Emulation = pretend::Work (*)(const char* name, unsigned grid, unsigned bl
 static Emulation emulation = nullptr;
 void pretend_emulation(Emulation given) { emulation = given; }
 
-// Work that a test puts on a stream, where it is captured as a kernel would be.
-void pretend_put(cudaStream_t stream, void (*work)()) { of(stream).put(work); }
-// How often the host waited for the device so far, through whichever call.
-long pretend_wait_count() { return machine().wait_count; }
+// Work that is put on a stream, where it is captured as a kernel would be.
+void pretend_put(cudaStream_t stream, void (*work)()) { put_work(of(stream), work); }
+// Such work failed.
+void pretend_fail() { machine().has_failed = true; }
+// Fills device memory in the order of a stream, as a kernel would: captured, too, and without a wait.
+void pretend_fill(void* target, const void* content, size_t bytes, cudaStream_t stream) {
+  const std::string kept(static_cast<const char*>(content), bytes);
+  put_work(of(stream), [=] { std::memcpy(target, kept.data(), bytes); });
+}
+// The host enters our library (1), where device memory is not there for it, or leaves it (0).
+void pretend_enter(int enters) { use_device_memory(enters != 0 ? -1 : +1); }
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t stream) {
-  const std::string& name = machine().kernels[function];
+  if (grid.x == 0 || block.x == 0 || block.x > kBlockThreads) return status(cudaErrorInvalidConfiguration);
+  const char* name = nullptr;
+  cudaFuncGetName(&name, function);
+  if (std::strstr(name, "spin_kernel") != nullptr) {  // of torch.cuda._sleep; as if at 1 GHz
+    const std::chrono::nanoseconds time(*static_cast<int64_t*>(arguments[0]));
+    return of(stream).put([=] { std::this_thread::sleep_for(time); }), cudaSuccess;
+  }
   pretend::Work work;
-  if (name.find("spin_kernel") != std::string::npos) {  // of torch.cuda._sleep; as if at 1 GHz
-    work = [cycles = *static_cast<int64_t*>(arguments[0])] {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(cycles));
-    };
-  } else if (emulation != nullptr && grid.y == 1 && grid.z == 1 && block.y == 1 && block.z == 1 && shared_bytes == 0) {
-    work = emulation(name.c_str(), grid.x, block.x, arguments);
+  if (emulation != nullptr && grid.y == 1 && grid.z == 1 && block.y == 1 && block.z == 1 && shared_bytes == 0) {
+    work = emulation(name, grid.x, block.x, arguments);
   }
   if (!work) {
-    std::fprintf(stderr, "the pretend GPU has no kernel %s\n", name.c_str());
+    std::fprintf(stderr, "the pretend GPU has no kernel %s\n", name);
     return status(cudaErrorNotSupported);
   }
-  of(stream).put([work = std::move(work)] {
-    try {
-      work();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      machine().has_failed = true;
-    }
-  });
+  put_work(of(stream), std::move(work));
   return cudaSuccess;
 }
 
@@ -404,20 +448,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 
 // --- the driver, of which torch looks for some functions in libcuda.so.1 ------------------------------------------------
 
-static int unsupported() { return 801; }  // CUDA_ERROR_NOT_SUPPORTED
-int cuGetProcAddress_v2(const char*, void** function, int, unsigned long long, int* found) {
-  *function = reinterpret_cast<void*>(&unsupported);
-  if (found != nullptr) *found = 0;
-  return 0;
-}
 int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* is_active) {
   *flags = 0;
   *is_active = 1;
   return 0;
 }
-int cuCtxGetCurrent(void** context) {
-  *context = &machine();
-  return 0;
-}
-
 }  // extern "C"

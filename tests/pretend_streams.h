@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -18,7 +19,8 @@ using Work = std::function<void()>;
 using Clock = std::chrono::steady_clock;
 
 struct Graph {
-  std::vector<Work> nodes;
+  uint64_t capture;  // its number, from one
+  std::vector<Work> nodes{};
   bool is_broken = false;  // by a call that may not be made meanwhile
 
   void run() const {
@@ -106,22 +108,27 @@ class Stream {
   Progress done_;
 };
 
-struct Event {
-  uint64_t recorded = 0;
+// What one recording of an event put on a stream. Streams may wait for it after the event itself is gone.
+struct Recording {
+  uint64_t capture;  // its number, or zero; between the nodes of a graph, which has one order, it says nothing new
   Progress reached;
   Clock::time_point time;
 
-  // Between the nodes of a graph, which has one order, an event says nothing new.
+  bool is_done() { return reached.has(1); }
+  void wait() { reached.wait(1); }
+};
+
+// An event stands for its last recording; without one there is nothing to wait for.
+struct Event {
+  std::shared_ptr<Recording> last;
+
   void record(Stream& stream) {
-    if (stream.graph != nullptr) return;
-    stream.put([this, count = ++recorded] {
-      time = Clock::now();
-      reached.reach(count);
+    last = std::make_shared<Recording>(stream.graph != nullptr ? stream.graph->capture : 0);
+    if (last->capture != 0) return;
+    stream.put([recording = last] {
+      recording->time = Clock::now();
+      recording->reached.reach(1);
     });
-  }
-  void hold(Stream& stream) {
-    if (stream.graph != nullptr) return;
-    stream.put([this, count = recorded] { reached.wait(count); });
   }
 };
 

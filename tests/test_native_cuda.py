@@ -65,11 +65,13 @@ def test_a_call_never_waits_for_the_device(rule: Rule, stops_are_errors: None) -
     del warm  # kernels are loaded now, and the memory is there
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
-    # The mode sees torch's own stops; that the stream is still busy shows that there was no other.
+    # The mode sees torch's own stops; that the stream still sleeps shows that there was no other.
     torch.cuda._sleep(1_000_000_000)
+    asleep = torch.cuda.Event()
+    asleep.record()
     payloads = [selected(gradient, residual, rule, state) for _ in range(3)]
     buffers = [payload.padded() for payload in payloads]
-    assert not torch.cuda.current_stream().query()
+    assert not asleep.query()
     torch.cuda.set_sync_debug_mode("default")
     assert [int(count) for *_, count in buffers] == [payload.count for payload in payloads]
 

@@ -1,7 +1,7 @@
-"""CUB's DeviceTopK as a contender, where the CUDA toolkit has it: exact, unordered, on the magnitudes of the residual.
+"""CUB's DeviceTopK as a contender, where it can be compiled: exact, unordered, on the magnitudes of the residual.
 
-CUDA 13.0 does not hold it yet, the package nvidia-cuda-cccl does; without both the study records why the contender is
-absent. Without a GPU nothing here runs.
+The package nvidia-cuda-cccl holds it, and comes before the CUDA toolkit, which in version 13.0 does not hold it yet;
+without either the study records why the contender is absent. Without a GPU nothing here runs.
 """
 
 from __future__ import annotations
@@ -85,9 +85,14 @@ def _library() -> ctypes.CDLL | str:
             timeout=_COMPILER_DEADLINE_SECONDS,
         )
         if finished.returncode:
-            said = [line for line in finished.stderr.splitlines() if "error" in line] or [finished.stderr]
-            return f"nvcc ended with status {finished.returncode}: {said[0].rpartition('error')[2].strip(': ')}"
+            return f"nvcc ended with status {finished.returncode}: {_first_error(finished.stderr)}"
         return ctypes.CDLL(str(library))
+
+
+def _first_error(said: str) -> str:
+    """What a compiler says first of all that it says after "error:", or how it begins."""
+    errors = [line.partition("error:")[2].strip().removeprefix("#error ") for line in said.splitlines()]
+    return next(filter(None, errors), said.strip())[:500]
 
 
 def _packaged_headers() -> list[str]:

@@ -1,0 +1,44 @@
+"""Where CUB's DeviceTopK cannot be had, the study says why, in the compiler's words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from sparsync.experiments.studies import kernel_cub
+from sparsync.experiments.studies.kernel_laws import drawn_case
+
+SAID = {  # by a compiler, and what of it is told
+    "an #error": ("largest.cu:1:2: error: #error nothing here\n  1 | #error nothing here", "nothing here"),
+    "the first of two": ("note: an error may follow\nlargest.cu(3): error: no such: x\n4: error: more", "no such: x"),
+    "no error by that name": ("nvcc fatal   : no such architecture\n", "nvcc fatal   : no such architecture"),
+    "very much": ("x" * 9000, "x" * 500),
+}
+
+
+@pytest.fixture(autouse=True)
+def not_compiled_before() -> Iterator[None]:
+    kernel_cub._library.cache_clear()
+    yield
+    kernel_cub._library.cache_clear()
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_the_compiler_says_first_is_why(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, told = SAID[name]
+    compiler = tmp_path / "nvcc"
+    compiler.write_text(f"#!/bin/sh\n/bin/echo {shlex.quote(said)} >&2\nexit 3\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert kernel_cub.absence() == {kernel_cub.NAME: f"nvcc ended with status 3: {told}"}
+    assert kernel_cub.contenders(drawn_case("gaussian", 1000, 0.01, device=torch.device("cpu"))) == []
+
+
+def test_without_a_compiler_that_is_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    assert kernel_cub.absence() == {kernel_cub.NAME: "no nvcc was found"}
