@@ -46,12 +46,13 @@ def selected(gradient: Tensor, residual: Tensor, rule: Rule, state: SelectionSta
 
 
 def expected(gradient: Tensor, residual: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
-    """Indices that the definition selects on the CPU; changes `residual` as it does."""
-    parameter = LEAST if rule == "threshold" else two_sided_quantile(COUNT, LENGTH)
+    """Values and indices that the definition selects on the CPU; changes `residual` as it does."""
+    length = gradient.numel()
+    parameter = LEAST if rule == "threshold" else two_sided_quantile(COUNT, length)
     place = feedback_reference.RULES.index(rule)
     memory = torch.zeros(1, 2, dtype=torch.int32)
     values, indices, report = feedback_reference.feedback_select_(
-        [gradient], [residual], [COUNT], place, [parameter], [LENGTH], memory
+        [gradient], [residual], [COUNT], place, [parameter], [length], memory
     )
     count = int(report[0, 0])
     return values[:count], indices[:count]
@@ -134,6 +135,29 @@ def test_a_call_runs_on_the_current_stream(rule: Rule) -> None:
         payload = selected(gradient, residual, rule, None)
         indices = payload.indices.cpu()
     assert torch.equal(indices, expected(drawn(3), own, rule)[1])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_calls_on_streams_side_by_side_do_not_disturb_each_other(rule: Rule) -> None:
+    """Each call has a workspace of its own, which nobody gets before its stream is done with it."""
+    lengths, steps = (LENGTH, LENGTH // 3, 5_001), range(4)
+    streams = [torch.cuda.Stream() for _ in lengths]
+    gradients = [[drawn(seed, length).cuda() for seed in steps] for length in lengths]
+    residuals = [torch.zeros(length, device="cuda") for length in lengths]
+    torch.cuda.synchronize()
+    found: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in lengths]
+    for step in steps:
+        for stream, gradient, residual, buffers in zip(streams, gradients, residuals, found, strict=True):
+            with torch.cuda.stream(stream):
+                buffers.append(selected(gradient[step], residual, rule, None).padded())
+    torch.cuda.synchronize()
+    for length, residual, buffers in zip(lengths, residuals, found, strict=True):
+        own = torch.zeros(length)
+        for step, (values, indices, count) in zip(steps, buffers, strict=True):
+            wanted = expected(drawn(step, length), own, rule)
+            assert torch.equal(values[: int(count)].cpu(), wanted[0])
+            assert torch.equal(indices[: int(count)].cpu(), wanted[1])
+        assert torch.equal(residual.cpu(), own)
 
 
 @pytest.mark.parametrize("rule", RULES)
