@@ -20,7 +20,7 @@ from tests.every_case import CASES
 from tests.feedback_cases import ENTRY, Fault, faulty_sources
 from tests.shared_builds import once, shared_folder
 from tests.test_emulated_kernels import MISSING_BARRIERS, UNSEEN, run_apart
-from tests.watched_kernels import FOLDER, Detector, WatchedKernels, compile_detector, compile_watched
+from tests.watched_kernels import FOLDER, Detector, WatchedKernels, compile_observer, compile_watched
 
 # Calls that together take every way through the kernels, and the seeds and numbers of blocks with which they do.
 SCHEDULES = ((1, 5), (2, 3))
@@ -59,12 +59,12 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
     folder = shared_folder(tmp_path_factory, "watched")
 
     def build_detector() -> Path:
-        return once(folder / "detector.o", compile_detector)
+        return once(folder / "detector.o", lambda target: compile_observer(target, "race_detector"))
 
     def build(name: str, entry: Path, faults: tuple[Fault, ...]) -> Path:
         def make(target: Path) -> None:
             sources = faulty_sources(folder / f"{name} sources", faults)
-            compile_watched(target, entry, detector=build_detector(), sources=sources)
+            compile_watched(target, entry, observer=build_detector(), sources=sources)
 
         return once(folder / f"{name}.so", make)
 
@@ -217,7 +217,7 @@ def test_every_barrier_and_fence_is_needed_but_those_listed(
     """Without it threads meet, or wait for ever, or end the process."""
     sources = faulty_sources(tmp_path / "sources", [MISSING_BARRIERS[name]])
     detector = builds["detector"].result()
-    library = compile_watched(tmp_path / "faulty.so", ENTRY, detector=detector, sources=sources)
+    library = compile_watched(tmp_path / "faulty.so", ENTRY, observer=detector, sources=sources)
     code = f"""
 from pathlib import Path
 from tests.test_emulated_kernels import CASES, PROBES

@@ -154,6 +154,8 @@ def test_a_half_precision_gradient_may_end_where_its_residual_begins(dtype: torc
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"gradients": []}, "as many gradients as residuals and at least one, got 0 and 2"),
+        ({"gradients": [torch.ones(4)]}, "as many gradients as residuals and at least one, got 1 and 2"),
         ({"counts": [0, 1]}, "group 0: k must satisfy 1 <= k <= d = 4, got 0"),
         ({"counts": [2, 4]}, "group 1: k must satisfy 1 <= k <= d = 3, got 4"),
         ({"counts": [1, 1, 1]}, "expected 1 or 2 counts, got 3"),

@@ -1,16 +1,20 @@
-"""Emulated kernels under a detector of races: it names accesses to the same memory that nothing puts in an order."""
+"""Emulated kernels under observers of their accesses to memory.
+
+A detector of races names accesses to the same memory that nothing puts in an order; a meter counts what is read and
+written.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import Tensor
 
-from tests.feedback_cases import COMPILE, SOURCES, Case, Emulated
+from tests.feedback_cases import COMPILE, SOURCES, Call, Case, Emulated
 
 FOLDER = Path(__file__).parent / "emulated_kernels"
 COMPILER = [flag for flag in COMPILE if flag != "-shared"]
@@ -18,17 +22,17 @@ COMPILER = [flag for flag in COMPILE if flag != "-shared"]
 WATCHED = ["-O0", "-g1", "-fsanitize=thread", "-Wno-tsan"]
 
 
-def compile_detector(target: Path) -> Path:
-    """Compile the detector into an object file."""
-    _run([*COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-c", str(FOLDER / "race_detector.cpp"), "-o", str(target)])
+def compile_observer(target: Path, name: str) -> Path:
+    """Compile an observer into an object file: "race_detector" or "traffic_meter"."""
+    _run([*COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-c", str(FOLDER / f"{name}.cpp"), "-o", str(target)])
     return target
 
 
-def compile_watched(target: Path, entry: Path, *, detector: Path, sources: Path = SOURCES) -> Path:
-    """Compile `entry` with the emulation in the folder `sources`, and link the detector in ThreadSanitizer's place."""
+def compile_watched(target: Path, entry: Path, *, observer: Path, sources: Path = SOURCES) -> Path:
+    """Compile `entry` with the emulation in the folder `sources`, and link the observer in ThreadSanitizer's place."""
     kernels = target.with_suffix(".o")
     _run([*COMPILER, *WATCHED, f"-I{sources}", f"-I{FOLDER}", "-c", str(entry), "-o", str(kernels)])
-    _run(["g++", "-shared", "-pthread", "-Wl,-z,defs", str(kernels), str(detector), "-o", str(target)])
+    _run(["g++", "-shared", "-pthread", "-Wl,-z,defs", str(kernels), str(observer), "-o", str(target)])
     return target
 
 
@@ -83,13 +87,54 @@ class WatchedKernels:
             case, residuals=tuple(residual.clone() for residual in case.residuals), memory=case.memory.clone()
         )
         call = self.emulated.call(case)
-        tensors = {"memory": case.memory, "workspace": call.workspace}
-        tensors |= dict(zip(("values", "indices", "report"), call.outputs, strict=True))
-        tensors |= {f"gradient {number}": gradient for number, gradient in enumerate(case.gradients)}
-        tensors |= {f"residual {number}": residual for number, residual in enumerate(case.residuals)}
-        self._detector.watch({name: _bytes(tensor) for name, tensor in tensors.items() if tensor.numel()})
+        self._detector.watch({name: _bytes(tensor) for name, tensor in _memory_of(case, call).items()})
         call.run()
         return self._detector.races()
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the kernels of a call did with one tensor, in bytes; sectors are of 32 bytes, each counted once a launch."""
+
+    read: int
+    written: int
+    read_sectors: int
+    written_sectors: int
+    narrow_count: int
+    """Accesses to fewer than four entries."""
+
+
+class MeteredKernels:
+    """The kernels, one operating-system thread; `traffic` runs a call under the meter and returns its report, too."""
+
+    def __init__(self, path: Path) -> None:
+        self._emulated, self._library = Emulated(path), ctypes.CDLL(str(path))
+        self._library.sparsync_traffic_found.restype = ctypes.c_char_p
+
+    def traffic(self, case: Case) -> tuple[dict[str, Traffic], Tensor]:
+        """By the tensors' names: "gradient 0", "residual 0", ..., "values", "workspace". Changes those of the case."""
+        self._emulated.set(seed=1, threads=1, blocks=5)
+        call = self._emulated.call(case)
+        self._watch(0, 0, "", 0)
+        for name, tensor in _memory_of(case, call).items():
+            self._watch(*_bytes(tensor), name, 4 * tensor.element_size())
+        call.run()
+        lines = [line.split(";") for line in self._library.sparsync_traffic_found().decode().splitlines()]
+        return {name: Traffic(*map(int, counts)) for name, *counts in lines}, call.outputs[2]
+
+    def _watch(self, address: int, size: int, name: str, width: int) -> None:
+        self._library.sparsync_traffic_watch(
+            ctypes.c_void_p(address), ctypes.c_size_t(size), name.encode(), ctypes.c_size_t(width)
+        )
+
+
+def _memory_of(case: Case, call: Call) -> dict[str, Tensor]:
+    """All that the kernels of a call may use, by name; not what is empty."""
+    tensors = {"memory": case.memory, "workspace": call.workspace}
+    tensors |= dict(zip(("values", "indices", "report"), call.outputs, strict=True))
+    tensors |= {f"gradient {number}": gradient for number, gradient in enumerate(case.gradients)}
+    tensors |= {f"residual {number}": residual for number, residual in enumerate(case.residuals)}
+    return {name: tensor for name, tensor in tensors.items() if tensor.numel()}
 
 
 def _bytes(tensor: Tensor) -> tuple[int, int]:

@@ -27,7 +27,7 @@ __device__ inline uint32_t add_whole_tile(const Tile& tile, float (&values)[kEnt
   for (int row = 0; row < kRows; ++row) {
     const int index = entry_index(4 * row);
     fours[row] = load_streaming(reinterpret_cast<const Four*>(gradients + index));
-    spread(*reinterpret_cast<const float4*>(tile.residual + index), values + 4 * row);
+    spread(load_four(tile.residual + index), values + 4 * row);
   }
   uint32_t refused = 0;
 #pragma unroll

@@ -168,7 +168,9 @@ __device__ inline void emit_tile(const Tables& tables, int64_t position, const T
   const Tally before = tally_before(tables.tile_status, group.first_tile, position, own, scratch);
   const uint32_t above_before = static_cast<uint32_t>(before >> kTallyBits);
   const uint32_t ties_before = static_cast<uint32_t>(before & kTallyMask);
-  for (uint32_t rest = above_mask | tie_mask; rest != 0; rest &= rest - 1) {
+  // Of a vector that is mostly zeros nearly all are ties, and most of those come too late.
+  const uint32_t sent_ties = ties_before < emitter.tie_count ? tie_mask : 0u;
+  for (uint32_t rest = above_mask | sent_ties; rest != 0; rest &= rest - 1) {
     const int entry = __ffs(static_cast<int>(rest)) - 1, offset = entry_index(entry);
     const int above_here = above.row_begin(entry / 4) + marked_before(above_mask, entry);
     const int ties_here = ties.row_begin(entry / 4) + marked_before(tie_mask, entry);

@@ -1,6 +1,6 @@
 // Which accesses of a launch no order separates: linked to the emulated kernels in place of ThreadSanitizer's library.
 //
-// g++ -fsanitize=thread calls __tsan_... at every access, observer.h tells of what orders them. The order is what the PTX
+// accesses.h tells of every access, observer.h of what orders them. The order is what the PTX
 // memory model promises for one device, in vector clocks (Fidge 1988, Mattern 1989): of a thread's own accesses; by
 // __syncthreads and __syncwarp of those before it and those after it; and from a __threadfence, followed by an atomic
 // write of the same thread, to another thread's __threadfence that follows an atomic read of what was written or of an
@@ -22,6 +22,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "accesses.h"
 
 namespace {
 
@@ -154,24 +156,29 @@ Access access_now(uintptr_t place) {
   return {static_cast<uint32_t>(running), threads[static_cast<size_t>(running)].epoch, place};
 }
 
-void note_read(const void* begin, size_t bytes, uintptr_t place) {
-  for_each_cell(begin, bytes, [&](const Region& region, Cell& cell) {
-    if (const Access* write = cell.writes.find_unordered()) note_race(region, "write", *write, "read", place);
-    if (const Access* atomic = cell.atomics.find_unordered()) note_race(region, "atomic", *atomic, "read", place);
-    cell.reads.add(access_now(place));
-  });
+uintptr_t library_begin() {
+  static const uintptr_t begin = [] {
+    struct Found {
+      uintptr_t address, begin;
+    } found{reinterpret_cast<uintptr_t>(&note_read), 0};
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* data) {
+          Found& wanted = *static_cast<Found*>(data);
+          for (int part = 0; part < library->dlpi_phnum; ++part) {
+            const ElfW(Phdr)& header = library->dlpi_phdr[part];
+            const uintptr_t start = library->dlpi_addr + header.p_vaddr;
+            if (header.p_type == PT_LOAD && wanted.address - start < header.p_memsz) wanted.begin = library->dlpi_addr;
+          }
+          return 0;
+        },
+        &found);
+    return found.begin;
+  }();
+  return begin;
 }
 
-void note_write(const void* begin, size_t bytes, uintptr_t place) {
-  for_each_cell(begin, bytes, [&](const Region& region, Cell& cell) {
-    if (const Access* write = cell.writes.find_unordered()) note_race(region, "write", *write, "write", place);
-    if (const Access* read = cell.reads.find_unordered()) note_race(region, "read", *read, "write", place);
-    if (const Access* atomic = cell.atomics.find_unordered()) note_race(region, "atomic", *atomic, "write", place);
-    if (const Access* load = cell.loads.find_unordered()) note_race(region, "atomic", *load, "write", place);
-    cell = {};  // whatever meets one of these and comes after this write meets it, too
-    cell.writes.add(access_now(place));
-  });
-}
+// Where in the library a call was made.
+uintptr_t place_of(const void* caller) { return reinterpret_cast<uintptr_t>(caller) - library_begin() - 1; }
 
 void note_atomic(const void* begin, size_t bytes, uintptr_t place, Atomic kind) {
   for_each_cell(begin, bytes, [&](const Region& region, Cell& cell) {
@@ -202,6 +209,27 @@ void pass_on(uintptr_t address, Atomic kind) {
 }
 
 }  // namespace
+
+static void note_read(const void* begin, size_t bytes, const void* caller) {
+  const uintptr_t place = place_of(caller);
+  for_each_cell(begin, bytes, [&](const Region& region, Cell& cell) {
+    if (const Access* write = cell.writes.find_unordered()) note_race(region, "write", *write, "read", place);
+    if (const Access* atomic = cell.atomics.find_unordered()) note_race(region, "atomic", *atomic, "read", place);
+    cell.reads.add(access_now(place));
+  });
+}
+
+static void note_write(const void* begin, size_t bytes, const void* caller) {
+  const uintptr_t place = place_of(caller);
+  for_each_cell(begin, bytes, [&](const Region& region, Cell& cell) {
+    if (const Access* write = cell.writes.find_unordered()) note_race(region, "write", *write, "write", place);
+    if (const Access* read = cell.reads.find_unordered()) note_race(region, "read", *read, "write", place);
+    if (const Access* atomic = cell.atomics.find_unordered()) note_race(region, "atomic", *atomic, "write", place);
+    if (const Access* load = cell.loads.find_unordered()) note_race(region, "atomic", *load, "write", place);
+    cell = {};  // whatever meets one of these and comes after this write meets it, too
+    cell.writes.add(access_now(place));
+  });
+}
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -266,87 +294,9 @@ void sparsync_observe_fence() {
   thread.released = released;
 }
 
-// ---- what g++ calls ----
-
-#define PLACE (reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - library_begin() - 1)
-}
-
-static uintptr_t library_begin() {
-  static const uintptr_t begin = [] {
-    struct Found {
-      uintptr_t address, begin;
-    } found{reinterpret_cast<uintptr_t>(&note_read), 0};
-    dl_iterate_phdr(
-        [](dl_phdr_info* library, size_t, void* data) {
-          Found& wanted = *static_cast<Found*>(data);
-          for (int part = 0; part < library->dlpi_phnum; ++part) {
-            const ElfW(Phdr)& header = library->dlpi_phdr[part];
-            const uintptr_t start = library->dlpi_addr + header.p_vaddr;
-            if (header.p_type == PT_LOAD && wanted.address - start < header.p_memsz) wanted.begin = library->dlpi_addr;
-          }
-          return 0;
-        },
-        &found);
-    return found.begin;
-  }();
-  return begin;
-}
-
-extern "C" {
-
 void sparsync_observe_atomic(const void* word, size_t bytes, int kind) {
   if (running < 0) return;
-  note_atomic(word, bytes, PLACE, static_cast<Atomic>(kind));
+  note_atomic(word, bytes, place_of(__builtin_return_address(0)), static_cast<Atomic>(kind));
   pass_on(reinterpret_cast<uintptr_t>(word), static_cast<Atomic>(kind));
 }
-
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit(void*) {}
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* begin, size_t bytes) { note_read(begin, bytes, PLACE); }
-void __tsan_write_range(void* begin, size_t bytes) { note_write(begin, bytes, PLACE); }
-
-#define ACCESSES(bytes)                                                                  \
-  void __tsan_read##bytes(void* begin) { note_read(begin, bytes, PLACE); }               \
-  void __tsan_write##bytes(void* begin) { note_write(begin, bytes, PLACE); }             \
-  void __tsan_unaligned_read##bytes(void* begin) { note_read(begin, bytes, PLACE); }     \
-  void __tsan_unaligned_write##bytes(void* begin) { note_write(begin, bytes, PLACE); }
-ACCESSES(1)
-ACCESSES(2)
-ACCESSES(4)
-ACCESSES(8)
-ACCESSES(16)
-
-// Atomics of C++, which are the emulation's own: what kernels do by them observer.h tells.
-void __tsan_atomic_thread_fence(int) {}
-#define ATOMICS(bits)                                                                                          \
-  uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* word, int) {                        \
-    return __atomic_load_n(word, __ATOMIC_SEQ_CST);                                                            \
-  }                                                                                                            \
-  void __tsan_atomic##bits##_store(volatile uint##bits##_t* word, uint##bits##_t value, int) {                 \
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                            \
-  uint##bits##_t __tsan_atomic##bits##_exchange(volatile uint##bits##_t* word, uint##bits##_t value, int) {    \
-    return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);                                                 \
-  }                                                                                                            \
-  uint##bits##_t __tsan_atomic##bits##_fetch_add(volatile uint##bits##_t* word, uint##bits##_t value, int) {   \
-    return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);                                                  \
-  }                                                                                                            \
-  uint##bits##_t __tsan_atomic##bits##_fetch_sub(volatile uint##bits##_t* word, uint##bits##_t value, int) {   \
-    return __atomic_fetch_sub(word, value, __ATOMIC_SEQ_CST);                                                  \
-  }                                                                                                            \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t* word, uint##bits##_t* expected,   \
-                                                    uint##bits##_t value, int, int) {                          \
-    return __atomic_compare_exchange_n(word, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
-  }                                                                                                            \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile uint##bits##_t* word, uint##bits##_t* expected,     \
-                                                  uint##bits##_t value, int, int) {                            \
-    return __atomic_compare_exchange_n(word, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
-  }
-ATOMICS(8)
-ATOMICS(16)
-ATOMICS(32)
-ATOMICS(64)
 }

@@ -8,7 +8,7 @@
 // types.h      qualifiers, vector types, bit functions
 // grid.h       a launch: order of its blocks, shared memory, controls
 // recording.h  launches that are written down and replayed, as a graph is
-// observer.h   what is told to a detector of races, which knows the order that weak memory keeps
+// observer.h   what is told to an observer: a detector of races, which knows the order that weak memory keeps
 //
 // Not modelled: weak memory order, launch limits other than the block size, and threads that wait without calling
 // `pause` or `load_relaxed`. One source file a library, compiled with -fno-gnu-unique, because the variables of

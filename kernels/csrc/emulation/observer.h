@@ -1,6 +1,8 @@
-// Told of what orders the accesses of threads to memory: nobody, or a detector of races that is linked to the library.
+// Told of what orders the accesses of threads to memory: nobody, or an observer that is linked to the library, such as a
+// detector of races.
 //
-// g++ -fsanitize=thread also tells it of every access. Whether it is there does not change what a launch does.
+// g++ -fsanitize=thread also tells it of every access, but not of what a call takes by value straight from memory.
+// Whether it is there does not change what a launch does.
 #pragma once
 
 #include <cstddef>
