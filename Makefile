@@ -97,6 +97,7 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels --profile $(PROFILE) --output-folder $(DATA)
 	$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
+	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
 # Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no other.
 # Interrupted, pytest still says what failed. Tests that need the GPU come first, and all of them have cuda in their names.

@@ -40,7 +40,7 @@ CONTENDERS = {
 """Rows of the table, below that of e += g."""
 MODELS = {"resnet50": "ResNet-50", "vgg16": "VGG-16", "lstm": "LSTM"}
 _SHOWN_DIMENSION_COUNT = 3
-_Column = tuple[str, str, int]
+Column = tuple[str, str, int]
 """Name, granularity and dimension of a case."""
 
 
@@ -100,21 +100,10 @@ def bytes_per_second(study: Result) -> float:
     return float(entry_bytes * row["dimension"] / row["best_seconds"])
 
 
-def kernel_table(data_folder: Path) -> str:
-    r"""A `tabular` with a block per machine: the time of e += g, and those of all others as multiples of it."""
-    studies = {"processor": processor(data_folder), "GPU": machine(data_folder, "cuda")}
-    columns = _columns([study for study in studies.values() if study is not None])
-    blocks = "\\midrule\n".join(_block(kind, study, columns) for kind, study in studies.items())
-    heads = " & ".join(_head(column) for column in columns)
-    layout = f"@{{}}l{'r' * len(columns)}@{{}}"
-    body = f"\\toprule\n & {heads} \\\\\n\\midrule\n{blocks}\\bottomrule\n"
-    return f"\\begin{{tabular}}{{{layout}}}\n{body}\\end{{tabular}}\n"
-
-
-def _columns(studies: list[Result]) -> list[_Column]:
+def table_columns(studies: list[Result]) -> list[Column]:
     """The longest Gaussian vectors of any machine, then every model tensor by tensor."""
     lengths = sorted({int(row["dimension"]) for study in studies for row in rows(study, FLOOR, name="gaussian")})
-    vectors: list[_Column] = [("gaussian", "vector", length) for length in lengths[-_SHOWN_DIMENSION_COUNT:]]
+    vectors: list[Column] = [("gaussian", "vector", length) for length in lengths[-_SHOWN_DIMENSION_COUNT:]]
     models = {
         (str(row["name"]), "tensors", int(row["dimension"]))
         for study in studies
@@ -123,12 +112,30 @@ def _columns(studies: list[Result]) -> list[_Column]:
     return vectors + sorted(models, key=lambda column: column[2])
 
 
-def _head(column: _Column) -> str:
+def row_in(study: Result, contender: str, column: Column) -> Result | None:
+    """The row of a contender in a column, if the machine has measured it."""
+    name, granularity, dimension = column
+    found = rows(study, contender, name=name, granularity=granularity)
+    return next((row for row in found if row["dimension"] == dimension), None)
+
+
+def kernel_table(data_folder: Path) -> str:
+    r"""A `tabular` with a block per machine: the time of e += g, and those of all others as multiples of it."""
+    studies = {"processor": processor(data_folder), "GPU": machine(data_folder, "cuda")}
+    columns = table_columns([study for study in studies.values() if study is not None])
+    blocks = "\\midrule\n".join(_block(kind, study, columns) for kind, study in studies.items())
+    heads = " & ".join(_head(column) for column in columns)
+    layout = f"@{{}}l{'r' * len(columns)}@{{}}"
+    body = f"\\toprule\n & {heads} \\\\\n\\midrule\n{blocks}\\bottomrule\n"
+    return f"\\begin{{tabular}}{{{layout}}}\n{body}\\end{{tabular}}\n"
+
+
+def _head(column: Column) -> str:
     name, granularity, dimension = column
     return MODELS.get(name, latex.escape(name)) if granularity == "tensors" else f"$d={latex.scientific(dimension)}$"
 
 
-def _block(kind: str, study: Result | None, columns: list[_Column]) -> str:
+def _block(kind: str, study: Result | None, columns: list[Column]) -> str:
     title = f"\\multicolumn{{{len(columns) + 1}}}{{@{{}}l}}{{\\emph{{{kind}}}: "
     if study is None:
         return f"{title}{NOT_MEASURED}}} \\\\\n"
@@ -140,12 +147,9 @@ def _block(kind: str, study: Result | None, columns: list[_Column]) -> str:
     return "".join(f"{line} \\\\\n" for line in lines)
 
 
-def _line(words: str, study: Result, contender: str, columns: list[_Column], show: Callable[[Result], str]) -> str:
-    cells = []
-    for name, granularity, dimension in columns:
-        found = rows(study, contender, name=name, granularity=granularity)
-        cells.append(next((show(row) for row in found if row["dimension"] == dimension), ""))
-    return " & ".join([words, *cells])
+def _line(words: str, study: Result, contender: str, columns: list[Column], show: Callable[[Result], str]) -> str:
+    found = [row_in(study, contender, column) for column in columns]
+    return " & ".join([words, *("" if row is None else show(row) for row in found)])
 
 
 def _milliseconds(row: Result) -> str:

@@ -1,4 +1,4 @@
-"""The README's ledger is what the tracked results say, and every row leads to a proof and to checks."""
+"""The README's ledger and timings are what the tracked results say; every row leads to a proof and to checks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import pytest
 
 from paper import readme
 from paper.proofs import checks_file, proof_file, proofs_markdown
-from paper.readme import END, PROOFS, START, ledger_markdown, updated
+from paper.readme import BLOCKS, PROOFS, ledger_markdown, marks, updated
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.paper_data import rewrite, write_results
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_ledger_in_the_readme_is_that_of_the_tracked_results() -> None:
+@pytest.mark.parametrize("name", BLOCKS)
+def test_every_block_of_the_readme_is_that_of_the_tracked_results(name: str) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert updated(text, ledger_markdown(ROOT / "paper" / "data")) == text, "run `make verify`"
+    assert updated(text, name, BLOCKS[name](ROOT / "paper" / "data")) == text, "run `make verify`"
 
 
 def test_the_page_of_proofs_is_that_of_the_tracked_results() -> None:
@@ -58,27 +59,43 @@ def test_an_unknown_label_leads_nowhere(find: object) -> None:
         find("nothing")
 
 
+def a_readme(words: str) -> str:
+    """A text with the marks of every block, and words between them."""
+    return "".join(
+        f"before {name}\n{first}\n{words}\n{last}\nafter\n" for name in BLOCKS for first, last in [marks(name)]
+    )
+
+
 def test_only_the_text_between_the_marks_changes(tmp_path: Path) -> None:
     folder, path = write_results(tmp_path / "data"), tmp_path / "README.md"
-    path.write_text(f"before\n{START}\nstale words\n{END}\nafter\n", encoding="utf-8")
+    path.write_text(a_readme("stale words"), encoding="utf-8")
     readme.main(["--data-folder", str(folder), "--readme", str(path)])
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{START}\n<details>")
-    assert text.endswith(f"{END}\nafter\n")
     assert "stale words" not in text
+    for name, markdown in BLOCKS.items():
+        first, last = marks(name)
+        assert f"before {name}\n{first}\n{markdown(folder)}{last}\nafter\n" in text
     assert (tmp_path / PROOFS).read_text(encoding="utf-8") == proofs_markdown(folder)
+
+
+START, END = marks("ledger")
 
 
 @pytest.mark.parametrize("text", ["", START, f"{END} {START}", f"{START} {START} {END}", f"{START} {END} {END}"])
 def test_a_readme_without_its_marks_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="needs the marks"):
-        updated(text, "ledger")
+        updated(text, "ledger", "rows")
 
 
-def test_the_command_ends_with_a_message_where_the_ledger_is_missing(tmp_path: Path) -> None:
-    path = tmp_path / "README.md"
-    path.write_text(f"{START}{END}", encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"verify\.json is missing"):
-        readme.main(["--data-folder", str(tmp_path), "--readme", str(path)])
-    assert path.read_text(encoding="utf-8") == f"{START}{END}"
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [("verify.json", r"verify\.json is missing"), ("kernels-test.json", r"kernels-\*\.json is missing")],
+)
+def test_the_command_ends_with_a_message_where_results_are_missing(missing: str, message: str, tmp_path: Path) -> None:
+    folder, path = write_results(tmp_path / "data"), tmp_path / "README.md"
+    (folder / missing).unlink()
+    path.write_text(a_readme("as before"), encoding="utf-8")
+    with pytest.raises(SystemExit, match=message):
+        readme.main(["--data-folder", str(folder), "--readme", str(path)])
+    assert path.read_text(encoding="utf-8") == a_readme("as before")
     assert not (tmp_path / PROOFS).exists()
