@@ -58,14 +58,21 @@ def listed_cases() -> dict[str, Case]:
 
 
 def collected_cases() -> dict[str, Case]:
-    """With no bound: all that is not zero shares its first two digits, and is listed while the last one is read."""
+    """With no bound: all that is not zero shares its first two digits, and is listed while a later one is read.
+
+    That is the second, or the last where other entries, of another second digit, leave too little room before.
+    """
+    counts = {
+        "just room for the collected": (ROOM["top_k"], 0),
+        "one collected too many": (ROOM["top_k"] + 1, 0),
+        "fewer than there is room for": (30, 0),
+        "just room once two digits are known": (ROOM["top_k"], 60),
+        "one too many once two digits are known": (ROOM["top_k"] + 1, 60),
+    }
     return {
-        f"top_k: {name}": make_case(torch.zeros(SIZE), scattered(ONE + 11 * torch.arange(count)), "top_k", counts=[K])
-        for name, count in {
-            "just room for the collected": ROOM["top_k"],
-            "one collected too many": ROOM["top_k"] + 1,
-            "fewer than there is room for": 30,
-        }.items()
+        f"top_k: {name}": make_case(torch.zeros(SIZE), scattered(torch.cat([low, high])), "top_k", counts=[K])
+        for name, (count, others) in counts.items()
+        for low, high in [(ONE + 11 * torch.arange(others), ONE + 4096 + 11 * torch.arange(count))]
     }
 
 

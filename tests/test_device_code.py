@@ -12,7 +12,7 @@ import pytest
 from tests.feedback_cases import ENTRY, SOURCES
 from tests.shared_builds import once, shared_folder
 
-KERNEL_COUNT = 19
+KERNEL_COUNT = 18
 
 
 @pytest.fixture(scope="session")
@@ -64,9 +64,8 @@ def test_the_first_pass_reads_and_writes_sixteen_bytes_at_once(device_build: tup
 
 
 def test_emission_waits_for_no_fence(device_build: tuple[str, Path]) -> None:
-    kernels = device_code(device_build[1], "emit_")
-    assert len(kernels) == 2
-    for kernel in kernels:
-        assert kernel.count("ld.relaxed.gpu.u64") == 1
-        assert kernel.count("st.relaxed.gpu.u64") == 2
-        assert re.findall(r"membar|fence|acquire|release", kernel) == []
+    """Of two looks back, one for lists and one for vectors."""
+    (kernel,) = device_code(device_build[1], "4emit")
+    assert kernel.count("ld.relaxed.gpu.u64") == 2
+    assert kernel.count("st.relaxed.gpu.u64") == 4
+    assert re.findall(r"membar|fence|acquire|release", kernel) == []

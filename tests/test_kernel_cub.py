@@ -42,3 +42,12 @@ def test_without_a_compiler_that_is_why(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CUDA_HOME", raising=False)
     assert kernel_cub.absence() == {kernel_cub.NAME: "no nvcc was found"}
+
+
+def test_a_compiler_that_takes_too_long_is_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "nvcc"
+    compiler.write_text("#!/bin/sh\nexec /bin/sleep 60\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(kernel_cub, "_COMPILER_DEADLINE_SECONDS", 0.1)
+    assert kernel_cub.absence() == {kernel_cub.NAME: "nvcc was not done after 0.1 seconds"}

@@ -63,6 +63,23 @@ def test_a_cold_call_reads_a_common_law_three_times_at_most(
 
 @pytest.mark.parametrize("rule", RANKED)
 @pytest.mark.parametrize("density", [0.001, 0.01])
+@pytest.mark.parametrize("law", sorted(LAWS.keys() - {"uniform"}))
+@pytest.mark.parametrize("octave_share", [0.0, 0.25, 0.5, 0.75])
+@pytest.mark.parametrize("backend", ["emulated", "cuda"])
+def test_a_cold_call_on_a_gpu_reads_all_laws_twice_but_the_uniform(
+    backend: str, octave_share: float, law: str, density: float, rule: str
+) -> None:
+    """Of that, up to an eighth of all entries share the threshold's first digit, too many to list with the second.
+
+    Where a digit ends among the magnitudes depends on their scale, and is the same again an octave later.
+    """
+    gradient = LAWS[law](200_000, torch.Generator().manual_seed(1)) * 2.0**octave_share
+    place = BACKENDS[backend]()
+    assert passes(place, gradient, round(density * 200_000), rule, no_memory(place)) == 2
+
+
+@pytest.mark.parametrize("rule", RANKED)
+@pytest.mark.parametrize("density", [0.001, 0.01])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_cold_call_on_the_cpu_reads_a_long_vector_once(law: str, density: float, rule: str) -> None:
     place, length = BACKENDS["native"](), SHORT + 1

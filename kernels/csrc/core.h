@@ -52,6 +52,9 @@ SPARSYNC_SHARED uint32_t ranked_magnitude(float value) {
   return bits >= kInfinityBits ? 0u : bits;
 }
 
+// Whether order statistics decide the rule.
+SPARSYNC_SHARED bool is_ranked(Rule rule) { return rule == Rule::kTopK || rule == Rule::kGaussianK; }
+
 // The order statistics that decide a rule: the `upper`-th and the `lower`-th largest magnitude, upper <= lower.
 struct Ranks {
   int64_t upper;

@@ -79,6 +79,9 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
   for (int64_t position = range.begin; position < range.end; ++position) {
     const Tile tile = find_tile(tables, position);
     GroupState& state = tables.states[tile.group];
+    // Asked for before the entries, so that they need not be waited for behind those.
+    const int gathering = state.gathering;
+    const uint32_t bound = state.bound;
     float values[kEntries];
     const uint32_t refused =
         tile.is_whole ? add_whole_tile<Gradient>(tile, values) : add_partial_tile<Gradient>(tile, values);
@@ -87,14 +90,13 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
     }
     if constexpr (kTakesMoments) {
       take_moments(tile, values, tables.moments[position], moment_scratch);
-    } else if (state.gathering == kCandidates) {
-      const uint32_t bound = state.bound;
+    } else if (gathering == kCandidates) {
       const uint32_t mask = mark(values, [=](float value) { return is_at_least(value, bound); });
       counting.change_group(tables, tile.group);
       append_marked(tables, tile, position, mask, &state.listed, list_scratch, turn,
                     [=](float value) { count_digit<kFirstDigit>(bins, {}, magnitude(value)); });
       turn ^= 1;
-    } else if (state.gathering == kDigitCounts) {
+    } else if (gathering == kDigitCounts) {
       counting.change_group(tables, tile.group);
       count_digits<kFirstDigit>(bins, {}, values);
     }

@@ -24,17 +24,18 @@ __device__ inline void close_share(const Tables& tables, const Share& share, Cou
   if (share.group < 0) return;
   flush_bins(tables, scratch.bins, share.group);
   GroupState& state = tables.states[share.group];
+  const int source = state.sources[kStage];
   if (threadIdx.x == 0) {
     __threadfence();  // with the barrier that ended the flush: all of the block's counts come first
     const GroupRow& row = tables.groups[share.group];
-    const int64_t all = state.source == kVector ? row.tile_count : chunk_count(row);
+    const int64_t all = source == kVector ? row.tile_count : chunk_count(row);
     const uint32_t before = atomicAdd(&state.finished[kStage], static_cast<uint32_t>(share.units));
     scratch.is_last = before + share.units == all;
     __threadfence();  // before the barrier: what the other blocks wrote down is there for all threads
   }
   __syncthreads();
   if (!scratch.is_last) return;
-  read_digit<kStage>(tables, share.group, scratch.decision);
+  read_digit<kStage>(tables, share.group, source, scratch.decision);
 }
 
 template <int kStage>
@@ -46,27 +47,36 @@ __device__ inline void add_unit(const Tables& tables, int group, Share& share, C
   ++share.units;
 }
 
-// Counts the vectors' tiles; with the last digit it lists everything from the lower rank's prefix on.
+// Counts one tile of a vector. Once a digit is known, so is how many entries there are from the lower rank's prefix on:
+// if the arena has room for them they are listed, and only they are counted, for no other has a prefix that is sought.
+template <int kStage>
+__device__ inline void count_tile(const Tables& tables, int64_t position, const Tile& tile, CountScratch& scratch,
+                                  int& turn) {
+  GroupState& state = tables.states[tile.group];
+  const DigitFilter filter = digit_filter(state);
+  float values[kEntries];
+  load_tile(tile, 0.0f, values);
+  if (kStage == kFirstDigit || state.lower.above + state.lower.inside > tables.groups[tile.group].list_capacity) {
+    count_digits<kStage>(scratch.bins, filter, values);
+    return;
+  }
+  const uint32_t edge = filter.lower << (bits_below(kStage) + digit_bits(kStage));
+  const uint32_t bound = edge == 0 ? 1u : edge;
+  const uint32_t mask = mark(values, [=](float value) { return is_at_least(value, bound); });
+  append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn,
+                [&](float value) { count_digit<kStage>(scratch.bins, filter, magnitude(value)); });
+  turn ^= 1;
+}
+
 template <int kStage>
 __device__ inline void count_vectors(const Tables& tables, Share& share, CountScratch& scratch) {
   int turn = 0;
   const Range range = own_range(tables.tile_count);
   for (int64_t position = range.begin; position < range.end; ++position) {
     const Tile tile = find_tile(tables, position);
-    GroupState& state = tables.states[tile.group];
-    if (state.source != kVector || state.stage != kStage) continue;
+    if (tables.states[tile.group].sources[kStage] != kVector) continue;
     add_unit<kStage>(tables, tile.group, share, scratch);
-    float values[kEntries];
-    load_tile(tile, 0.0f, values);
-    count_digits<kStage>(scratch.bins, digit_filter(state), values);
-    if constexpr (kStage == kLastDigit) {
-      if (tables.groups[tile.group].list_capacity == 0) continue;
-      const uint32_t edge = state.lower.prefix << digit_bits(kLastDigit);
-      const uint32_t bound = edge == 0 ? 1u : edge;
-      const uint32_t mask = mark(values, [=](float value) { return is_at_least(value, bound); });
-      append_marked(tables, tile, position, mask, &state.collected, scratch.lists, turn, [](float) {});
-      turn ^= 1;
-    }
+    count_tile<kStage>(tables, position, tile, scratch, turn);
   }
 }
 
@@ -77,15 +87,15 @@ __device__ inline void count_lists(const Tables& tables, Share& share, CountScra
   for (int64_t chunk = range.begin; chunk < range.end; ++chunk) {
     const int group = tables.chunk_groups[chunk];
     const GroupState& state = tables.states[group];
-    if (state.source != kList || state.stage != kStage) continue;
+    if (state.sources[kStage] != kList) continue;
     add_unit<kStage>(tables, group, share, scratch);
     const GroupRow& row = tables.groups[group];
     const int64_t chunks = chunk_count(row);
     const int64_t position = chunk - row.first_chunk;
-    const int64_t end = row.list_begin + state.listed * (position + 1) / chunks;
+    const int64_t length = list_length(state);
+    const int64_t end = row.list_begin + length * (position + 1) / chunks;
     const DigitFilter filter = digit_filter(state);
-    for (int64_t entry = row.list_begin + state.listed * position / chunks + threadIdx.x; entry < end;
-         entry += kThreads) {
+    for (int64_t entry = row.list_begin + length * position / chunks + threadIdx.x; entry < end; entry += kThreads) {
       count_digit<kStage>(scratch.bins, filter, magnitude(tables.arena[entry].value));
     }
   }

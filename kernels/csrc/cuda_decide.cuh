@@ -3,7 +3,7 @@
 // A candidate list that holds the deciding ranks is read in place of the vector. A Gaussian-k cut is known as soon as
 // the two order statistics differ in the digits read: the roundest number between them has no lower digits. From a
 // list a second digit is read all the same, for it costs little and the next bound gains by it.
-// The list made with the last digit, if it holds the cut, is emitted in place of the vector.
+// A list made with a digit is read in place of the vector from then on.
 #pragma once
 
 #include "cuda_histogram.cuh"
@@ -11,7 +11,7 @@
 namespace sparsync {
 
 __device__ inline void schedule(const Tables& tables, GroupState& state, int source, int stage) {
-  state.stage = stage;
+  state.sources[stage] = source;
   state.passes += source == kVector ? 1 : 0;
   atomicAdd(&tables.agenda->groups[source][stage], 1u);
 }
@@ -65,24 +65,18 @@ __device__ inline void remember(const Tables& tables, int64_t group, Ranks ranks
   tables.memory[group * kMemoryColumns + kMargin] = static_cast<int32_t>(next.margin);
 }
 
-// Whether the entries that the cut selects are all in a list of the arena.
-__device__ inline bool has_selected_list(const GroupState& state, const GroupRow& row, int stage) {
-  if (state.threshold == 0) return false;
-  if (state.source == kList) return true;
-  return stage == kLastDigit && row.list_capacity > 0 && state.collected <= row.list_capacity;
-}
-
 // Takes the cut if the digits read so far give it, or asks for the next digit; one thread.
 template <int kStage>
-__device__ inline void conclude(const Tables& tables, int64_t group, Ranks ranks) {
+__device__ inline void conclude(const Tables& tables, int64_t group, int source, Ranks ranks) {
   GroupState& state = tables.states[group];
   const GroupRow& row = tables.groups[group];
   const bool is_banded = tables.rule == Rule::kGaussianK;
   const bool is_all = is_banded ? state.upper.is_absent != 0 : state.lower.is_absent != 0;
-  const bool is_precise = state.source == kVector || kStage != kFirstDigit;
+  const bool is_precise = source == kVector || kStage != kFirstDigit;
+  const int next_source = state.collected > 0 ? kList : source;
   const bool is_apart = is_banded && is_precise && state.upper.prefix != state.lower.prefix;
   if (kStage != kLastDigit && !is_all && !is_apart) {
-    schedule(tables, state, state.source, kStage + 1);
+    schedule(tables, state, next_source, kStage + 1);
     return;
   }
   const int bits = is_all ? 0 : bits_below(kStage);
@@ -91,8 +85,8 @@ __device__ inline void conclude(const Tables& tables, int64_t group, Ranks ranks
   state.threshold = cut.threshold << bits;
   state.tie_count = static_cast<int32_t>(cut.tie_count < INT32_MAX ? cut.tie_count : INT32_MAX);
   remember(tables, group, ranks, bits_below(kStage));
-  state.emission = has_selected_list(state, row, kStage) ? kList : kVector;
-  schedule(tables, state, state.emission, kEmission);
+  // No list holds zeros.
+  schedule(tables, state, state.threshold == 0 ? kVector : next_source, kEmission);
 }
 
 // Clears a group's histogram; all threads.
@@ -101,9 +95,9 @@ __device__ inline void clear_section(const Tables& tables, int64_t group) {
   for (int bin = static_cast<int>(threadIdx.x); bin < kHistogramBins; bin += kThreads) bins[bin] = 0;
 }
 
-// Reads a digit of both order statistics and clears the histogram; all threads.
+// Reads a digit of both order statistics, counted from `source`, and clears the histogram; all threads.
 template <int kStage>
-__device__ inline void read_digit(const Tables& tables, int64_t group, DecisionScratch& scratch) {
+__device__ inline void read_digit(const Tables& tables, int64_t group, int source, DecisionScratch& scratch) {
   GroupState& state = tables.states[group];
   const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
   const uint32_t* const bins = tables.histograms + group * kHistogramBins;
@@ -116,7 +110,7 @@ __device__ inline void read_digit(const Tables& tables, int64_t group, DecisionS
   if (threadIdx.x != 0) return;
   state.upper = upper;
   state.lower = lower;
-  conclude<kStage>(tables, group, ranks);
+  conclude<kStage>(tables, group, source, ranks);
 }
 
 // Whether a group's list was not too long for its section and holds the deciding ranks.
@@ -139,8 +133,7 @@ __global__ void __launch_bounds__(kThreads) choose_source(Tables tables) {
     if (threadIdx.x == 0) schedule(tables, state, kVector, kFirstDigit);
     return;
   }
-  if (threadIdx.x == 0 && state.gathering == kCandidates) state.source = kList;
-  read_digit<kFirstDigit>(tables, group, scratch);
+  read_digit<kFirstDigit>(tables, group, state.gathering == kCandidates ? kList : kVector, scratch);
 }
 
 }  // namespace sparsync

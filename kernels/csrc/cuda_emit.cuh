@@ -160,8 +160,9 @@ __device__ inline void emit_tile(const Tables& tables, int64_t position, const T
     scratch.tie_totals[threadIdx.x / 32] = tie_counts.total;
   }
   __syncthreads();
-  const Places above = find_places(scratch.above_totals, above_counts.before);
-  Places ties{};
+  // The first warp needs the totals of the tile; of the others, most have nothing to place.
+  Places above{}, ties{};
+  if (threadIdx.x < 32 || (above_mask | tie_mask) != 0) above = find_places(scratch.above_totals, above_counts.before);
   if (emitter.has_ties()) ties = find_places(scratch.tie_totals, tie_counts.before);
   const Tally own = make_tally(static_cast<uint32_t>(above.total), static_cast<uint32_t>(ties.total));
   const GroupRow& group = tables.groups[tile.group];
@@ -183,15 +184,14 @@ __device__ inline void emit_tile(const Tables& tables, int64_t position, const T
   }
 }
 
-__global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit_vectors(Tables tables) {
-  if (tables.agenda->groups[kVector][kEmission] == 0) return;
-  __shared__ EmitScratch scratch;
+// Emits groups that are read as vectors; all threads.
+__device__ inline void emit_vectors(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kVector]);
   while (true) {
     const int64_t position = tickets.take(scratch);
     if (position >= tables.tile_count) return;
     const Tile tile = find_tile(tables, position);
-    if (tables.states[tile.group].emission == kVector) emit_tile(tables, position, tile, scratch);
+    if (tables.states[tile.group].sources[kEmission] == kVector) emit_tile(tables, position, tile, scratch);
   }
 }
 
@@ -286,15 +286,14 @@ __device__ inline void find_starts(const Tables& tables, int64_t first_tile, int
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit_lists(Tables tables) {
-  if (tables.agenda->groups[kList][kEmission] == 0) return;
-  __shared__ EmitScratch scratch;
+// Emits groups whose list is read; all threads.
+__device__ inline void emit_lists(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kList]);
   while (true) {
     const int64_t chunk = tickets.take(scratch);
     if (chunk >= tables.chunk_count) return;
     const int group = tables.chunk_groups[chunk];
-    if (tables.states[group].emission != kList) continue;
+    if (tables.states[group].sources[kEmission] != kList) continue;
     const GroupRow& row = tables.groups[group];
     const Emitter emitter(tables, group);
     const int64_t first = (chunk - row.first_chunk) * kChunkTiles;
@@ -305,6 +304,13 @@ __global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit_lists(Tables t
     emit_chunk(tables, emitter, row, row.first_tile + first, before, scratch);
     if (threadIdx.x == 0 && rest <= kChunkTiles) report_group(tables, group, before + own);
   }
+}
+
+// A block that is through with the lists draws tiles: none that draws tiles has a chunk that others wait for.
+__global__ void __launch_bounds__(kThreads, kEmittingBlocks) emit(Tables tables) {
+  __shared__ EmitScratch scratch;
+  if (tables.agenda->groups[kList][kEmission] != 0) emit_lists(tables, scratch);
+  if (tables.agenda->groups[kVector][kEmission] != 0) emit_vectors(tables, scratch);
 }
 
 }  // namespace sparsync

@@ -14,6 +14,11 @@ struct ListScratch {
   uint32_t begin[2];
 };
 
+// Entries of the list that is in a group's section: a later one has taken the place of that made while adding.
+__device__ inline int64_t list_length(const GroupState& state) {
+  return state.collected > 0 ? state.collected : state.listed;
+}
+
 // Appends the thread's marked entries, few of them, which are read again, and shows each to `visit`; all threads of the
 // block. `turn` alternates from call to call.
 template <class Visit>

@@ -18,8 +18,6 @@ struct Plan {
   int64_t output_count = 0;
 };
 
-inline bool is_ranked(Rule rule) { return rule == Rule::kTopK || rule == Rule::kGaussianK; }
-
 inline GroupRow plan_row(const Request& request, const Group& group, const Plan& plan) {
   const int64_t needed = deciding_ranks(request.rule, group.target_count).lower;
   const bool is_listed = is_ranked(request.rule) && list_is_worthwhile(needed, group.dimension);

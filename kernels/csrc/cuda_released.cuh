@@ -75,7 +75,6 @@ __global__ void __launch_bounds__(kThreads) walk_ladder(Tables tables) {
     }
     state.threshold = state.ladder[step];
     state.passes = 3;
-    state.stage = kEmission;
     atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
   }
 }

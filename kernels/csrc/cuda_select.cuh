@@ -89,13 +89,12 @@ void add_gradients(const Launcher& launcher, GradientType type) {
   }
 }
 
-inline void select_by_rank(const Launcher& launcher, const Tables& tables, GradientType type) {
+inline void select_by_rank(const Launcher& launcher, GradientType type) {
   add_gradients<false>(launcher, type);
   launcher.for_groups(choose_source);
   launcher.for_tiles(count_stage<kFirstDigit>);
   launcher.for_tiles(count_stage<kSecondDigit>);
   launcher.for_tiles(count_stage<kLastDigit>);
-  launcher.for_units(emit_lists, tables.chunk_count, kEmittingBlocks);
 }
 
 inline void select_released(const Launcher& launcher, const Tables& tables, GradientType type) {
@@ -118,7 +117,7 @@ inline void select_on_cuda(const Request& request, const Plan& plan, void* works
   switch (request.rule) {
     case Rule::kTopK:
     case Rule::kGaussianK:
-      select_by_rank(launcher, layout.tables, request.gradient_type);
+      select_by_rank(launcher, request.gradient_type);
       break;
     case Rule::kGaussianKReleased:
       select_released(launcher, layout.tables, request.gradient_type);
@@ -127,7 +126,7 @@ inline void select_on_cuda(const Request& request, const Plan& plan, void* works
       add_gradients<false>(launcher, request.gradient_type);
       break;
   }
-  launcher.for_tiles(emit_vectors, kEmittingBlocks);
+  launcher.for_tiles(emit, kEmittingBlocks);
 }
 
 }  // namespace sparsync

@@ -23,10 +23,10 @@ constexpr int kHistogramBins = 2048;
 __host__ __device__ constexpr int digit_bits(int stage) { return stage == 0 ? 11 : 10; }
 __host__ __device__ constexpr int bits_below(int stage) { return 20 - 10 * stage; }
 
-// What a group waits for: a digit of its order statistics, or to be emitted.
+// What is done with a group, in this order: its order statistics are counted digit by digit, and it is emitted.
 enum Stage : int { kFirstDigit = 0, kSecondDigit = 1, kLastDigit = 2, kEmission = 3, kStages = 4 };
-// Where the entries are read from: the residual itself, or the candidate list.
-enum Source : int { kVector = 0, kList = 1, kSources = 2 };
+// Where the entries are read from: the residual itself, or the candidate list; a stage may be left out.
+enum Source : int { kVector = 0, kList = 1, kSources = 2, kNowhere = 2 };
 // What the pass that adds the gradient takes along.
 enum Gathering : int { kNothing = 0, kCandidates = 1, kDigitCounts = 2 };
 
@@ -86,15 +86,13 @@ struct OrderStatistic {
 };
 
 struct GroupState {
-  int32_t stage;     // a block may be deciding it: the kernels that count read it after the source, if that is theirs
-  int32_t source;    // of the digits; the kernels that count read it while one of their blocks decides: none writes it
-  int32_t emission;  // source of the entries emitted
+  int32_t sources[kStages];  // of each stage; decided before its kernel begins, while other blocks read their own
   int32_t gathering;
   int32_t passes;
   uint32_t bound;
   uint32_t margin;
   uint32_t listed;     // candidates found while adding; may exceed the list's capacity
-  uint32_t collected;  // the same for the list made with the last digit
+  uint32_t collected;  // entries of the list made with a later digit; 0: none was made
   uint32_t finished[3];  // units of work done in each counting stage
   int32_t first_non_finite;
   uint32_t threshold;  // the cut
@@ -198,11 +196,10 @@ __device__ inline void plan_group(const Tables& tables, int64_t group) {
   GroupState& state = tables.states[group];
   state.first_non_finite = INT32_MAX;
   state.passes = 1;
-  state.stage = kEmission;
-  state.source = kVector;
-  state.emission = kVector;
+  for (int stage = 0; stage < kStages; ++stage) state.sources[stage] = kNowhere;
   state.gathering = kNothing;
   state.tie_count = INT32_MAX;
+  if (!is_ranked(tables.rule) || row.target_count == row.dimension) state.sources[kEmission] = kVector;
   if (tables.rule == Rule::kGaussianKReleased) return;
   if (tables.rule == Rule::kThreshold || row.target_count == row.dimension) {
     state.threshold = tables.rule == Rule::kThreshold ? magnitude(static_cast<float>(row.parameter))
@@ -216,7 +213,6 @@ __device__ inline void plan_group(const Tables& tables, int64_t group) {
   state.margin = static_cast<uint32_t>(tables.memory[group * kMemoryColumns + kMargin]);
   const bool is_bound = state.bound >= 1 && state.bound < kInfinityBits && row.list_capacity > 0;
   state.gathering = is_bound ? kCandidates : kDigitCounts;
-  state.stage = kFirstDigit;
 }
 
 // Fills the outputs' places as unused, finds every tile's piece and every chunk's group, and plans the first pass.
