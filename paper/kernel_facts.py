@@ -100,7 +100,7 @@ def bytes_per_second(study: Result) -> float:
     return float(entry_bytes * row["dimension"] / row["best_seconds"])
 
 
-def table_columns(studies: list[Result]) -> list[Column]:
+def _columns(studies: list[Result]) -> list[Column]:
     """The longest Gaussian vectors of any machine, then every model tensor by tensor."""
     lengths = sorted({int(row["dimension"]) for study in studies for row in rows(study, FLOOR, name="gaussian")})
     vectors: list[Column] = [("gaussian", "vector", length) for length in lengths[-_SHOWN_DIMENSION_COUNT:]]
@@ -122,7 +122,7 @@ def row_in(study: Result, contender: str, column: Column) -> Result | None:
 def kernel_table(data_folder: Path) -> str:
     r"""A `tabular` with a block per machine: the time of e += g, and those of all others as multiples of it."""
     studies = {"processor": processor(data_folder), "GPU": machine(data_folder, "cuda")}
-    columns = table_columns([study for study in studies.values() if study is not None])
+    columns = _columns([study for study in studies.values() if study is not None])
     blocks = "\\midrule\n".join(_block(kind, study, columns) for kind, study in studies.items())
     heads = " & ".join(_head(column) for column in columns)
     layout = f"@{{}}l{'r' * len(columns)}@{{}}"

@@ -1,24 +1,13 @@
-"""What does a step of error feedback cost, for a reader of README? One table for each machine that was measured.
+"""What does a step of error feedback cost, for a reader of README? A table of a processor, and one of a GPU.
 
 Times are multiples of that of e += g on the same machine, as in the paper's table, from the same `kernels-*.json`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from paper.kernel_facts import (
-    DENSITY,
-    FLOOR,
-    MODELS,
-    NOT_MEASURED,
-    Column,
-    machine,
-    processor,
-    row_in,
-    table_columns,
-)
+from paper.kernel_facts import DENSITY, FLOOR, MODELS, NOT_MEASURED, RECORDED, machine, processor, row_in, rows
 from paper.results import Result
 
 CONTENDERS = {
@@ -28,55 +17,64 @@ CONTENDERS = {
     "top_k, cold": "`top_k`, first call",
     "cub::DeviceTopK": "`cub::DeviceTopK`",
     "torch.topk, unsorted": "`torch.topk`",
-    "released, PyTorch": "released Gaussian-k, in PyTorch",
-    "DGC, PyTorch": "DGC, in PyTorch",
-    "SIDCo, PyTorch": "SIDCo, in PyTorch",
+    "released, PyTorch": "released Gaussian-k, PyTorch",
+    "DGC, PyTorch": "DGC, PyTorch",
+    "SIDCo, PyTorch": "SIDCo, PyTorch",
 }
-"""Rows below that of e += g; the paper's table has a few more."""
+"""Columns beside that of e += g; the paper's table has a few more."""
 
 
 def timings_markdown(data_folder: Path) -> str:
-    """A table of the newest study on a processor, and one of the newest on a GPU or a line that there is none.
+    """The newest study on a processor, and the newest on a GPU or a line that there is none.
 
     Raises:
         FileNotFoundError: no processor was measured.
     """
     study, gpu = processor(data_folder), machine(data_folder, "cuda")
-    threads = f"{study['thread_count']} threads"
-    second = f"On a GPU: {NOT_MEASURED}.\n" if gpu is None else _table(gpu, "GPU")
-    return f"\n{_table(study, threads)}\n{second}"
+    threads = f", {study['thread_count']} threads"
+    second = f"GPU: {NOT_MEASURED}.\n" if gpu is None else _block(gpu, "")
+    return "\n".join(["", _block(study, threads), second])
 
 
-def _table(study: Result, place: str) -> str:
-    columns = table_columns([study])
-    title = f"{_escaped(study['hardware'])}, {place}, density {DENSITY:g}, profile `{study['profile']}`"
-    heads = [title, *map(_head, columns)]
-    lines = [_line(heads), f"|---|{'--:|' * len(columns)}"]
-    lines.append(_line(["`e += g`, in ms", *_cells(study, FLOOR, columns, _milliseconds)]))
-    for contender, words in CONTENDERS.items():
-        cells = _cells(study, contender, columns, lambda row: f"{row['ratio_to_add']:.2f} ×")
-        lines += [_line([words, *cells])] if any(cells) else []
-    return "".join(f"{line}\n" for line in lines)
+def _block(study: Result, threads: str) -> str:
+    """A line that says what was measured when, and the table."""
+    day = str(study.record("provenance")["date_utc"])[:10]
+    title = f"{study['hardware']}{threads}, density {DENSITY:g}, profile `{study['profile']}`, {day}:"
+    cases = [*rows(study, FLOOR, name="gaussian"), *rows(study, FLOOR, name=RECORDED)]
+    cases += rows(study, FLOOR, granularity="tensors")
+    found = {contender: [_row(study, contender, case) for case in cases] for contender in CONTENDERS}
+    shown = {contender: column for contender, column in found.items() if any(column)}
+    lines = [_line(["", "`e += g`, ms", *(CONTENDERS[contender] for contender in shown)])]
+    lines.append(f"|---|{'--:|' * (1 + len(shown))}")
+    for number, case in enumerate(cases):
+        ratios = [_ratio(column[number]) for column in shown.values()]
+        lines.append(_line([_name(case), _milliseconds(case), *ratios]))
+    return "".join(f"{line}\n" for line in [title, "", *lines])
 
 
-def _head(column: Column) -> str:
-    name, granularity, dimension = column
-    return MODELS.get(name, _escaped(name)) if granularity == "tensors" else f"d = {dimension:,}"
+def _row(study: Result, contender: str, case: Result) -> Result | None:
+    return row_in(study, contender, (case["name"], case["granularity"], case["dimension"]))
 
 
-def _cells(study: Result, contender: str, columns: list[Column], show: Callable[[Result], str]) -> list[str]:
-    found = [row_in(study, contender, column) for column in columns]
-    return ["" if row is None else show(row) for row in found]
+def _name(case: Result) -> str:
+    length = f"d = {case['dimension']:,}"
+    if case["granularity"] == "tensors":
+        return f"{MODELS.get(case['name'], case['name'])}, {case['tensor_count']} tensors, {length}"
+    return f"a training run, {length}" if case["name"] == RECORDED else length
 
 
-def _milliseconds(row: Result) -> str:
-    milliseconds = 1e3 * row["best_seconds"]
+def _milliseconds(case: Result) -> str:
+    milliseconds = 1e3 * case["best_seconds"]
     return f"{milliseconds:.3f}" if milliseconds < 1 else f"{milliseconds:.1f}"
+
+
+def _ratio(row: Result | None) -> str:
+    """Two digits: on a machine with other work there is no more to be had."""
+    if row is None:
+        return ""
+    ratio = row["ratio_to_add"]
+    return f"{ratio:.1f} ×" if ratio < 10 else f"{ratio:.0f} ×"
 
 
 def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", r"\|")

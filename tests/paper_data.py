@@ -253,6 +253,7 @@ def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date
             {
                 "name": name,
                 "granularity": granularity,
+                "tensor_count": 32 if granularity == "tensors" else 1,
                 "dimension": dimension,
                 "density": 0.001,
                 "contender": contender,

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -44,10 +45,14 @@ def test_without_a_compiler_that_is_why(monkeypatch: pytest.MonkeyPatch) -> None
     assert kernel_cub.absence() == {kernel_cub.NAME: "no nvcc was found"}
 
 
-def test_a_compiler_that_takes_too_long_is_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_takes_too_long_is_why_and_ends_with_all_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As nvcc does, this one begins others."""
     compiler = tmp_path / "nvcc"
-    compiler.write_text("#!/bin/sh\nexec /bin/sleep 60\n", encoding="utf-8")
+    compiler.write_text("#!/bin/sh\n/bin/sleep 987 &\n/bin/sleep 987\n", encoding="utf-8")
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(kernel_cub, "_COMPILER_DEADLINE_SECONDS", 0.1)
     assert kernel_cub.absence() == {kernel_cub.NAME: "nvcc was not done after 0.1 seconds"}
+    assert [process for process in psutil.process_iter(["cmdline"]) if "987" in (process.info["cmdline"] or [])] == []

@@ -32,6 +32,8 @@ CHOSEN = {
     "top_k: mixed sources": SCHEDULES,
     "top_k: every tensor": SCHEDULES[:1],
     "top_k: normal, d = 70001": SCHEDULES,
+    "top_k: just room once two digits are known": SCHEDULES[:1],
+    "gaussian_k: every tensor": SCHEDULES[:1],
     "top_k: tied capacity": SCHEDULES,
     "top_k: float16": SCHEDULES,
     "threshold: bfloat16": SCHEDULES,

@@ -116,7 +116,7 @@ def test_a_warm_call_moves_what_the_addition_does_and_little_more(
 def test_a_cold_call_moves_sixteen_bytes_an_entry_or_twenty_at_most(
     kernels: MeteredKernels, law: str, density: float, rule: str
 ) -> None:
-    """Twenty where an eighth of all entries share the threshold's first digit, too many to list at once."""
+    """Twenty where too many entries share the threshold's first digit to be listed with the second."""
     case = case_of(LAWS[law](LENGTH, torch.Generator().manual_seed(1)), rule, density)
     found, report = kernels.traffic(case)
     assert found["gradient 0"].read == 4 * LENGTH
@@ -174,21 +174,19 @@ def test_aligned_tensors_that_are_taken_for_others_are_noticed(builds: dict[str,
     assert narrow_passes(found, report) == (LENGTH, (int(report[0, 3]) + 1) * LENGTH)
 
 
-PASSES = 2
-
-
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_many_tensors_move_what_one_does(kernels: MeteredKernels, is_whole: bool) -> None:
     """Selected from one by one, or as a whole; cold, so one pass follows the addition; what it lists is read again."""
-    lengths = [4096 * count for count in (1, 5, 2, 16, 24)]
+    passes, lengths = 2, [4096 * count for count in (1, 5, 2, 16, 24)]
     gradients = [normal(length, seed) for seed, length in enumerate(lengths)]
     counts = [sum(lengths) // 1000] if is_whole else [length // 1000 for length in lengths]
     residuals = [torch.zeros(length) for length in lengths]
     found, report = kernels.traffic(make_case(gradients, residuals, "top_k", counts=counts, capacities=counts))
     assert all(found[f"gradient {number}"].read == 4 * length for number, length in enumerate(lengths))
     groups = [0] * len(lengths) if is_whole else range(len(lengths))
-    again = [found[f"residual {number}"].read - 4 * length * PASSES for number, length in enumerate(lengths)]
-    assert {int(report[group, 3]) for group in groups} == {PASSES}
+    again = [found[f"residual {number}"].read - 4 * length * passes for number, length in enumerate(lengths)]
+    assert {int(report[group, 3]) for group in groups} == {passes}
     listed = [(sum(again), sum(lengths))] if is_whole else list(zip(again, lengths, strict=True))
     for (more, length), k in zip(listed, counts, strict=True):
+        # At least what is sent, and at most what there is room for: `candidate_capacity` in core.h.
         assert 4 * k <= more <= 4 * max(k + k // 4 + 64, min(4 * k, length * 9 // 400))

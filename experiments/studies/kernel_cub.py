@@ -19,12 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.studies.kernel_contenders import Call, Contender, Result, Selection
 from sparsync.experiments.studies.kernel_laws import Case
 
 NAME = "cub::DeviceTopK"
 
-# A lent GPU's minutes are few; where the header is missing, nvcc says so at once.
+# Eleven are usual; where the header is missing nvcc says so at once, and a lent GPU's minutes are few.
 _COMPILER_DEADLINE_SECONDS = 40
 _SOURCE = r"""
 #if !__has_include(<cub/device/device_topk.cuh>)
@@ -80,9 +81,7 @@ def _library() -> ctypes.CDLL | str:
         options = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", *_packaged_headers()]
         command = [str(compiler), *options, "-o", str(library), str(source)]
         try:
-            finished = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_COMPILER_DEADLINE_SECONDS
-            )
+            finished = run_to_end(command, timeout_seconds=_COMPILER_DEADLINE_SECONDS, environment={})
         except subprocess.TimeoutExpired:
             return f"nvcc was not done after {_COMPILER_DEADLINE_SECONDS} seconds"
         if finished.returncode:

@@ -26,7 +26,7 @@ __host__ __device__ constexpr int bits_below(int stage) { return 20 - 10 * stage
 // What is done with a group, in this order: its order statistics are counted digit by digit, and it is emitted.
 enum Stage : int { kFirstDigit = 0, kSecondDigit = 1, kLastDigit = 2, kEmission = 3, kStages = 4 };
 // Where the entries are read from: the residual itself, or the candidate list; a stage may be left out.
-enum Source : int { kVector = 0, kList = 1, kSources = 2, kNowhere = 2 };
+enum Source : int { kNowhere = -1, kVector = 0, kList = 1, kSources = 2 };
 // What the pass that adds the gradient takes along.
 enum Gathering : int { kNothing = 0, kCandidates = 1, kDigitCounts = 2 };
 
@@ -86,7 +86,7 @@ struct OrderStatistic {
 };
 
 struct GroupState {
-  int32_t sources[kStages];  // of each stage; decided before its kernel begins, while other blocks read their own
+  int32_t sources[kStages];  // of each stage; who decides writes a later one's than the other blocks of the kernel read
   int32_t gathering;
   int32_t passes;
   uint32_t bound;
