@@ -10,6 +10,7 @@ import ctypes
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import cache
@@ -19,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sparsync.experiments.launch import run_to_end
 from sparsync.experiments.studies.kernel_contenders import Call, Contender, Result, Selection
 from sparsync.experiments.studies.kernel_laws import Case
 
@@ -80,12 +80,19 @@ def _library() -> ctypes.CDLL | str:
         source.write_text(_SOURCE, encoding="utf-8")
         options = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", *_packaged_headers()]
         command = [str(compiler), *options, "-o", str(library), str(source)]
-        try:
-            finished = run_to_end(command, timeout_seconds=_COMPILER_DEADLINE_SECONDS, environment={})
-        except subprocess.TimeoutExpired:
-            return f"nvcc was not done after {_COMPILER_DEADLINE_SECONDS} seconds"
-        if finished.returncode:
-            return f"nvcc ended with status {finished.returncode}: {_first_error(finished.stderr)}"
+        # In a group of its own, with the compilers that it starts; what ends them needs no more than a GPU machine has.
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            try:
+                _, said = process.communicate(timeout=_COMPILER_DEADLINE_SECONDS)
+            except subprocess.TimeoutExpired:
+                return f"nvcc was not done after {_COMPILER_DEADLINE_SECONDS} seconds"
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            return f"nvcc ended with status {process.returncode}: {_first_error(said)}"
         return ctypes.CDLL(str(library))
 
 

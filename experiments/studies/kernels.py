@@ -2,8 +2,8 @@
 
 `python -m sparsync.experiments.studies.kernels --profile quick --output-folder paper/data` writes
 `kernels-<hardware>.json`. Ratios are best time over best time of e += g in the same rounds: on a machine with other
-work the best is steadier than the median. Needs no more than torch, numpy, psutil, sympy and rich, for GPU machines
-without a package registry.
+work the best is steadier than the median. Needs no more than torch, numpy, sympy and rich, for GPU machines without
+a package registry.
 """
 
 from __future__ import annotations
