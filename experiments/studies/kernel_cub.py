@@ -25,7 +25,7 @@ from sparsync.experiments.studies.kernel_laws import Case
 
 NAME = "cub::DeviceTopK"
 
-# Eleven are usual; where the header is missing nvcc says so at once, and a lent GPU's minutes are few.
+# Where the header is missing nvcc says so at once; a lent GPU's minutes are few.
 _COMPILER_DEADLINE_SECONDS = 40
 _SOURCE = r"""
 #if !__has_include(<cub/device/device_topk.cuh>)
