@@ -91,6 +91,12 @@ def largest_row(study: Result, contender: str) -> Result:
     return found[-1]
 
 
+def milliseconds(row: Result) -> tuple[float, int]:
+    """The best time of a row, and how many digits after the point a table shows of it."""
+    best = 1e3 * row["best_seconds"]
+    return best, 3 if best < 1 else 1
+
+
 def bytes_per_second(study: Result) -> float:
     """What the machine's memory moves: in e += g on the longest vector, or in a copy on a GPU."""
     if study["device"] == "cpu":
@@ -140,7 +146,9 @@ def _block(kind: str, study: Result | None, columns: list[Column]) -> str:
     if study is None:
         return f"{title}{NOT_MEASURED}}} \\\\\n"
     lines = [f"{title}{latex.escape(study['hardware'])}}}"]
-    lines.append(_line("$e\\leftarrow e+g$, in ms", study, FLOOR, columns, _milliseconds))
+    lines.append(
+        _line("$e\\leftarrow e+g$, in ms", study, FLOOR, columns, lambda row: latex.decimal(*milliseconds(row)))
+    )
     for contender, words in CONTENDERS.items():
         line = _line(words, study, contender, columns, lambda row: latex.decimal(row["ratio_to_add"], 2))
         lines += [line] if line.strip(" &") != words else []
@@ -150,11 +158,6 @@ def _block(kind: str, study: Result | None, columns: list[Column]) -> str:
 def _line(words: str, study: Result, contender: str, columns: list[Column], show: Callable[[Result], str]) -> str:
     found = [row_in(study, contender, column) for column in columns]
     return " & ".join([words, *("" if row is None else show(row) for row in found)])
-
-
-def _milliseconds(row: Result) -> str:
-    milliseconds = 1e3 * row["best_seconds"]
-    return latex.decimal(milliseconds, 3 if milliseconds < 1 else 1)
 
 
 def _ratio(data_folder: Path, *, contender: str) -> str:

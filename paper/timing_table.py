@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paper.kernel_facts import DENSITY, FLOOR, MODELS, NOT_MEASURED, RECORDED, machine, processor, row_in, rows
+from paper.kernel_facts import (
+    DENSITY,
+    FLOOR,
+    MODELS,
+    NOT_MEASURED,
+    RECORDED,
+    machine,
+    milliseconds,
+    processor,
+    row_in,
+    rows,
+)
 from paper.results import Result
 
 CONTENDERS = {
@@ -47,8 +58,9 @@ def _block(study: Result, threads: str) -> str:
     lines = [_line(["", "`e += g`, ms", *(CONTENDERS[contender] for contender in shown)])]
     lines.append(f"|---|{'--:|' * (1 + len(shown))}")
     for number, case in enumerate(cases):
+        best, digits = milliseconds(case)
         ratios = [_ratio(column[number]) for column in shown.values()]
-        lines.append(_line([_name(case), _milliseconds(case), *ratios]))
+        lines.append(_line([_name(case), f"{best:.{digits}f}", *ratios]))
     return "".join(f"{line}\n" for line in [title, "", *lines])
 
 
@@ -61,11 +73,6 @@ def _name(case: Result) -> str:
     if case["granularity"] == "tensors":
         return f"{MODELS.get(case['name'], case['name'])}, {case['tensor_count']} tensors, {length}"
     return f"a training run, {length}" if case["name"] == RECORDED else length
-
-
-def _milliseconds(case: Result) -> str:
-    milliseconds = 1e3 * case["best_seconds"]
-    return f"{milliseconds:.3f}" if milliseconds < 1 else f"{milliseconds:.1f}"
 
 
 def _ratio(row: Result | None) -> str:

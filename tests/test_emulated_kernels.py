@@ -87,8 +87,8 @@ PROBES = (
 # The block that decides is slow, so that others look in the midst of it; and what it must not change then.
 DELAY = "  for (int turn = 0; turn < 5000; ++turn) pause();\n"
 STAGE = "  state.sources[stage] = source;\n"
-SLOW_DECISION = ("cuda_decide.cuh", STAGE, DELAY + STAGE + DELAY)
-TORN_DECISION = ("cuda_decide.cuh", STAGE, "  if (stage > 0) state.sources[stage - 1] = kVector;\n" + DELAY + STAGE)
+SLOW_DECISION = ("cuda_tables.cuh", STAGE, DELAY + STAGE + DELAY)
+TORN_DECISION = ("cuda_tables.cuh", STAGE, "  if (stage > 0) state.sources[stage - 1] = kVector;\n" + DELAY + STAGE)
 # Chunks of one tile: a small group has as many as otherwise one of 10^8 entries. And no unit but a group's first tells
 # the sum up to it: all others look back as far as there.
 SMALL_CHUNKS = ("cuda_tables.cuh", "kChunkTiles = 64;", "kChunkTiles = 1;")

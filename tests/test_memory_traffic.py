@@ -32,7 +32,7 @@ FAULTS: dict[str, Fault] = {
         "const bool is_aligned = reinterpret_cast<uintptr_t>(piece.residual) % 16 == 0 &&",
         "const bool is_aligned = reinterpret_cast<uintptr_t>(piece.residual) % 16 == 1 &&",
     ),
-    "a pass is not reported": ("cuda_decide.cuh", "state.passes += source == kVector ? 1 : 0;", "state.passes += 0;"),
+    "a pass is not reported": ("cuda_tables.cuh", "state.passes += source == kVector ? 1 : 0;", "state.passes += 0;"),
 }
 
 

@@ -10,12 +10,6 @@
 
 namespace sparsync {
 
-__device__ inline void schedule(const Tables& tables, GroupState& state, int source, int stage) {
-  state.sources[stage] = source;
-  state.passes += source == kVector ? 1 : 0;
-  atomicAdd(&tables.agenda->groups[source][stage], 1u);
-}
-
 struct DecisionScratch {
   uint32_t warp_sums[kWarps];
   OrderStatistic found;

@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(kThreads) walk_ladder(Tables tables) {
       step = pass == 0 ? (is_low ? 1 : 2) : step + (is_low ? 2 : 3);
     }
     state.threshold = state.ladder[step];
-    state.passes = 3;
-    atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
+    ++state.passes;  // by count_ladder
+    schedule(tables, state, kVector, kEmission);
   }
 }
 

@@ -191,22 +191,27 @@ __global__ void __launch_bounds__(kThreads) upload(unsigned long long* destinati
   for (int64_t word = begin; word < cleared.count; word += stride) cleared.begin[word] = 0;
 }
 
+// Has a stage of a group done, from the residual or the list.
+__device__ inline void schedule(const Tables& tables, GroupState& state, int source, int stage) {
+  state.sources[stage] = source;
+  state.passes += source == kVector ? 1 : 0;
+  atomicAdd(&tables.agenda->groups[source][stage], 1u);
+}
+
 __device__ inline void plan_group(const Tables& tables, int64_t group) {
   const GroupRow& row = tables.groups[group];
   GroupState& state = tables.states[group];
   state.first_non_finite = INT32_MAX;
   state.passes = 1;
-  for (int stage = 0; stage < kStages; ++stage) state.sources[stage] = kNowhere;
+  for (int32_t& source : state.sources) source = kNowhere;
   state.gathering = kNothing;
   state.tie_count = INT32_MAX;
-  if (!is_ranked(tables.rule) || row.target_count == row.dimension) state.sources[kEmission] = kVector;
   if (tables.rule == Rule::kGaussianKReleased) return;
   if (tables.rule == Rule::kThreshold || row.target_count == row.dimension) {
     state.threshold = tables.rule == Rule::kThreshold ? magnitude(static_cast<float>(row.parameter))
                       : tables.rule == Rule::kGaussianK ? 1u
                                                         : 0u;
-    state.passes = 2;
-    atomicAdd(&tables.agenda->groups[kVector][kEmission], 1u);
+    schedule(tables, state, kVector, kEmission);
     return;
   }
   state.bound = static_cast<uint32_t>(tables.memory[group * kMemoryColumns + kBound]);
