@@ -25,12 +25,12 @@ AVX2 := $(if $(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),ATEN_CPU_CAPABILI
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
-GPU_TESTS = $(filter-out tests/test_native_build.py,$(wildcard tests/test_native*.py)) tests/test_kernel_replay.py tests/test_simulate_cuda.py
+GPU_TESTS = $(filter-out tests/kernels/test_native_build.py,$(wildcard tests/kernels/test_native*.py)) tests/kernels/cuda/test_native.py tests/experiments/studies/kernels/test_replay.py tests/experiments/test_simulate_cuda.py
 GPU_PYTEST = -m pytest -q -n 4 -m "not slow" --timeout 30 --timeout-method thread
 PRETEND = build/pretend-gpu
 PRETEND_RUN = PYTHONPATH=build/typing $(PRETEND)/venv/bin/python -m
 PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
-SANITIZED = sparsync.experiments.studies.kernel_checks --device cuda
+SANITIZED = sparsync.experiments.studies.kernels.checks --device cuda
 
 .PHONY: help install check test test-all verify formal reproduce paper bench gpu pretend-gpu clean
 
@@ -66,22 +66,22 @@ test-all: $(STAMP) ## every test
 
 verify: $(STAMP) ## check certificates and formal proofs, print the ledger (FRESH=1 or changed sources: run everything)
 	mkdir -p $(DATA)
-	$(RUN) -m sparsync.verify.ledger --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
+	$(RUN) -m sparsync.verify.ledger.command --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
 formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest on
 	mkdir -p $(DATA)
-	$(RUN) -m sparsync.verify.coq --output $(DATA)/formal.json --jobs $(JOBS)
+	$(RUN) -m sparsync.verify.formal.coq --output $(DATA)/formal.json --jobs $(JOBS)
 
 # Nothing that an earlier run found is taken over, unless some of the studies alone are asked for.
 reproduce: FRESH ?= $(if $(ONLY),0,1)
 reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|full; ONLY="races budgets": these studies)
-	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.coq --folder build/formal --output $(DATA)/formal.json)
+	$(if $(shell command -v coqc),$(RUN) -m sparsync.verify.formal.coq --folder build/formal --output $(DATA)/formal.json)
 	$(if $(filter smoke,$(PROFILE)),test -e $(DATA)/formal.json || cp paper/data/formal.json $(DATA))
 	$(AVX2) $(RUN) -m sparsync.experiments.reproduce --profile $(PROFILE) --data-folder $(DATA) --jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
-	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels --profile smoke --output-folder $(DATA))
-	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
+	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.kernels.study --profile smoke --output-folder $(DATA))
+	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
 	$(if $(filter smoke,$(PROFILE)),,cp $(GENERATED)/convergence.png paper/convergence.png)
@@ -94,9 +94,9 @@ paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pd
 
 bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
 	mkdir -p $(DATA)
-	$(RUN) -m sparsync.experiments.studies.selection --profile $(PROFILE) --output $(DATA)/selection.json
-	$(RUN) -m sparsync.experiments.studies.kernels --profile $(PROFILE) --output-folder $(DATA)
-	$(RUN) -m sparsync.experiments.studies.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
+	$(RUN) -m sparsync.experiments.studies.selection.selection --profile $(PROFILE) --output $(DATA)/selection.json
+	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
+	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
 # Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no other.
@@ -114,7 +114,7 @@ gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize t
 	attempt cuda-tests 60 $(GPU_PYTHON) $(GPU_PYTEST) -k cuda $(GPU_TESTS); \
 	attempt other-tests 50 $(GPU_PYTHON) $(GPU_PYTEST) -k "not cuda" $(GPU_TESTS); \
 	attempt checks 40 $(GPU_PYTHON) -m $(SANITIZED); \
-	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels --profile full --device cuda --output-folder $(OUT); \
+	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels.study --profile full --device cuda --output-folder $(OUT); \
 	ending="-s KILL"; \
 	if command -v compute-sanitizer >/dev/null; then \
 	  for tool in memcheck racecheck; do \
@@ -132,7 +132,7 @@ $(PRETEND)/venv/.installed: Makefile
 pretend-gpu: $(TYPING) $(PRETEND)/venv/.installed ## rehearse what gpu does, on a GPU that is not there (needs nvcc; installs 5 GB)
 	$(PRETEND_RUN) pytest -q -n $(JOBS) -m "not slow" -p tests.pretend_gpu -k cuda $(GPU_TESTS) tests/test_pretend_operators.py
 	$(PRETEND_RUN) tests.pretend_gpu $(SANITIZED)
-	$(PRETEND_RUN) tests.pretend_gpu sparsync.experiments.studies.kernels --profile smoke --device cuda --output-folder $(PRETEND)
+	$(PRETEND_RUN) tests.pretend_gpu sparsync.experiments.studies.kernels.study --profile smoke --device cuda --output-folder $(PRETEND)
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,9 +19,9 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
-from sparsync.experiments.runs import RUNS, Run
-from sparsync.verify.interrupts import interrupt_as_line
-from sparsync.verify.provenance import require_output
+from sparsync.experiments.training.runs import RUNS, Run
+from sparsync.verify.tools.interrupts import interrupt_as_line
+from sparsync.verify.tools.provenance import require_output
 
 _USAGE_STATUS = 2
 # torchrun 2.13 under Python 3.11 takes `--run`, though it follows the module's name, for an ambiguous abbreviation of

@@ -19,12 +19,10 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
-from sparsync.experiments.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.command import exit_on_bad_input, step_progress
-from sparsync.experiments.data import load_dataset
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing import (
+from sparsync.experiments.racing.contest import (
     QUADRATIC,
     Outcome,
     Parameter,
@@ -33,10 +31,12 @@ from sparsync.experiments.racing import (
     require_fitting,
     run_contestant,
 )
+from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
+from sparsync.experiments.training.data import load_dataset
 from sparsync.kernels.selection import SELECTORS
-from sparsync.verify.monitors import Violation
-from sparsync.verify.provenance import provenance, require_output, write_json
-from sparsync.verify.trace import as_rows
+from sparsync.verify.monitors.judge import Violation
+from sparsync.verify.monitors.trace import as_rows
+from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
 Contestant = tuple[str, dict[str, Parameter]]
 
@@ -169,7 +169,7 @@ def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcom
     if command.trace is not None:
         write_json(command.trace, {outcome.label: as_rows(outcome.trace) for outcome in outcomes})
     if command.figure is not None or command.gantt is not None:
-        from sparsync.experiments.race_figures import draw_comparison, draw_gantt
+        from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt
 
         if command.figure is not None:
             draw_comparison(command.figure, conditions, outcomes)
@@ -192,7 +192,7 @@ def _require_outputs(command: RaceCommand) -> None:
     if drawings:
         try:
             # matplotlib comes with the extra "paper" only.
-            from sparsync.experiments.race_figures import require_drawable
+            from sparsync.experiments.racing.drawings import require_drawable
         except ModuleNotFoundError as error:
             raise ValueError(f"drawings need the extra 'paper': {error}") from error
         for path in drawings:

@@ -17,14 +17,14 @@ from typing import Any
 import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
-from sparsync.experiments.launch import run_to_end
-from sparsync.experiments.runs import RUNS
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.convergence import convergence_cases, default_job_count, run_convergence
 from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.verify.provenance import require_folder, write_json
+from sparsync.experiments.studies.training.convergence import convergence_cases, default_job_count, run_convergence
+from sparsync.experiments.training.launch import run_to_end
+from sparsync.experiments.training.runs import RUNS
+from sparsync.verify.tools.provenance import require_folder, write_json
 
 _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import torch
 
-from sparsync.experiments.collectives import LocalAverager
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
-from sparsync.experiments.data import Dataset, load_dataset
-from sparsync.experiments.record import training_record
-from sparsync.experiments.runs import Run
-from sparsync.experiments.training import Observer, TrainingResult, run_training
-from sparsync.verify.provenance import write_json
+from sparsync.experiments.training.collectives import LocalAverager
+from sparsync.experiments.training.data import Dataset, load_dataset
+from sparsync.experiments.training.loop import Observer, TrainingResult, run_training
+from sparsync.experiments.training.record import training_record
+from sparsync.experiments.training.runs import Run
+from sparsync.verify.tools.provenance import write_json
 
 DEFAULT_WORKER_COUNT = 4
 

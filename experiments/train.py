@@ -16,13 +16,13 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from sparsync.experiments.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
-from sparsync.experiments.data import load_dataset
-from sparsync.experiments.record import training_record
-from sparsync.experiments.runs import Run
-from sparsync.experiments.training import TrainingResult, run_training
-from sparsync.verify.provenance import write_json
+from sparsync.experiments.training.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
+from sparsync.experiments.training.data import load_dataset
+from sparsync.experiments.training.loop import TrainingResult, run_training
+from sparsync.experiments.training.record import training_record
+from sparsync.experiments.training.runs import Run
+from sparsync.verify.tools.provenance import write_json
 
 # A lost peer ends the others within this time, on backends that do not notice at once.
 _COLLECTIVE_TIMEOUT = timedelta(minutes=5)

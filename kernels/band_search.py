@@ -13,7 +13,7 @@ too many or too few, and one of its halves, dyadic again, brackets V. If no midp
 counts (31 in float32, 15 in 16-bit types, 63 in float64), plus the gallop that finds a bracket, which counts
 two ends at its first level s₀ and at most one new end per further level. A doubling leaves an old end as the
 new midpoint, already counted, so that both together take at most max(b, 2b − s₀ − 1): `band_search_passes`
-in `theory/selectors.py`, where the bound is proved and seen to be attained. Source: ours.
+in `theory/selectors/count_band.py`, where the bound is proved and seen to be attained. Source: ours.
 """
 
 from __future__ import annotations

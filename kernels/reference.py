@@ -258,7 +258,7 @@ def sidco_released(corrected: Tensor, k: int, generator: torch.Generator | None 
     """The threshold of SIDCo's exponential fit, two stages below density 0.1 and one else: any count from 0 to d.
 
     The numbers of stages are those of the released micro-benchmark; in training that program can adapt them to the
-    counts of earlier steps, as `SidcoAdaptive` in `experiments/adaptive.py` does.
+    counts of earlier steps, as `SidcoAdaptive` in `experiments/training/adaptive.py` does.
 
     Args:
         corrected: [d] float16, bfloat16, float32 or float64.

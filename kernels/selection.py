@@ -1,6 +1,6 @@
 """The selectors that keep nothing, by name. A new one is a function in `reference.py` and a line here.
 
-Those that remember are in `experiments/adaptive.py`.
+Those that remember are in `experiments/training/adaptive.py`.
 """
 
 from __future__ import annotations

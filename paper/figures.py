@@ -15,23 +15,23 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper.barrier_figure import barriers
-from paper.budgets_figure import budgets
-from paper.kernel_figure import kernels
-from paper.lag_figure import sampled_lags
-from paper.phase_figure import phases
-from paper.race_figure import races
-from paper.rate_figure import tight_rate
-from paper.refinement_figure import failure_map
-from paper.shape_figures import ladder, profiles
-from paper.staleness_figure import stale_theory, staleness
-from paper.steady_figure import steady_state
+from paper.studies.barrier_figure import barriers
+from paper.studies.budgets_figure import budgets
+from paper.studies.kernel_figure import kernels
+from paper.studies.lag_figure import sampled_lags
+from paper.studies.phase_figure import phases
+from paper.studies.race_figure import races
+from paper.studies.rate_figure import tight_rate
+from paper.studies.refinement_figure import failure_map
+from paper.studies.shape_figures import ladder, profiles
+from paper.studies.staleness_figure import stale_theory, staleness
+from paper.studies.steady_figure import steady_state
+from paper.studies.switching_figure import step_limits, switching
+from paper.studies.training_figures import convergence, counts, momentum
+from paper.studies.worst_figure import worst_cases
 from paper.style import PNG_DOTS_PER_INCH, paper_style
-from paper.switching_figure import step_limits, switching
-from paper.training_figures import convergence, counts, momentum
-from paper.worst_figure import worst_cases
-from sparsync.verify.interrupts import interrupt_as_line
-from sparsync.verify.provenance import write_whole
+from sparsync.verify.tools.interrupts import interrupt_as_line
+from sparsync.verify.tools.provenance import write_whole
 
 FIGURES: dict[str, Callable[[Path], Figure]] = {
     "ladder": ladder,

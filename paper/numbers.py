@@ -14,15 +14,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from paper import latex, study_facts
-from paper.barrier_facts import BARRIER_MACROS
-from paper.budgets_facts import BUDGETS_MACROS, agreement_table
-from paper.formal_table import closed_theorems, formal_table
-from paper.headlines import headline_table
-from paper.kernel_facts import KERNEL_MACROS, kernel_table
-from paper.lag_facts import LAG_MACROS, lag_table
-from paper.proofs import proofs_latex
-from paper.race_facts import RACE_MACROS, race_table
+from paper import latex
 from paper.results import (
     Result,
     all_training_results,
@@ -45,16 +37,25 @@ from paper.results import (
     switching_result,
     write_text,
 )
-from paper.rule_facts import band_share, rule_table
-from paper.speed_facts import SPEED_MACROS
-from paper.staleness_facts import STALENESS_MACROS, staleness_table
-from paper.statement_table import all_grades, ledger_table, statement_table
-from paper.switching_facts import SWITCHING_MACROS, switching_table
-from paper.training_macros import TRAINING_MACROS, Macro
-from paper.training_tables import accuracy_table, count_table, momentum_table
-from sparsync.theory.released_rotation import rotation_pair
+from paper.statements.formal_table import closed_theorems, formal_table
+from paper.statements.proofs import proofs_latex
+from paper.statements.tables import all_grades, ledger_table, statement_table
+from paper.studies import study_facts
+from paper.studies.barrier_facts import BARRIER_MACROS
+from paper.studies.budgets_facts import BUDGETS_MACROS, agreement_table
+from paper.studies.headlines import headline_table
+from paper.studies.kernel_facts import KERNEL_MACROS, kernel_table
+from paper.studies.lag_facts import LAG_MACROS, lag_table
+from paper.studies.race_facts import RACE_MACROS, race_table
+from paper.studies.rule_facts import band_share, rule_table
+from paper.studies.speed_facts import SPEED_MACROS
+from paper.studies.staleness_facts import STALENESS_MACROS, staleness_table
+from paper.studies.switching_facts import SWITCHING_MACROS, switching_table
+from paper.studies.training_macros import TRAINING_MACROS, Macro
+from paper.studies.training_tables import accuracy_table, count_table, momentum_table
+from sparsync.theory.selectors.released_rotation import rotation_pair
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.interrupts import interrupt_as_line
+from sparsync.verify.tools.interrupts import interrupt_as_line
 
 COUNTEREXAMPLES = {
     "TwoCoordinates": "two_coordinates",
@@ -62,7 +63,7 @@ COUNTEREXAMPLES = {
     "CappedLine": "capped_line_profile",
     "BelowLine": "below_line_extremal",
 }
-"""Words of macro names to names in `verify/counterexamples.py`."""
+"""Words of macro names to names in `verify/contraction/counterexamples.py`."""
 
 SETTLED_STREAMS = {
     "EqualDrift": "equal drift",

@@ -12,12 +12,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from paper.proofs import checks_file, proofs_markdown
 from paper.results import write_text
-from paper.statement_table import all_grades
-from paper.timing_table import timings_markdown
+from paper.statements.proofs import checks_file, proofs_markdown
+from paper.statements.tables import all_grades
+from paper.studies.timing_table import timings_markdown
 from sparsync.theory.statements import FAMILIES
-from sparsync.verify.interrupts import interrupt_as_line
+from sparsync.verify.tools.interrupts import interrupt_as_line
 
 PROOFS = Path("paper", "proofs.md")
 """The page of proofs, seen from the folder of README."""

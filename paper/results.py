@@ -1,8 +1,8 @@
 """Which result files does the paper read? The tracked JSON of the studies, the ledger and Coq, and nothing else.
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
-`experiments/reproduce.py`, `experiments/studies/kernels.py`, `verify/ledger.py` and `verify/coq.py`; read by
-`figures.py` and `numbers.py`. Nothing is trained here.
+`experiments/reproduce.py`, `experiments/studies/kernels/study.py`, `verify/ledger/command.py` and
+`verify/formal/coq.py`; read by `figures.py` and `numbers.py`. Nothing is trained here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparsync.verify.provenance import write_whole
+from sparsync.verify.tools.provenance import write_whole
 
 _SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
 
@@ -148,7 +148,7 @@ def training_results(data_folder: Path, setting: str, run_name: str, density: fl
     Args:
         data_folder: holds the folder `convergence`.
         setting: plain, standardised, momentum or paper.
-        run_name: key of `RUNS` in `experiments/runs.py`.
+        run_name: key of `RUNS` in `experiments/training/runs.py`.
         density: k/d.
 
     Raises:

@@ -58,7 +58,7 @@ METHODS: dict[str, Look] = {
     "gaussian_k": Look("Gaussian-$k$ (ours)", GREEN, (0, (3, 2))),
     "gaussian_k_released": Look("Gaussian-$k$ (released)", VERMILION, (0, (5, 1, 1, 1))),
 }
-"""By the ending of the run's name: `fnn3_<method>` in `experiments/runs.py`."""
+"""By the ending of the run's name: `fnn3_<method>` in `experiments/training/runs.py`."""
 
 _PARAMETERS: dict[RcKeyType, Any] = {
     "font.family": "STIXGeneral",

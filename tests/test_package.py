@@ -6,11 +6,11 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.paths import ROOT
+
 FOLDERS = ("theory", "verify", "kernels", "experiments")
 PACKAGED_DATA = {f"experiments/embedded/{name}" for name in ("fashion_mnist_subset.npz", "LICENSE", "README.md")}
 

@@ -19,7 +19,7 @@ import sympy
 from rich.console import Console
 from rich.table import Table
 
-from sparsync.theory.digits import number
+from sparsync.theory.language.digits import number
 from sparsync.theory.statements import STATEMENTS
 
 VALUE_BYTES, INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 4, 4, 8, 2

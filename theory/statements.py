@@ -1,31 +1,80 @@
-"""Which statements are there? One dict per family, one line per statement; all evidence and tables run over them.
+"""Which statements are there? One dict per family, named as its folder; all evidence and tables run over them.
 
 Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
 """
 
-from sparsync.theory import (
-    contraction,
-    delay,
-    feedback,
-    laws,
-    selectors,
-    shapes,
-    steady_state,
-    synchronisation,
-    tight_rates,
+from types import ModuleType
+
+from sparsync.theory.contraction import ladder, sample_moments, samples, shapes, small_dimensions, ties_and_layers
+from sparsync.theory.delay import (
+    delayed_rate,
+    stability,
+    stale_regret,
+    staleness,
+    turn_stability,
+    virtual_iterate,
 )
-from sparsync.theory.statement import Statement
+from sparsync.theory.feedback import (
+    complexity,
+    conservation,
+    lyapunov_rate,
+    rates,
+    residual,
+    steady_state,
+    worker_rates,
+)
+from sparsync.theory.language.statement import Statement
+from sparsync.theory.laws import (
+    formulas,
+    gamma_tails,
+    gaussian_tails,
+    heavy_tails,
+    mixture_tails,
+    stretched_tails,
+    weibull_tails,
+)
+from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
+from sparsync.theory.synchronisation import (
+    barriers,
+    coherent_descent,
+    elastic_barriers,
+    grid_rates,
+    look_ahead,
+    mixing,
+    mixing_epochs,
+    perturbations,
+    regret_tails,
+    sampling_barriers,
+    superstep_regret,
+)
+from sparsync.theory.tight_rates import rates as tight_rates
+
+MODULES: dict[str, tuple[ModuleType, ...]] = {
+    "Contraction": (ladder, shapes, ties_and_layers, samples, sample_moments, small_dimensions),
+    "Laws": (formulas, gaussian_tails, heavy_tails, gamma_tails, stretched_tails, weibull_tails, mixture_tails),
+    "Selectors": (count_band, released_rule, released_rotation, released_laws),
+    "Error feedback": (conservation, residual, rates, worker_rates, lyapunov_rate, complexity, steady_state),
+    "Tight rates": (tight_rates,),
+    "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
+    "Synchronisation": (
+        barriers,
+        sampling_barriers,
+        regret_tails,
+        elastic_barriers,
+        look_ahead,
+        superstep_regret,
+        mixing,
+        grid_rates,
+        mixing_epochs,
+        coherent_descent,
+        perturbations,
+    ),
+}
+"""The files that hold statements, by family, in the order of the paper."""
 
 FAMILIES: dict[str, dict[str, Statement]] = {
-    "Contraction": contraction.STATEMENTS,
-    "Shapes": shapes.STATEMENTS,
-    "Laws": laws.STATEMENTS,
-    "Selectors": selectors.STATEMENTS,
-    "Error feedback": feedback.STATEMENTS,
-    "Steady state": steady_state.STATEMENTS,
-    "Tight rates": tight_rates.STATEMENTS,
-    "Delay": delay.STATEMENTS,
-    "Synchronisation": synchronisation.STATEMENTS,
+    title: {label: statement for module in modules for label, statement in module.STATEMENTS.items()}
+    for title, modules in MODULES.items()
 }
 """Families by title, in the order of the paper."""
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsync.experiments.data import FASHION_MNIST_SYSTEM_FOLDER
-from sparsync.experiments.formats import CLASS_COUNT, read_idx_folder
-from sparsync.verify.provenance import require_output, write_whole
+from sparsync.experiments.training.data import FASHION_MNIST_SYSTEM_FOLDER
+from sparsync.experiments.training.formats import CLASS_COUNT, read_idx_folder
+from sparsync.verify.tools.provenance import require_output, write_whole
 
 # Any number would do; these are the digits of arXiv 1708.07747.
 SEED = 170807747

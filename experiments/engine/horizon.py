@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sparsync.experiments.engine.counts import require_count_or_infinity
-from sparsync.verify.monitors import Violation
+from sparsync.verify.monitors.judge import Violation
 
 
 class Kind(IntEnum):

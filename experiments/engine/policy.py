@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from sparsync.experiments.engine.effects import PULL, USUAL_PLAN, Add, Effect, Plan, Pull, Send
 from sparsync.experiments.engine.view import Message, View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 Wake = Literal["anything", "watched_progress", "least_progress", "own_message"]
 

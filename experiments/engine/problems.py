@@ -10,10 +10,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sparsync.experiments.batches import BatchSchedule
-from sparsync.experiments.data import Dataset
-from sparsync.experiments.models import FlatModel
-from sparsync.experiments.seeding import random_stream
+from sparsync.experiments.training.batches import BatchSchedule
+from sparsync.experiments.training.data import Dataset
+from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.seeding import random_stream
 
 
 class Problem(Protocol):

@@ -26,8 +26,9 @@ from sparsync.experiments.engine.roster import Roster
 from sparsync.experiments.engine.vectors import Dispatch, Mixture, Vectors
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.engine.worker_state import WorkerState
-from sparsync.verify.monitors import Guarantee, Judge, Report
-from sparsync.verify.trace import (
+from sparsync.verify.monitors.guarantee import Guarantee
+from sparsync.verify.monitors.judge import Judge, Report
+from sparsync.verify.monitors.trace import (
     NOTHING,
     Applied,
     Arrived,

@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from sparsync.experiments.adaptive import new_selector, require_selector
 from sparsync.experiments.engine.effects import Plan, Pull
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.view import StepStatistics
-from sparsync.experiments.seeding import random_stream
+from sparsync.experiments.training.adaptive import new_selector, require_selector
+from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import Selector, target_count
-from sparsync.verify.trace import NOTHING, Mass
+from sparsync.verify.monitors.trace import NOTHING, Mass
 
 Feedback = Literal["memory", "none"]
 GRID = 2.0**-20

@@ -11,8 +11,8 @@ from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import KEEP, PULL, Alarm, Effect, Plan, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
-from sparsync.experiments.policies.commit_search import CommitSearch
-from sparsync.verify.monitors import Guarantee
+from sparsync.experiments.planners.commit_search import CommitSearch
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

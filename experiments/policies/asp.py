@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sparsync.experiments.engine.policy import Policy, Wake
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

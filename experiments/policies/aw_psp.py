@@ -10,8 +10,8 @@ from typing import Literal
 from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.view import Message, View
+from sparsync.experiments.planners.sampling import inclusion_probabilities, systematic_sample
 from sparsync.experiments.policies.psp import Pssp
-from sparsync.experiments.policies.sampling import inclusion_probabilities, systematic_sample
 
 Sampler = Literal["uniform", "availability", "freshness"]
 SAMPLERS: tuple[Sampler, ...] = ("uniform", "availability", "freshness")

@@ -9,7 +9,7 @@ from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Drop, Effect
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.bsp import Bsp
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from sparsync.experiments.engine.effects import Add, Effect
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

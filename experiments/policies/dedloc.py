@@ -11,7 +11,7 @@ from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Effect, Look, Pull
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 Reports = tuple[float, float]
 """Times of a worker's last report and of the one before it; of its beginning, where there is none."""

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
-from sparsync.experiments.policies.mixing import Edge, full_rows, metropolis_weights
+from sparsync.experiments.planners.mixing import Edge, full_rows, metropolis_weights
 
 
 @dataclass(eq=False)

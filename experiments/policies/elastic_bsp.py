@@ -10,8 +10,8 @@ from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect, Look
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.experiments.policies.zipline import COSTS, Objective, zipline
-from sparsync.verify.monitors import Guarantee
+from sparsync.experiments.planners.zipline import COSTS, Objective, zipline
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)
@@ -24,7 +24,7 @@ class ElasticBsp(Policy):
 
     No bound on anybody's lead: supersteps let workers make different numbers of steps, and nothing evens them out.
     Inside one, a worker makes up to ⌊monitoring · slowest/fastest interval⌋ + lookahead steps, and leads by up to that
-    less monitoring: `elastic_lead` in `theory/superstep_regret.py`, for intervals of all steps.
+    less monitoring: `elastic_lead` in `theory/synchronisation/superstep_regret.py`, for intervals of all steps.
 
     Args:
         lookahead: R, reports that are predicted; 1 without monitoring is BSP.

@@ -11,7 +11,7 @@ from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Effect, Plan
 from sparsync.experiments.engine.view import Message, View
-from sparsync.experiments.policies.batch_planner import climb_split, heap_split, proportional_split
+from sparsync.experiments.planners.batch_planner import climb_split, heap_split, proportional_split
 from sparsync.experiments.policies.bsp import Bsp
 
 

@@ -10,7 +10,7 @@ from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.effects import Add, Effect, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 REGULAR = "RS"
 """Tag of messages that are waited for."""

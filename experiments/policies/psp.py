@@ -12,7 +12,7 @@ from sparsync.experiments.engine.counts import require_count, require_count_or_i
 from sparsync.experiments.engine.effects import Alarm, Effect, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

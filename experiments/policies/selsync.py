@@ -12,8 +12,8 @@ from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Effect, Look, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.experiments.policies.significance import Significance
-from sparsync.verify.monitors import Guarantee
+from sparsync.experiments.planners.significance import Significance
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sparsync.experiments.engine.counts import require_count_or_infinity
 from sparsync.experiments.engine.policy import Policy, Wake
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 
 @dataclass(eq=False)

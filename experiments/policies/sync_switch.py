@@ -13,7 +13,7 @@ from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Effect, Look, Plan
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
-from sparsync.verify.monitors import Guarantee
+from sparsync.verify.monitors.guarantee import Guarantee
 
 Straggler = Literal["wait", "asynchronous", "exclude"]
 

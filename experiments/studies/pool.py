@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from sparsync.verify.interrupts import children_end_on_interrupt, follow_parent, interrupts_held_back
+from sparsync.verify.tools.interrupts import children_end_on_interrupt, follow_parent, interrupts_held_back
 
 Case = TypeVar("Case")
 Found = TypeVar("Found")

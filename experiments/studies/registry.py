@@ -9,23 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparsync.experiments.data import load_dataset
-from sparsync.experiments.studies import (
+from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.selection.contraction import run_contraction
+from sparsync.experiments.studies.selection.phases import run_phases
+from sparsync.experiments.studies.selection.refinement import run_refinement
+from sparsync.experiments.studies.staleness import staleness
+from sparsync.experiments.studies.synchronisation import (
     budgets,
     dssp_leads,
     headlines,
     planned_barriers,
     races,
     sampled_lags,
-    staleness,
     switching,
 )
-from sparsync.experiments.studies.contraction import run_contraction
-from sparsync.experiments.studies.phases import run_phases
-from sparsync.experiments.studies.profiles import PROFILES, ProfileName
-from sparsync.experiments.studies.quadratics import run_quadratics
-from sparsync.experiments.studies.refinement import run_refinement
-from sparsync.experiments.studies.steady_state import run_steady_state
+from sparsync.experiments.studies.training.quadratics import run_quadratics
+from sparsync.experiments.studies.training.steady_state import run_steady_state
+from sparsync.experiments.training.data import load_dataset
 
 
 class RunCases(Protocol):

@@ -1,6 +1,6 @@
 (** * The listed theorems, each in one piece
 
-Every theorem of verify/formal_theorems.py under its own name, those on staleness in [restated_staleness], without
+Every theorem of verify/formal/theorems.py under its own name, those on staleness in [restated_staleness], without
 sections and with our definitions unfolded: all that it assumes and says is in sight, and who trusts Coq and its
 Mathematical Components need read nothing else. One more hypothesis in a section, or another meaning of a name, breaks
 these files. None of ours is imported, so our names have that of their file in front; they are in proofs alone. *)

@@ -5,7 +5,7 @@ with staleness [s] a worker starts an iteration once no other is more than [s] i
 the iteration, and the clock moves at its end. The lead of [w] is [c w - min c]. Then
 
 - the reachable clocks are exactly those that differ by at most [s + 1]; the lead is at most [s + 1] (the statement
-  [ssp_gap] of theory/staleness.py) and, with two workers or more, reaches it;
+  [ssp_gap] of theory/delay/staleness.py) and, with two workers or more, reaches it;
 - the start of an iteration needs no event of its own: where others push meanwhile, the clocks are the same;
 - bulk synchronous parallel, a round number and the set of workers that have finished it, is the system with [s = 0]:
   step for step, state for state. *)

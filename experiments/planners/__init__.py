@@ -1,0 +1,1 @@
+"""What decides ahead of time: batches, barriers, commits, switches, samples and weights of mixing."""

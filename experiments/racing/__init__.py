@@ -1,0 +1,1 @@
+"""Synchronisation models side by side on the same workers."""

@@ -1,0 +1,265 @@
+"""One policy on one cluster with real gradients: what does it reach, when, and for how many bytes?
+
+`experiments/race.py` is its command line, the studies call it directly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import torch
+
+from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.presets import CLUSTERS
+from sparsync.experiments.engine.problems import Problem, Quadratics, Training
+from sparsync.experiments.engine.simulation import Simulation
+from sparsync.experiments.engine.vectors import Descent, Feedback, Vectors
+from sparsync.experiments.engine.view import View
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.training.data import Dataset, load_dataset
+from sparsync.verify.monitors.guarantee import Guarantee
+from sparsync.verify.monitors.judge import Judge, Report
+from sparsync.verify.monitors.trace import Event, Header, trace_hash
+
+QUADRATIC = "quadratic"
+CURVATURES = tuple(1.2**-place for place in range(32))
+"""Of the problem "quadratic": condition number 285."""
+Parameter = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Race:
+    """The conditions that all contestants share.
+
+    Raises:
+        ValueError: a field out of its range, named with its value.
+    """
+
+    workers: int = 8
+    """number of workers"""
+    cluster: str = "one_slow"
+    """key of CLUSTERS"""
+    seconds: float = 120.0
+    """simulated"""
+    data: str = "embedded"
+    """"quadratic", or a data source of experiments/training/data.py, on which a network is trained"""
+    model: str = "fnn3"
+    """key of MODELS"""
+    batch_size: int = 32
+    """examples per worker and step"""
+    step_size: float = 0.1
+    """of every worker's gradients"""
+    momentum: float = 0.0
+    """of every worker"""
+    selector: str = "none"
+    """key of SELECTORS or ADAPTIVE_SELECTORS, or "none": everything is sent"""
+    density: float = 0.01
+    """k/d of a selection"""
+    feedback: Feedback = "memory"
+    """keep what a selector leaves out ("memory"), or forget it ("none")"""
+    consensus_step: float = 1.0
+    """of policies without a shared model; below 1 when they compress"""
+    bandwidth: float = math.inf
+    """bytes per second of each line between a worker and the shared model, in each direction"""
+    latency: float = 0.0
+    """seconds of each transfer, in addition"""
+    shared_link: bool = False
+    """one line for all workers instead of one for each"""
+    points: int = 24
+    """how often quality is measured, at equal distances"""
+    seed: int = 0
+    """names every random stream"""
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "batch_size", "points"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 < self.seconds < math.inf:
+            raise ValueError(f"seconds must be positive and finite, got {self.seconds}")
+        if self.cluster not in CLUSTERS:
+            raise ValueError(f"unknown cluster {self.cluster!r}; known: {', '.join(CLUSTERS)}")
+
+    def descent(self) -> Descent:
+        """How workers turn gradients into messages."""
+        return Descent(
+            step_size=self.step_size,
+            momentum=self.momentum,
+            selector=None if self.selector == "none" else self.selector,
+            density=self.density,
+            feedback=self.feedback,
+            consensus_step=self.consensus_step,
+        )
+
+    def make_cluster(self) -> Cluster:
+        """The cluster with its links."""
+        link = Link(latency_seconds=self.latency, bytes_per_second=self.bandwidth, is_shared=self.shared_link)
+        return replace(CLUSTERS[self.cluster](self.workers, self.seed), upload=link, download=link)
+
+    def make_problem(self, data: Dataset | None = None) -> Problem:
+        """What is minimised; `data` spares loading it again."""
+        if self.data == QUADRATIC:
+            return Quadratics(
+                CURVATURES, worker_count=self.workers, spread=0.5, noise=0.5, block_count=4, seed=self.seed
+            )
+        loaded = load_dataset(self.data) if data is None else data
+        return Training(loaded, worker_count=self.workers, model=self.model, batch_size=self.batch_size, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far a run was at a time."""
+
+    seconds: float
+    """simulated"""
+    sent_bytes: int
+    """by all workers, until then"""
+    step_count: int
+    """finished by all workers together"""
+    version: int
+    """of the shared model"""
+    quality: float
+    """test accuracy; of the problem "quadratic", f − min f"""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a contestant did.
+
+    Args:
+        policy: its name.
+        parameters: of the policy.
+        points: its curve.
+        pulled_bytes: read by all workers.
+        worker_steps: finished, by worker.
+        event_count: of the simulation.
+        report: what the monitors counted.
+        trace: every event.
+    """
+
+    policy: str
+    parameters: dict[str, Any]
+    points: list[Point]
+    pulled_bytes: int
+    worker_steps: list[int]
+    event_count: int
+    report: Report
+    trace: list[Event] = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """The policy with those of its parameters that are not as usual, as the command line takes them."""
+        usual = policy_parameters(self.policy)
+        changed = [f"{key}={value}" for key, value in self.parameters.items() if value != usual[key]]
+        return self.policy + (f":{','.join(changed)}" if changed else "")
+
+    def as_row(self) -> dict[str, Any]:
+        """For a results file; the trace by its hash."""
+        row = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("trace", "points")}
+        row["report"] = asdict(self.report) | {"waiting_share": self.report.waiting_share}
+        return row | {"points": [asdict(point) for point in self.points], "trace_sha256": trace_hash(self.trace)}
+
+
+def make_policy(name: str, parameters: dict[str, Parameter]) -> Policy:
+    """A policy with some parameters set.
+
+    Raises:
+        ValueError: no such policy or parameter, or a value that the policy refuses.
+    """
+    if name not in POLICIES:
+        raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
+    known = policy_parameters(name)
+    for parameter in parameters:
+        if parameter not in known:
+            allowed = ", ".join(known) or "none"
+            raise ValueError(f"policy {name!r} has no parameter {parameter!r}; it has: {allowed}")
+    return POLICIES[name](**parameters)
+
+
+def policy_parameters(name: str) -> dict[str, Any]:
+    """The parameters of a policy, with their defaults."""
+    return {item.name: item.default for item in fields(POLICIES[name]) if item.init}
+
+
+def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, data: Dataset | None = None) -> None:
+    """The policy takes these parameters, with the workers and the blocks of the race.
+
+    Raises:
+        ValueError: see `make_policy`, or the parameters do not fit the race.
+    """
+    view = View(race.workers, block_bytes=race.make_problem(data).block_sizes, seed=race.seed)
+    view.alive.update(range(race.workers))
+    for _ in make_policy(name, parameters).attach(view):
+        pass
+
+
+def run_contestant(
+    race: Race,
+    name: str,
+    parameters: dict[str, Parameter] | None = None,
+    *,
+    data: Dataset | None = None,
+    is_held_to_bounds: bool = True,
+    advance: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Simulate one policy under the conditions of a race, judged by its monitors.
+
+    Args:
+        race: the conditions.
+        name: key of `POLICIES`.
+        parameters: of the policy, besides their defaults.
+        data: the examples of `race.data`, if they are loaded already.
+        is_held_to_bounds: a lead, staleness or deferral beyond what the policy promises is a violation; without, only
+            the ledgers are kept.
+        advance: called at every measurement.
+
+    Raises:
+        ValueError: see `make_policy`, `Race`, `load_dataset` and `Simulation.run`.
+        Violation: the policy broke its guarantee.
+        FloatingPointError: a gradient is not finite.
+    """
+    torch.set_num_threads(1)
+    policy = make_policy(name, parameters or {})
+    vectors = Vectors(race.make_problem(data), race.descent(), worker_count=race.workers, seed=race.seed)
+    simulation = Simulation(
+        policy,
+        race.make_cluster(),
+        Horizon(seconds=race.seconds),
+        vectors=vectors,
+        make_judge=Judge if is_held_to_bounds else judge_of_ledgers,
+        seed=race.seed,
+    )
+    points: list[Point] = []
+    for place in range(race.points + 1):
+        # The last time is the horizon itself, not its rounded multiple.
+        simulation.advance(race.seconds * (place / race.points))
+        points.append(_point(simulation, vectors))
+        advance()
+    simulation.finish()
+    return Outcome(
+        policy=name,
+        parameters={item: getattr(policy, item) for item in policy_parameters(name)},
+        points=points,
+        pulled_bytes=simulation.pulled_bytes,
+        worker_steps=list(simulation.view.clock),
+        event_count=simulation.event_count,
+        report=simulation.report(),
+        trace=simulation.trace,
+    )
+
+
+def judge_of_ledgers(header: Header, guarantee: Guarantee) -> Judge:
+    """Monitors that let leads, staleness and deferral be what they are."""
+    return Judge(header, replace(guarantee, gap=math.inf, staleness=math.inf, deferral=math.inf))
+
+
+def _point(simulation: Simulation, vectors: Vectors) -> Point:
+    """Where a run is now; without a shared model the mean of those who are there counts."""
+    view = simulation.view
+    alive = sorted(view.alive) if simulation.policy.is_decentralised else []
+    quality = vectors.problem.quality(vectors.mean_model(alive) if alive else vectors.shared)
+    return Point(view.now, simulation.sent_bytes, sum(view.clock), view.version, quality)

@@ -1,0 +1,1 @@
+"""The study of the fused kernel: contenders, checks, times and memory."""

@@ -1,0 +1,1 @@
+"""Studies of what selection keeps and costs."""

@@ -1,0 +1,1 @@
+"""Studies of training with late updates."""

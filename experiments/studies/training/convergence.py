@@ -1,0 +1,129 @@
+"""Does sending little cost accuracy? Every selector trained from the same seeds, at two densities and four settings.
+
+Runs are simulated in one process each, several at a time; every run leaves one JSON file that the figures read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.pool import run_cases
+from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
+from sparsync.experiments.training.data import Dataset, PixelScale, load_dataset
+from sparsync.experiments.training.record import training_record
+from sparsync.experiments.training.runs import RUNS, Run
+from sparsync.verify.tools.provenance import write_json
+
+DENSITIES = (0.001, 0.01)
+_PLAIN_RUNS = tuple(name for name in RUNS if not name.endswith("_paper"))
+_PAPER_RUNS = tuple(name for name in RUNS if name.endswith("_paper"))
+_MOMENTUM_RUNS = (
+    "fnn3_top_k",
+    "fnn3_gaussian_k",
+    "fnn3_gaussian_k_released",
+    "fnn3_dgc_released",
+    "fnn3_sidco_adaptive",
+    "fnn3_oktopk_released",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training run of the study.
+
+    Args:
+        setting: what sets it apart: plain, standardised, momentum or paper.
+        run_name: key of `RUNS`.
+        overrides: fields of the run that the study sets.
+    """
+
+    setting: str
+    run_name: str
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run:
+        """The run with its overrides."""
+        return replace(RUNS[self.run_name], **self.overrides)
+
+    @property
+    def file_name(self) -> str:
+        """Where its result lies, within the study's folder."""
+        return f"{self.setting}-{self.run_name}-{self.run.density:g}-{self.run.seed}.json"
+
+
+def convergence_cases(profile: Profile) -> list[Case]:
+    """All runs of the study, longest kinds mixed with short ones so that a pool stays busy to the end."""
+    return [
+        Case(setting, name, {**common, **_size(profile), "seed": seed})
+        for setting, name, common, seed_count in _kinds(profile)
+        for seed in range(seed_count)
+    ]
+
+
+def _kinds(profile: Profile) -> Iterator[tuple[str, str, dict[str, Any], int]]:
+    for name in _PAPER_RUNS:
+        yield "paper", name, {}, profile.seed_count
+    for name in _PLAIN_RUNS:
+        # Density means nothing to a dense run.
+        for density in DENSITIES[:1] if RUNS[name].selector == "keep_all" else DENSITIES:
+            yield "plain", name, {"density": density}, profile.seed_count
+        yield "standardised", name, {"pixels": "standardised"}, profile.seed_count
+    for name in _MOMENTUM_RUNS:
+        yield "momentum", name, {"momentum": 0.9}, profile.momentum_seed_count
+
+
+def _size(profile: Profile) -> dict[str, Any]:
+    size: dict[str, Any] = {"workers": profile.workers, "data": profile.data}
+    return size if profile.steps is None else {**size, "steps": profile.steps}
+
+
+def run_convergence(
+    profile_name: ProfileName, folder: Path, *, job_count: int, advance: Callable[[], None] = lambda: None
+) -> None:
+    """Run every case and write `folder/<case>.json`; results of an earlier run in the folder are removed first.
+
+    Args:
+        profile_name: key of `PROFILES`.
+        folder: created if absent.
+        job_count: runs at a time.
+        advance: called after each run.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob("*.json"):
+        stale.unlink()
+    run_cases(
+        partial(_run_case, profile_name=profile_name, folder=folder),
+        convergence_cases(PROFILES[profile_name]),
+        job_count=job_count,
+        advance=advance,
+    )
+
+
+def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:
+    result = simulate(case.run, _data(case.run.data, case.run.pixels), device=_device(profile_name))
+    record = training_record(case.run_name, result, process_count=1)
+    write_json(folder / case.file_name, {"setting": case.setting, "profile": profile_name, **record})
+
+
+def _device(profile_name: ProfileName) -> str:
+    """The full profile uses a GPU where there is one; the others compute the bits that are in the repository."""
+    return "cuda" if profile_name == "full" and torch.cuda.is_available() else "cpu"
+
+
+@cache
+def _data(source: str, pixels: PixelScale) -> Dataset:
+    return load_dataset(source, pixels=pixels)
+
+
+def default_job_count() -> int:
+    """One run per processor; each run computes on one thread."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,1 @@
+"""Distributed SGD with error feedback: data, models, workers, collectives and the loop."""

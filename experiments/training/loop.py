@@ -1,0 +1,176 @@
+"""The training loop that `simulate.py` and `train.py` share, and what it returns.
+
+`Run` and data → n steps of `worker.step` → `TrainingResult`, from which `record.py` writes the JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from sparsync.experiments.training.adaptive import new_selector
+from sparsync.experiments.training.batches import BatchSchedule
+from sparsync.experiments.training.collectives import Averager, ranks_unlike_the_first
+from sparsync.experiments.training.data import Dataset
+from sparsync.experiments.training.descent import MomentumDescent
+from sparsync.experiments.training.feedback import ErrorFeedback
+from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.runs import Run
+from sparsync.experiments.training.seeding import random_stream
+from sparsync.experiments.training.worker import Replica, StepFacts, Worker, step
+
+Observer = Callable[[int, Sequence[torch.Tensor]], None]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Test accuracy after a number of updates."""
+
+    step_count: int
+    test_accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """What a run measured.
+
+    Args:
+        run: its settings, the actual number of workers filled in.
+        dimension: d.
+        data_sha256: digest that names the data.
+        train_count: number of training examples.
+        test_count: of test examples; the accuracy is a multiple of one over it.
+        steps: one `StepFacts` per update.
+        evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
+        parameters: [d], final.
+        wall_seconds: of the loop, evaluations included.
+    """
+
+    run: Run
+    dimension: int
+    data_sha256: str
+    train_count: int
+    test_count: int
+    steps: list[StepFacts]
+    evaluations: list[Evaluation]
+    parameters: torch.Tensor
+    wall_seconds: float
+
+    @property
+    def test_accuracy(self) -> float:
+        """After the last update, in [0, 1]."""
+        return self.evaluations[-1].test_accuracy
+
+    @property
+    def parameters_sha256(self) -> str:
+        """Digest of the final parameters' bytes: equal digests mean equal bits."""
+        return _sha256(self.parameters)
+
+
+def run_training(
+    run: Run,
+    data: Dataset,
+    *,
+    worker_count: int,
+    local_ranks: Sequence[int],
+    averager: Averager,
+    device: torch.device | str = "cpu",
+    observe: Observer | None = None,
+) -> TrainingResult:
+    """Train `run.steps` updates with the workers `local_ranks` in this process.
+
+    Args:
+        run: settings.
+        data: examples, on any device.
+        worker_count: n, over all processes.
+        local_ranks: the workers that live here, ascending.
+        averager: how they meet the others.
+        device: where parameters, residuals and examples live.
+        observe: called after each update with the number of updates done and the corrected gradients [d] of the
+            local workers.
+
+    Raises:
+        ValueError: fewer training examples than one step needs; or, at an evaluation and on every rank alike, not all
+            ranks have the same parameters.
+        FloatingPointError: a loss, a gradient or an output on the test images is not finite.
+    """
+    replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
+    data, model = replica.data, replica.model
+    workers = [_new_worker(run, rank, model) for rank in local_ranks]
+    started = time.perf_counter()
+    steps: list[StepFacts] = []
+    evaluations = [_evaluation(0, replica, averager, len(workers))]
+    for index in range(run.steps):
+        facts, corrected = step(index, replica, workers, averager)
+        steps.append(facts)
+        if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
+            evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
+        if observe is not None:
+            observe(index + 1, corrected)
+    return TrainingResult(
+        run=run,
+        dimension=model.parameters.numel(),
+        data_sha256=data.sha256,
+        train_count=len(data.train_labels),
+        test_count=len(data.test_labels),
+        steps=steps,
+        evaluations=evaluations,
+        parameters=model.parameters,
+        wall_seconds=time.perf_counter() - started,
+    )
+
+
+def _evaluation(step_count: int, replica: Replica, averager: Averager, local_count: int) -> Evaluation:
+    """Test accuracy now, of the one model that all ranks have; where their processors round alike, they have."""
+    model, data = replica.model, replica.data
+    ranks = ranks_unlike_the_first(_sha256(model.parameters), averager, local_count=local_count)
+    if ranks:
+        raise ValueError(
+            f"after {step_count} updates ranks {ranks} have other parameters than rank 0: here PyTorch "
+            f"{torch.__version__} runs its code for {torch.backends.cpu.get_cpu_capability()}, and the environment "
+            "variable ATEN_CPU_CAPABILITY=avx2 makes different processors round alike"
+        )
+    return Evaluation(step_count, model.accuracy(data.test_images, data.test_labels))
+
+
+def _sha256(parameters: torch.Tensor) -> str:
+    return hashlib.sha256(parameters.cpu().numpy().tobytes()).hexdigest()
+
+
+def _moved(data: Dataset, device: torch.device | str) -> Dataset:
+    tensors = ("train_images", "train_labels", "test_images", "test_labels")
+    return replace(data, **{name: getattr(data, name).to(device) for name in tensors})
+
+
+def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.device | str) -> Replica:
+    schedule = BatchSchedule(
+        len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
+    )
+    model = FlatModel(
+        run.model,
+        feature_count=data.feature_count,
+        class_count=data.class_count,
+        seed=run.seed,
+        device=device,
+    )
+    descent = MomentumDescent(
+        model.parameters,
+        momentum=run.momentum,
+        weight_decay=run.weight_decay,
+        step_location=run.step_location,
+    )
+    return Replica(run, data, schedule, model, descent)
+
+
+def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
+    feedback = ErrorFeedback(
+        model.parameters.numel(),
+        step_location=run.step_location,
+        dtype=model.parameters.dtype,
+        device=model.parameters.device,
+    )
+    return Worker(rank, feedback, random_stream(run.seed, "selection", rank), new_selector(run.selector))

@@ -1,0 +1,46 @@
+"""The JSON that a training run leaves: what was set, what was measured, and where it was made.
+
+Per-step series have one entry per update; `selected_count` is the mean over the workers, with the smallest and the
+largest worker beside it. Field names carry units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+from sparsync.experiments.training.loop import TrainingResult
+from sparsync.verify.tools.provenance import provenance
+
+
+def training_record(run_name: str, result: TrainingResult, *, process_count: int) -> dict[str, Any]:
+    """Everything a figure or a reader needs of a run.
+
+    Args:
+        run_name: key of `RUNS` that the run started from.
+        result: what it measured.
+        process_count: how many processes made it; 1 for a simulation.
+    """
+    steps = result.steps
+    return {
+        "run_name": run_name,
+        "run": asdict(result.run),
+        "seed": result.run.seed,
+        "dimension": result.dimension,
+        "data_sha256": result.data_sha256,
+        "train_count": result.train_count,
+        "test_count": result.test_count,
+        "target_count": [facts.target_count for facts in steps],
+        "loss": [facts.loss for facts in steps],
+        "selected_count": [fmean(facts.selected_counts) for facts in steps],
+        "smallest_selected_count": [min(facts.selected_counts) for facts in steps],
+        "largest_selected_count": [max(facts.selected_counts) for facts in steps],
+        "delta": [fmean(facts.deltas) for facts in steps],
+        "sent_bytes": [facts.sent_bytes for facts in steps],
+        "evaluations": [asdict(evaluation) for evaluation in result.evaluations],
+        "test_accuracy": result.test_accuracy,
+        "parameters_sha256": result.parameters_sha256,
+        "wall_seconds": result.wall_seconds,
+        "provenance": provenance(process_count=process_count, device=result.parameters.device),
+    }

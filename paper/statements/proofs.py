@@ -1,0 +1,284 @@
+"""What is stated, why does it hold, and on what evidence? Every statement with its proof, for paper and repository.
+
+`proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/proofs.md` that README links to. The words
+of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers and the names of
+formal theorems are the ledger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sympy
+
+from paper.latex import escape
+from paper.results import Result, ledger_result
+from paper.statements.claims import LABEL, claim_latex
+from paper.statements.formulas import formula
+from sparsync.theory.language.statement import Statement
+from sparsync.theory.statements import FAMILIES, STATEMENTS
+from sparsync.verify.ledger.checks import checking_module
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RANGES: tuple[tuple[str, Callable[[sympy.Symbol], bool]], ...] = (
+    (r"\in\mathbb{N}", lambda symbol: symbol.is_integer and symbol.is_positive),
+    (r"\in\mathbb{N}_0", lambda symbol: symbol.is_integer and symbol.is_nonnegative),
+    ("> 0", lambda symbol: symbol.is_positive),
+    (r"\geq 0", lambda symbol: symbol.is_nonnegative),
+    (r"\in\mathbb{R}", lambda symbol: symbol.is_real),
+)
+"""What a symbol's own assumptions say; of several that hold, the first says most."""
+SHORTEST_SHARED = 3
+"""From so many steps on that an earlier proof has too, word for word, the paper refers to it."""
+
+_PAGE_HEAD = r"""# Every statement with its proof
+
+Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
+Each step of a proof is a computation that must come out as zero or true; `make verify FRESH=1` executes them all. Where
+the evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
+[`verify/formal/`](../verify/formal); `make formal` compiles them. The symbols are those of
+[`theory/language/symbols.py`](../theory/language/symbols.py), which says what each stands for; $`\mathbb{N}`$ begins
+with 1, and $`\mathbb{N}_0`$ with 0.
+"""
+
+
+def proofs_latex(data_folder: Path) -> str:
+    """The appendix: family by family, each statement with assumptions, relation, proof, evidence and source.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement, or a claim holds a character that LaTeX does not know.
+    """
+    records = ledger_records(data_folder)
+    earlier: dict[str, Sequence[str]] = {}
+    parts: list[str] = []
+    for title, family in FAMILIES.items():
+        parts.append(f"\\subsection*{{{escape(title)}}}\n\n")
+        for label, statement in family.items():
+            parts.append(_latex_block(statement, _evidence(records[label], theorem_link), earlier))
+            earlier[label] = [step.claim for step in statement.derivation]
+    return "".join(parts)
+
+
+def proofs_markdown(data_folder: Path) -> str:
+    """The page `paper/proofs.md`: the same statements, with links to the files that derive and check them.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement, or a statement has no function or no checks.
+    """
+    records = ledger_records(data_folder)
+    families = (
+        "".join(
+            (
+                f"\n## {title}\n",
+                *(_markdown_block(family[label], _evidence(records[label], _markdown_theorem)) for label in family),
+            )
+        )
+        for title, family in FAMILIES.items()
+    )
+    return f"{_PAGE_HEAD}{''.join(families)}"
+
+
+def ledger_records(data_folder: Path) -> dict[str, Result]:
+    """The ledger's record of every statement, by label.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement.
+    """
+    ledger = ledger_result(data_folder)
+    by_label = {record["label"]: record for record in ledger.records("statements")}
+    missing = [label for label in STATEMENTS if label not in by_label]
+    if missing:
+        raise ValueError(f"{ledger.path}: no statement {', '.join(missing)}")
+    return by_label
+
+
+def proof_file(label: str) -> str:
+    """The file of `theory/` that states and derives a statement.
+
+    Raises:
+        ValueError: there is no such statement.
+    """
+    return _source(_statement(label).module)
+
+
+def checks_file(label: str) -> str:
+    """The file of `verify/` that holds a statement's checks.
+
+    Raises:
+        ValueError: there is no such statement.
+    """
+    return _source(checking_module(_statement(label)))
+
+
+def title_latex(title: str) -> str:
+    """A statement's title in LaTeX, with a capital letter in front unless it begins with a formula.
+
+    Raises:
+        ValueError: it holds a character that LaTeX does not know.
+    """
+    printed = claim_latex(title, label_link)
+    return printed[0].upper() + printed[1:]
+
+
+def label_link(label: str) -> str:
+    """A label that leads to its block of the appendix and may break at its underscores; another word is set as code."""
+    name = f"\\texttt{{{escape(label)}}}".replace(r"\_", r"\_\allowbreak{}")
+    return f"\\hyperref[statement:{label}]{{{name}}}" if label in STATEMENTS else name
+
+
+def theorem_link(name: str) -> str:
+    """The name of a theorem in Coq, `file.theorem`, that leads to its row of the table of formal proofs."""
+    return f"\\hyperref[formal:{name}]{{{theorem_latex(name)}}}"
+
+
+def theorem_latex(name: str) -> str:
+    """A name in Coq, set as code, that may break at its points and underscores."""
+    breakable = re.sub(r"(\.|\\_)", r"\1\\allowbreak{}", escape(name))
+    return f"\\texttt{{{breakable}}}"
+
+
+def _statement(label: str) -> Statement:
+    if label not in STATEMENTS:
+        raise ValueError(f"no statement is called {label!r}")
+    return STATEMENTS[label]
+
+
+def _source(module: str) -> str:
+    return f"{module.removeprefix('sparsync.').replace('.', '/')}.py"
+
+
+def _evidence(record: Result, printed: Callable[[str], str]) -> str:
+    """The grades with theorems and counts: `formal (tail.tail_cross), symbolic (3 steps), property (500 examples)`.
+
+    Args:
+        record: of a statement, from the ledger.
+        printed: how the name of a formal theorem is printed; no other word needs care in LaTeX or Markdown.
+    """
+    details = record["evidence"]
+    return ", ".join(_graded(grade, details.get(grade, {}), printed) for grade in record["grades"]) or "none"
+
+
+def _graded(grade: str, detail: Mapping[str, Any], printed: Callable[[str], str]) -> str:
+    """A grade with what is behind it; what was counted to be none, such as failures, is not said."""
+    counts = [
+        (name.removesuffix("_count"), count) for name, count in detail.items() if name.endswith("_count") and count
+    ]
+    counted = [_counted(name.replace("_", " "), int(count)) for name, count in counts]
+    words = ", ".join([*(printed(name) for name in detail.get("theorems", ())), *counted])
+    return f"{grade} ({words})" if words else grade
+
+
+def _counted(things: str, count: int) -> str:
+    """`3 steps`, `1 query`."""
+    if count != 1:
+        return f"{count} {things}"
+    singular = re.sub(r"ies$", "y", re.sub(r"(x|ch|sh|ss)es$", r"\1", things))
+    return f"{count} {singular if singular != things else things.removesuffix('s')}"
+
+
+def _latex_block(statement: Statement, evidence: str, earlier: Mapping[str, Sequence[str]]) -> str:
+    proof = "; ".join(_latex_steps(statement, earlier))
+    return (
+        f"\\statementhead{{{title_latex(statement.title)}}}{{{statement.label}}}\n"
+        f"{_conditions(statement)}\n"
+        f"\\[\\adjustbox{{max width=0.98\\linewidth}}{{$\\displaystyle {formula(statement.relation)}$}}\\]\n"
+        f"\\emph{{Proof:}} {proof}.\n\n"
+        f"\\emph{{Evidence:}} {evidence}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
+    )
+
+
+def _latex_steps(statement: Statement, earlier: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The numbered steps; a run of them that an earlier proof has too is replaced by a reference to it."""
+    claims = [step.claim for step in statement.derivation]
+    place = 0
+    while place < len(claims):
+        label, first, count = _longest_shared(claims[place:], earlier)
+        if count >= SHORTEST_SHARED:
+            yield f"{_numbers(place, count)} as {_numbers(first, count)} of {label_link(label)}"
+            place += count
+        else:
+            yield f"({place + 1})~{claim_latex(claims[place], label_link)}"
+            place += 1
+
+
+def _longest_shared(claims: Sequence[str], earlier: Mapping[str, Sequence[str]]) -> tuple[str, int, int]:
+    """The earlier proof that has most of the leading claims in a row, where they begin in it, and how many they are."""
+    best = ("", 0, 0)
+    for label, known in earlier.items():
+        for first in range(len(known)):
+            pairs = zip(claims, known[first:], strict=False)
+            count = next((place for place, (ours, theirs) in enumerate(pairs) if ours != theirs), None)
+            count = min(len(claims), len(known) - first) if count is None else count
+            if count > best[2]:
+                best = (label, first, count)
+    return best
+
+
+def _numbers(first: int, count: int) -> str:
+    return f"\\mbox{{({first + 1})--({first + count})}}"
+
+
+def _markdown_block(statement: Statement, evidence: str) -> str:
+    label = statement.label
+    steps = "".join(
+        f"{place}. {_markdown_claim(step.claim)}\n" for place, step in enumerate(statement.derivation, start=1)
+    )
+    checks = checks_file(label)
+    return (
+        f"\n### {label}\n\n**{_markdown_text(statement.title)}**\n\n{_markdown_mathematics(_conditions(statement))}\n"
+        f"```math\n{formula(statement.relation)}\n```\n\n"
+        f"Proof, executed in [`{proof_file(label)}`](../{proof_file(label)}):\n\n{steps}\n"
+        f"Evidence: {evidence}; checked in [`{checks}`](../{checks}). Source: {_markdown_text(statement.source)}.\n"
+    )
+
+
+def _conditions(statement: Statement) -> str:
+    assumptions = f"Assumptions: {'; '.join(statement.assumptions)}." if statement.assumptions else ""
+    conditions = (formula(condition) for condition in statement.domain)
+    domain = ", ".join(f"${condition}$" for condition in (*_ranges(statement), *conditions))
+    ranges = f"Domain: {domain}." if domain else ""
+    return "".join(f"{part}\n" for part in (assumptions, ranges) if part)
+
+
+def _ranges(statement: Statement) -> Iterator[str]:
+    r"""What each parameter is by itself, those of one kind together: `d, k \in\mathbb{N}`, `\kappa > 0`."""
+    kinds: dict[str, list[str]] = {range_: [] for range_, _ in RANGES}
+    for symbol in statement.parameters:
+        kinds[next(range_ for range_, holds in RANGES if holds(symbol))].append(formula(symbol))
+    return (f"{', '.join(sorted(names, key=_letters))} {range_}" for range_, names in kinds.items() if names)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^A-Za-z]", "", name).lower()
+
+
+def _markdown_mathematics(text: str) -> str:
+    """`$…$` as GitHub's form that Markdown leaves alone; one letter after a hyphen, as in Top-k, needs none."""
+    return re.sub(r"\$([^$`]+)\$", r"$`\1`$", re.sub(r"(?<=-)\$(\w)\$", r"\1", text))
+
+
+def _markdown_claim(claim: str) -> str:
+    """A claim in its own Unicode, its labels linked."""
+    pieces = re.split(rf"(`[^`]*`|{LABEL.pattern})", claim)
+    return "".join(
+        _markdown_link(piece.strip("`")) if place % 2 else _markdown_text(piece) for place, piece in enumerate(pieces)
+    )
+
+
+def _markdown_link(label: str) -> str:
+    return f"[`{label}`](#{label})" if label in STATEMENTS else f"`{label}`"
+
+
+def _markdown_theorem(name: str) -> str:
+    return f"[`{name}`](../verify/formal/{name.partition('.')[0]}.v)"
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"([\\`*<\[\]~$]|(?<!\w)_)", r"\\\1", text)

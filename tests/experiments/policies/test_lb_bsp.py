@@ -1,0 +1,168 @@
+"""Load-balanced BSP: after the first barrier all finish together, and a round is one large batch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import Tensor
+
+from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link, Recorded
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.problems import Problem, Quadratics
+from sparsync.experiments.engine.simulation import Simulation
+from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.policies.bsp import Bsp
+from sparsync.experiments.policies.lb_bsp import LbBsp
+from sparsync.verify.monitors.trace import Applied, Released, Started, Stepped
+
+Planner = Literal["heap", "climb", "proportional"]
+PLANNERS: tuple[Planner, ...] = ("heap", "climb", "proportional")
+
+
+def run(policy: Policy, *, horizon: Horizon, problem: Problem | None = None, **cluster: Any) -> Simulation:
+    descent = Descent(is_on_grid=isinstance(problem, Quadratics))
+    vectors = Vectors(problem, descent, worker_count=4) if problem else None
+    simulation = Simulation(policy, Cluster(4, **cluster), horizon, vectors=vectors)
+    simulation.run()
+    return simulation
+
+
+def batches(simulation: Simulation) -> list[tuple[float, ...]]:
+    """Of each round, in worker order."""
+    by_worker: dict[int, list[float]] = defaultdict(list)
+    for event in simulation.trace:
+        if isinstance(event, Started):
+            by_worker[event.worker].append(event.batch)
+    return list(zip(*(by_worker[worker] for worker in sorted(by_worker)), strict=True))
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_equal_workers_are_left_alone(planner: Planner) -> None:
+    """Then every number and time is that of BSP."""
+    problem = Quadratics([1.0, 0.5], worker_count=4, spread=1.0, noise=0.1)
+    link = Link(latency_seconds=0.25)
+    kinds = (Stepped, Released, Applied)
+    traces = [
+        [
+            event
+            for event in run(
+                policy, horizon=Horizon(steps=10), problem=problem, durations=Constant((1.5,)), upload=link
+            ).trace
+            if isinstance(event, kinds)
+        ]
+        for policy in (Bsp(), LbBsp(planner))
+    ]
+    assert traces[0] == traces[1]
+
+
+@pytest.mark.parametrize(
+    ("planner", "round_seconds"), [("proportional", 16 / 9), ("heap", 58 / 32), ("climb", 58 / 32)]
+)
+def test_after_one_slow_round_everybody_finishes_together(planner: Planner, round_seconds: float) -> None:
+    """Paces 1, 2, 4 and 2: four batches last 4/Σv = 16/9.
+
+    In T/32 seconds ⌊T⌋ + 2⌊T/2⌋ + ⌊T/4⌋ whole examples are done: 127 for T = 57, all 128 for T = 58.
+    """
+    simulation = run(LbBsp(planner), horizon=Horizon(versions=5), durations=Constant((1.0, 2.0, 4.0, 2.0)))
+    ends = [event.time for event in simulation.trace if isinstance(event, Applied)]
+    assert ends == pytest.approx([4 + number * round_seconds for number in range(5)], rel=1e-12)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_batches_sum_to_the_number_of_workers_alive(planner: Planner) -> None:
+    durations = Recorded(((1.0, 2.0, 0.5), (3.0, 1.0), (0.7,), (2.0, 2.2, 5.0, 1.0)))
+    rounds = batches(run(LbBsp(planner, smoothing=0.5), horizon=Horizon(steps=9), durations=durations))
+    assert rounds[0] == (1.0, 1.0, 1.0, 1.0)
+    assert len(set(rounds)) > 5
+    assert [sum(row) for row in rounds] == pytest.approx([4.0] * 9, rel=1e-12)
+
+
+def test_a_smoothed_pace_lies_between_the_last_and_those_before() -> None:
+    """Worker 0 takes 1, then 3 seconds per batch: predicted 1 + s·2; the others' 1 each."""
+    durations = Recorded(((1.0, 3.0), (1.0,), (1.0,), (1.0,)))
+    for smoothing, pace in ((1.0, 3.0), (0.25, 1.5)):
+        simulation = run(LbBsp("proportional", smoothing), horizon=Horizon(versions=3, steps=3), durations=durations)
+        expected = 4 * (1 / pace) / (3 + 1 / pace)
+        assert batches(simulation)[2][0] == pytest.approx(expected, rel=1e-12)
+
+
+class Examples:
+    """Least squares on 500 examples of 3 numbers; remembers which ones each step drew."""
+
+    def __init__(self) -> None:
+        stream = torch.Generator().manual_seed(3)
+        self.inputs = torch.randn(500, 3, dtype=torch.float64, generator=stream)
+        self.targets = torch.randn(500, dtype=torch.float64, generator=stream)
+        self.initial = torch.ones(3, dtype=torch.float64)
+        self.block_sizes: tuple[int, ...] = (3,)
+        self.drawn: dict[tuple[int, int], Tensor] = {}
+
+    def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
+        stream = torch.Generator().manual_seed(1000 * worker + step)
+        self.drawn[worker, step] = torch.randint(500, (round(32 * batch),), generator=stream)
+        return self.on(self.drawn[worker, step], model)
+
+    def on(self, examples: Tensor, model: Tensor) -> tuple[float, Tensor]:
+        inputs, errors = self.inputs[examples], self.inputs[examples] @ model - self.targets[examples]
+        return float(errors @ errors) / (2 * len(examples)), inputs.T @ errors / len(examples)
+
+    def quality(self, model: Tensor) -> float:
+        return self.on(torch.arange(500), model)[0]
+
+
+@pytest.mark.parametrize("planner", ["heap", "climb"])
+def test_a_round_is_a_step_on_all_its_examples_together(planner: Planner) -> None:
+    problem, durations = Examples(), Constant((1.0, 2.0, 4.0, 3.0))
+    simulation = run(LbBsp(planner), horizon=Horizon(steps=6), problem=problem, durations=durations)
+    model = problem.initial.clone()
+    for step in range(6):
+        examples = torch.cat([problem.drawn[worker, step] for worker in range(4)])
+        assert len(examples) == 4 * 32
+        model -= 0.1 * problem.on(examples, model)[1]
+    assert len({len(problem.drawn[worker, 5]) for worker in range(4)}) == 4
+    assert simulation.vectors is not None
+    # Two orders of summing 128 products of numbers below 10, six times, in steps of 0.1 that do not enlarge errors.
+    assert (simulation.vectors.shared - model).abs().max() < 6 * 0.1 * 2 * 128 * 100 * 2.0**-53
+
+
+def test_one_that_joins_takes_a_usual_batch_and_a_crash_shrinks_the_total() -> None:
+    simulation = run(
+        LbBsp("proportional"),
+        horizon=Horizon(seconds=12.0),
+        durations=Constant((1.0, 2.0, 4.0, 1.0)),
+        absent=frozenset({3}),
+        changes=(Change(4.5, 3, "join"), Change(9.0, 2, "crash")),
+    )
+    started = [event for event in simulation.trace if isinstance(event, Started)]
+    assert next(event.batch for event in started if event.worker == 3) == 1.0
+    assert sum(event.batch for event in started[-3:]) == pytest.approx(3.0, rel=1e-12)
+
+
+def test_a_report_of_an_earlier_life_tells_no_pace() -> None:
+    """Worker 0 takes 1 second per batch, the others 3, and reports travel for 4 seconds.
+
+    It crashes after a double batch, and has finished a usual one when the report on the double one arrives.
+    """
+    simulation = run(
+        LbBsp("proportional", smoothing=0.5),
+        horizon=Horizon(seconds=15.0),
+        durations=Constant((1.0, 3.0, 3.0, 3.0)),
+        upload=Link(latency_seconds=4.0),
+        changes=(Change(9.25, 0, "crash"), Change(9.5, 0, "join")),
+    )
+    started = [event for event in simulation.trace if isinstance(event, Started) and event.worker == 0]
+    assert [event.time for event in started] == [0.0, 7.0, 9.5, 14.5]
+    assert [event.batch for event in started] == pytest.approx([1.0, 2.0, 1.0, 2.0], rel=1e-12)
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(ValueError, match="'magic'"):
+        LbBsp("magic")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got 0"):
+        LbBsp(smoothing=0)
+    with pytest.raises(ValueError, match="got 0"):
+        LbBsp(example_count=0)

@@ -1,0 +1,61 @@
+"""Who races: everybody once, with each parameter set once, and only if all can."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.race import main, read_contestants
+from sparsync.experiments.racing.contest import QUADRATIC, Race, require_fitting
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "message"),
+    [
+        # Labels tell what is not as usual, and traces are stored by label.
+        (["ssp", "ssp:staleness=3"], [], "'ssp:staleness=3' races already"),
+        (["ssp:staleness=3.0", "bsp", "ssp"], [], "'ssp' races already"),
+        (["ssp:staleness=3,staleness=5"], [], "'ssp:staleness=3,staleness=5' sets staleness twice"),
+        (["ssp"], ["--staleness", "3", "--staleness=5"], "option '--staleness' is given twice"),
+        (["ds_sync"], ["--group-size", "2", "--group_size", "3"], "option '--group_size' is given twice"),
+    ],
+)
+def test_nobody_races_twice_and_nothing_is_set_twice(names: list[str], words: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        read_contestants(names, words)
+
+
+def test_one_s_own_parameter_goes_before_the_common_one() -> None:
+    assert read_contestants(["ssp", "ssp:staleness=3"], ["--staleness", "5"]) == [
+        ("ssp", {"staleness": 5}),
+        ("ssp", {"staleness": 3}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("pssp:sample=4", "error: sample must be at most 3, the number of others, got 4\n"),
+        ("backup:backups=4", "error: backups must be fewer than the 4 workers, got 4\n"),
+        ("local_sgd:period=1.5", "error: period must be an int, got 1.5\n"),
+        ("parameter_database:writes=3", "error: writes must be tuples of blocks, one for each worker, got 3\n"),
+    ],
+)
+def test_nobody_races_before_all_are_known_to_fit(
+    policy: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raced = []
+    monkeypatch.setattr("sparsync.experiments.race.run_contestant", lambda *_, **__: raced.append("somebody"))
+    monkeypatch.setattr(sys, "argv", ["race", "--policy", "bsp", policy, "--workers", "4", "--data", QUADRATIC])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert (caught.value.code, capsys.readouterr().err, raced) == (2, message, [])
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_usual_parameters_fit_four_workers(name: str) -> None:
+    require_fitting(Race(data=QUADRATIC, workers=4), name, {})
+    require_fitting(Race(data=QUADRATIC, workers=4), "elastic_bsp", {"monitoring": 0})
+    require_fitting(Race(data=QUADRATIC, workers=4), "parameter_database", {"writes": ((3,),) * 4})  # type: ignore[dict-item]

@@ -1,0 +1,228 @@
+"""A verdict follows from the numbers: other numbers, another verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper.results import (
+    headlines_result,
+    planned_barriers_result,
+    races_result,
+    staleness_result,
+    switching_result,
+)
+from paper.studies.headlines import (
+    HEADLINES,
+    NOT_COMPARABLE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    final_accuracy,
+    growing_wins,
+    has_curves_of,
+    headline_table,
+    largest_plan,
+    measured,
+    step_ratio,
+    won_races,
+)
+from paper.studies.staleness_facts import OPTIMISERS, SIZES, sweep
+from tests.support.paper_data import rewrite, write_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_results(tmp_path / "data")
+
+
+def _verdict(source: str, folder: Path) -> str:
+    """Of the source's first headline."""
+    return next(headline for headline in HEADLINES if headline.source == source).verdict(folder)
+
+
+def _change(folder: Path, study: str, field: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    rows = {"headlines": headlines_result, "races": races_result}[study](folder)[field]
+    rewrite(folder / f"{study}.json", **{field: [change(row) for row in rows]})
+
+
+@pytest.mark.parametrize("headline", HEADLINES, ids=lambda headline: headline.source)
+def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, folder: Path) -> None:
+    assert headline.verdict(folder) in (REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE)
+    assert r"\ensuremath{" in headline.ours(folder)
+    # Outside mathematics an underscore ends the run of LaTeX.
+    assert "_" not in headline.ours(folder).replace(r"\_", "")
+    assert f"\\citet{{{headline.source}}} & {headline.claim} &" in headline_table(folder)
+
+
+def test_steps_are_compared_within_a_setting(folder: Path) -> None:
+    setting = "two processors of fixed speeds"
+    assert measured(folder, setting, "asp")["mean_steps"] == 2000
+    assert step_ratio(folder, setting, "asp", "bsp") == 2
+    with pytest.raises(ValueError, match="no contestant 'dybw' in the setting 'two processors"):
+        measured(folder, setting, "dybw")
+
+
+@pytest.mark.parametrize(
+    ("source", "contestant", "factor"),
+    [
+        ("zhao2019", "dssp", 1.84),
+        ("zhao2020", "elastic 15", 0.5),
+        ("wang2017", "pbsp 10", 3.0),
+        ("chen2023", "osp most", 0.5),
+        ("chen2020", "lb_bsp", 0.5),
+    ],
+)
+def test_other_steps_turn_the_verdict(source: str, contestant: str, factor: float, folder: Path) -> None:
+    before = _verdict(source, folder)
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"mean_steps": row["mean_steps"] * factor} if row["contestant"] == contestant else row
+
+    _change(folder, "headlines", "rows", change)
+    assert {before, _verdict(source, folder)} == {REPRODUCED, NOT_REPRODUCED}
+
+
+def test_a_policy_that_computes_seldom_turns_the_verdict(folder: Path) -> None:
+    assert _verdict("hu2020", folder) == REPRODUCED
+    _change(folder, "headlines", "rows", lambda row: row | {"computing": 0.5} if row["contestant"] == "adsp" else row)
+    assert _verdict("hu2020", folder) == NOT_REPRODUCED
+
+
+def test_the_best_at_the_end_is_counted_over_all_races(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"accuracy": [1.0] * len(row["accuracy"])} if row["policy"] == "smooth_switch" else row
+
+    _change(folder, "races", "races", change)
+    assert won_races(folder, "smooth_switch", ("bsp", "asp")) == (8, 8)
+
+
+def test_growing_groups_are_judged_at_tuned_steps(folder: Path) -> None:
+    """Against both extremes everywhere; a tie is no win."""
+    assert _verdict("vora2024", folder) == REPRODUCED
+    runs = switching_result(folder)["runs"]
+    ends = {(run["condition"], run["cluster"]): run["end_error"] for run in runs if run["order"] == "asp"}
+
+    def as_good_as_asp(run: dict[str, Any]) -> dict[str, Any]:
+        return run | {"end_error": ends[run["condition"], run["cluster"]]}
+
+    changed = [as_good_as_asp(run) if run["order"] == "asynchronous_first_falling" else run for run in runs]
+    rewrite(folder / "switching.json", runs=changed)
+    assert growing_wins(folder) == {0.125: (0, 8), 0.5: (0, 8)}
+    assert _verdict("vora2024", folder) == NOT_REPRODUCED
+
+
+def test_a_sample_that_lets_workers_drift_apart_turns_the_verdict(folder: Path) -> None:
+    """It is still nearer to BSP than the smaller sample, and than nobody's."""
+    assert _verdict("wang2017", folder) == REPRODUCED
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"step_deviation": 0.65} if row["contestant"] == "pbsp 10" else row
+
+    _change(folder, "headlines", "rows", change)
+    assert _verdict("wang2017", folder) == REPRODUCED
+    _change(
+        folder,
+        "headlines",
+        "rows",
+        lambda row: row | {"step_deviation": row["step_deviation"] / 2} if row["contestant"] == "bsp" else row,
+    )
+    assert _verdict("wang2017", folder) == NOT_REPRODUCED
+
+
+def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
+    assert has_curves_of(folder, "parameter_database", "bsp")
+    rows = races_result(folder)["races"]
+    row = next(row for row in rows if (row["policy"], row["cluster"]) == ("parameter_database", "churn"))
+    row["accuracy"][3] += 0.0001
+    rewrite(folder / "races.json", races=rows)
+    assert not has_curves_of(folder, "parameter_database", "bsp")
+
+
+def test_a_slow_plan_turns_the_verdict(folder: Path) -> None:
+    plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
+    assert plan.verdict(folder) == REPRODUCED
+    timings = planned_barriers_result(folder)["timings"]
+    slower = [row | {"wall_seconds": 100 * row["wall_seconds"]} for row in timings if row["planner"] == "sweep"]
+    others = [row for row in timings if row["planner"] != "sweep"]
+    rewrite(folder / "planned_barriers.json", timings=slower + others)
+    assert largest_plan(folder) == max(row["wall_seconds"] for row in slower)
+    assert plan.verdict(folder) == NOT_REPRODUCED
+
+
+def test_a_plan_that_is_twice_as_fast_as_a_scan_is_not_far_faster(folder: Path) -> None:
+    plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
+    timings = planned_barriers_result(folder)["timings"]
+    by_size = {(row["workers"], row["look_ahead"]): row for row in timings if row["planner"] == "sweep"}
+    scans = [
+        row | {"wall_seconds": 2 * by_size[row["workers"], row["look_ahead"]]["wall_seconds"]}
+        for row in timings
+        if row["planner"] == "scan"
+    ]
+    rewrite(folder / "planned_barriers.json", timings=[*by_size.values(), *scans])
+    assert plan.verdict(folder) == NOT_REPRODUCED
+
+
+def test_a_switch_that_never_reaches_the_error_of_bsp_turns_the_verdict(folder: Path) -> None:
+    assert _verdict("li2021", folder) == REPRODUCED
+    runs = switching_result(folder)["runs"]
+    rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": None} for run in runs])
+    assert _verdict("li2021", folder) == NOT_REPRODUCED
+
+
+def test_a_switch_that_is_as_late_as_bsp_is_no_gain(folder: Path) -> None:
+    runs = switching_result(folder)["runs"]
+    rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": 36.0} for run in runs])
+    assert _verdict("li2021", folder) == NOT_REPRODUCED
+
+
+def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
+    assert _verdict("wang2022", folder) == NOT_COMPARABLE
+
+
+def test_the_end_of_a_race_is_the_mean_of_its_last_two_measurements(folder: Path) -> None:
+    study = races_result(folder)
+    last = next(row["accuracy"][-2:] for row in study["races"] if (row["policy"], row["selector"]) == ("bsp", "none"))
+    assert final_accuracy(study, "bsp", study["races"][0]["cluster"], "none") == pytest.approx(sum(last) / 2)
+
+
+def test_a_spread_in_another_order_turns_the_verdict(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"step_deviation": 0.5} if row["contestant"] == "asp" else row
+
+    _change(folder, "headlines", "rows", change)
+    assert _verdict("wang2017", folder) == NOT_REPRODUCED
+
+
+AS_ANNOUNCED = {"Shallow": 1.0, "Deep": 2.0, "Sgd": 1.5, "Adagrad": 1.5, "Momentum": 3.0, "Adam": None, "Rmsprop": 2.0}
+"""Multiples of the steps at s = 4; None: not reached."""
+
+
+@pytest.mark.parametrize(
+    ("word", "steps", "verdict"),
+    [
+        ("Deep", 2.5, REPRODUCED),
+        ("Deep", 1.0, NOT_REPRODUCED),
+        ("Rmsprop", 1.4, NOT_REPRODUCED),
+        ("Adagrad", 2.5, NOT_REPRODUCED),
+        ("Momentum", 1.4, NOT_REPRODUCED),
+        ("Adam", 1.4, NOT_REPRODUCED),
+    ],
+)
+def test_every_part_of_what_delays_harm_is_judged_at_four(word: str, steps: float, verdict: str, folder: Path) -> None:
+    study = staleness_result(folder)
+    multiples = {(OPTIMISERS | SIZES)[name]: value for name, value in (AS_ANNOUNCED | {word: steps}).items()}
+    for (swept, value), multiple in multiples.items():
+        (setting,) = (one for one in sweep(study, swept) if one[swept] == value)
+        for run in setting["runs"]:
+            if run["staleness"] in (4, 8):
+                run["best_relative"] = multiple if run["staleness"] == 4 else 1.0
+    rewrite(folder / "staleness.json", settings=study["settings"])
+    assert _verdict("dai2018", folder) == verdict
+
+
+def test_equal_curves_alone_are_not_faster(folder: Path) -> None:
+    assert has_curves_of(folder, "parameter_database", "bsp")
+    assert _verdict("goel2015", folder) == NOT_REPRODUCED

@@ -1,0 +1,160 @@
+"""The figures, the table and the numbers about staleness are what the study's file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from paper.results import staleness_result
+from paper.studies import staleness_facts
+from paper.studies.staleness_facts import STALENESS_MACROS, relative_steps, staleness_table, sweep
+from paper.studies.staleness_figure import RATES, stale_theory, staleness
+from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
+from sparsync.experiments.studies.staleness.stale_descent import OPTIMISERS
+from tests.support.paper_data import write
+from tests.support.staleness_data import staleness_record
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path) -> Path:
+    write(tmp_path / "staleness.json", staleness_record())
+    return tmp_path
+
+
+def rewritten(folder: Path, **changes: Any) -> Path:
+    write(folder / "staleness.json", staleness_record() | changes)
+    return folder
+
+
+def plain(text: str) -> str:
+    return text.replace(r"\ensuremath{", "").replace("}", "")
+
+
+def heights(axes: Axes, fillstyle: str) -> list[float]:
+    points = [line for line in axes.get_lines() if line.get_linestyle() == "None" and line.get_fillstyle() == fillstyle]
+    return [float(np.asarray(line.get_ydata(), float)[0]) for line in points]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("StaleTarget", "78"),
+        ("StalePatience", "3"),
+        ("StaleSeeds", "2"),
+        ("StaleSgd", "1.40"),
+        ("StaleAdam", "2.50"),
+        ("StaleAdamBest", "1.75"),
+        ("StaleDeepLateBest", "1.80"),
+        ("StaleMomentum", "1.50"),
+        ("StaleOneWorker", "1.10"),
+        ("StaleEightWorkers", "1.80"),
+        # Of 1, 0 and −¼ everywhere; of 1, −¾ and −1.
+        ("StaleCoherenceFour", "0.00"),
+        ("StaleCoherenceSixteen", "-0.75"),
+        ("StaleMomentumCoherence", "-0.50"),
+        ("StaleNegativeFour", "33"),
+        ("StaleNegativeSixteen", "67"),
+        ("StaleRateLeast", "0.06"),
+        ("StaleRateMost", "0.50"),
+        ("StaleRateCoherence", "0.50"),
+        ("StaleLimitError", "2.0"),
+        # 1.47/0.98 and 1.47/0.989.
+        ("StaleUniformGain", "1.50"),
+        ("StaleUniformMomentumGain", "1.49"),
+    ],
+)
+def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
+    assert plain(STALENESS_MACROS[name](data_folder)) == text
+
+
+def test_a_target_that_was_missed_is_said_so(data_folder: Path) -> None:
+    """Adam at s = 8 in the record of these tests."""
+    late = relative_steps(data_folder, swept="optimiser", value="adam", field="best_relative", staleness=8)
+    assert late is None
+    settings = staleness_record()["settings"]
+    for setting in settings:
+        for run in setting["runs"]:
+            run["relative"] = None
+    assert STALENESS_MACROS["StaleSgd"](rewritten(data_folder, settings=settings)) == "not reached"
+
+
+@pytest.mark.parametrize("name", STALENESS_MACROS)
+def test_every_macro_has_a_value(name: str, data_folder: Path) -> None:
+    assert STALENESS_MACROS[name](data_folder)
+
+
+def test_a_sweep_changes_one_thing_in_a_fixed_order(data_folder: Path) -> None:
+    study = staleness_result(data_folder)
+    assert [setting["hidden_count"] for setting in sweep(study, "hidden_count")] == [0, 1, 2, 3, 4]
+    assert [setting["worker_count"] for setting in sweep(study, "worker_count")] == [1, 4, 8]
+    assert [setting["optimiser"] for setting in sweep(study, "optimiser")] == list(OPTIMISERS)
+
+
+def test_the_table_has_a_row_for_every_setting_of_every_sweep(data_folder: Path) -> None:
+    rows = [plain(row).split(" & ") for row in staleness_table(data_folder).splitlines() if " & " in row]
+    assert [row[0] for row in rows[1:]] == [
+        "no hidden layer",
+        "1 hidden layer",
+        *(f"{count} hidden layers" for count in (2, 3, 4)),
+        *("SGD", "momentum", "Adam", "Adagrad", "RMSProp"),
+        *("1 worker", "4 workers", "8 workers"),
+    ]
+    by_name = {row[0]: [cell.removesuffix(r" \\") for cell in row[1:]] for row in rows}
+    assert by_name["4 hidden layers"] == ["0.2", "100", "1.80", "2.60", "4.20", "1.80"]
+    assert by_name["Adam"] == ["0.2", "100", "2.50", "--", "--", "--"]
+
+
+def test_what_was_not_reached_stands_above_the_patience(data_folder: Path) -> None:
+    depths, optimisers, workers = staleness(data_folder).axes
+    assert heights(depths, "full") == pytest.approx(
+        [1, 1, 1, 1.2, 1.4, 1.8, 1.4, 1.8, 2.6, 1.6, 2.2, 3.4, 1.8, 2.6, 4.2]
+    )
+    assert heights(depths, "none") == pytest.approx([1, 1, 1.1, 1.2, 1.2, 1.4, 1.3, 1.6, 1.4, 1.8])
+    # The third optimiser is Adam.
+    assert heights(optimisers, "full")[6:9] == [2.5, 3.25, 3.25]
+    assert len(heights(workers, "full")) == 9
+
+
+def test_coherence_is_drawn_with_its_median_by_depth_and_staleness(data_folder: Path) -> None:
+    left = stale_theory(data_folder).axes[0]
+    assert heights(left, "full") == [0, -0.5, -0.75] * 5
+
+
+def test_the_rate_is_drawn_as_a_share_of_the_bound(data_folder: Path) -> None:
+    middle = stale_theory(data_folder).axes[1]
+    drawn = {line.get_label(): np.asarray(line.get_ydata(), float).tolist() for line in middle.get_lines()}
+    assert drawn["regression"] == [0.125] * 3
+
+
+def test_limits_without_delay_are_not_drawn_on_a_logarithmic_axis(data_folder: Path) -> None:
+    right = stale_theory(data_folder).axes[2]
+    assert all(np.asarray(line.get_xdata(), float).tolist() == [1, 2] for line in right.get_lines())
+
+
+def test_limits_are_drawn_as_stated_and_as_measured_for_either_delay(data_folder: Path) -> None:
+    """Without momentum first: a line, dots and diamonds."""
+    lines = stale_theory(data_folder).axes[2].get_lines()
+    drawn = [(line.get_marker(), float(np.asarray(line.get_ydata(), float)[0])) for line in lines[:3]]
+    assert drawn == [("None", 1.0), ("o", 0.98), ("D", 1.47)]
+
+
+def test_every_problem_and_optimiser_of_the_study_has_a_name() -> None:
+    assert list(RATES) == list(PROBLEMS)
+    assert list(staleness_facts.OPTIMISER_NAMES) == list(OPTIMISERS)
+
+
+def test_gaps_in_the_file_are_named(data_folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"staleness\.json: no rate on 'quadratic'"):
+        stale_theory(rewritten(data_folder, rates=[]))
+    with pytest.raises(ValueError, match="no setting as the middle but for 'optimiser'"):
+        STALENESS_MACROS["StaleAdam"](rewritten(data_folder, settings=[]))
+    kept = [setting for setting in staleness_record()["settings"] if setting["hidden_count"] < 4]
+    with pytest.raises(ValueError, match="no setting with hidden_count 4"):
+        STALENESS_MACROS["StaleDeepLateBest"](rewritten(data_folder, settings=kept))
+    (data_folder / "staleness.json").unlink()
+    with pytest.raises(FileNotFoundError, match="make reproduce"):
+        staleness(data_folder)

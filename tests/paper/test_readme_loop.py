@@ -1,0 +1,109 @@
+"""The training loops that the README prints run as printed."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import torch
+
+from sparsync.kernels.native import SelectionState, feedback_select
+from sparsync.kernels.payload import SparsePayload
+from tests.support.paths import ROOT
+from tests.support.workers import run_workers, torchrun
+
+README = ROOT / "README.md"
+# Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
+LEARNS = """
+torch.manual_seed(7)
+images = torch.randn(2000, 784)
+accuracy = (network(images).argmax(dim=1) == images[:, :10].argmax(dim=1)).float().mean()
+digest = sum(layer.detach().double().square().sum() for layer in layers)
+print(f"accuracy {accuracy:.3f} digest {digest.item().hex()}\\n", end="", flush=True)
+"""
+# The lines of the loop between `backward` and `step`.
+LEFT_OUT = ("    gradient =", "    payload =", "    mean =", "    for layer", "        layer.grad")
+SEED, LAST = "torch.manual_seed(1 + ", "dist.barrier()"
+GROUP = ('dist.init_process_group("gloo")', "dist.destroy_process_group()")
+
+
+def block(mark: str) -> str:
+    """The one Python block of the README that holds a text."""
+    blocks = README.read_text(encoding="utf-8").split("```python\n")[1:]
+    (found,) = [text for text in (block.split("```")[0] for block in blocks) if mark in text]
+    return found
+
+
+def with_last_words(text: str) -> str:
+    """A program that ends as the README's says before what it learnt: accuracy and digest."""
+    assert text.count(LAST) == 1
+    return text.replace(LAST, LEARNS + LAST)
+
+
+def last_words(output: str) -> list[str]:
+    return [line.split("accuracy ")[1] for line in output.splitlines() if "accuracy " in line]
+
+
+def hook_program() -> str:
+    before, loop = block("init_process_group").split(SEED)
+    lines = [line for line in loop.splitlines() if not line.startswith(LEFT_OUT)]
+    return before + block("register_comm_hook") + SEED + "\n".join(lines)
+
+
+SEVERAL_BUCKETS = {
+    "torch.nn.Linear(784, 10)": "torch.nn.Sequential(torch.nn.Linear(784, 20), torch.nn.Linear(20, 10))",
+    "DistributedDataParallel(network": "DistributedDataParallel(network"
+    ", bucket_cap_mb=1e-5, gradient_as_bucket_view=True",
+    LAST: f"assert len(states) == 4, states\n{LAST}",
+}
+
+
+def train_with_hooks() -> list[str]:
+    """As a worker of a group that is there already; what it says last with one bucket, and with several."""
+    several = hook_program()
+    for text, replacement in SEVERAL_BUCKETS.items():
+        assert several.count(text) == 1
+        several = several.replace(text, replacement)
+    said = io.StringIO()
+    for program in (hook_program(), several):
+        lines = with_last_words(program).splitlines()
+        assert {*GROUP} <= {*lines}
+        with redirect_stdout(said):
+            exec("\n".join(line for line in lines if line not in GROUP), {})
+    return last_words(said.getvalue())
+
+
+def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(with_last_words(block("init_process_group")), encoding="utf-8")
+    finished = torchrun("--nproc-per-node", "2", str(program))
+    assert finished.returncode == 0, finished.stderr
+    one, other = last_words(finished.stdout)
+    # By chance one of ten classes is right.
+    assert float(one.split()[0]) > 0.2
+    hooked, other_hooked = run_workers(train_with_hooks, 2)
+    assert {other, hooked[0], other_hooked[0]} == {one}
+    assert float(hooked[1].split()[0]) > 0.2
+    assert hooked[1] == other_hooked[1]
+
+
+class OneWorker:
+    """Averages over this process alone."""
+
+    def average(self, payloads: list[SparsePayload]) -> OneWorker:
+        self.mean = payloads[0].dense()
+        return self
+
+
+def test_the_single_steps_of_the_readme_are_one_call_of_the_kernel() -> None:
+    code = compile(block("feedback.store_residual"), "README.md", "exec")
+    stream, dimension, state = torch.Generator().manual_seed(3), 5000, SelectionState()
+    names = {"dimension": dimension, "k": 50, "step_size": 1.0, "averager": OneWorker()}
+    gradient = torch.randn(dimension, generator=stream)
+    parameters, residual = torch.zeros(dimension), torch.zeros(dimension)
+    exec(code, names | {"gradient": gradient, "parameters": parameters})
+    payload = feedback_select(gradient, residual, 50, rule="gaussian_k", state=state)
+    assert 34 <= payload.count <= 66
+    assert torch.equal(parameters, -payload.dense())
+    assert torch.equal(residual - parameters, gradient)

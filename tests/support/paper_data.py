@@ -1,0 +1,339 @@
+"""Small result files of the paper's input formats, with numbers that can be checked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paper.studies.steady_figure import STREAMS
+from sparsync.experiments.studies.registry import CASE_STUDIES
+from sparsync.experiments.studies.selection.refinement import RULES
+from sparsync.theory.contraction import ladder
+from sparsync.theory.statements import STATEMENTS
+from tests.support.paths import ROOT
+
+COMMITTED = ROOT / "paper/data"
+DIMENSION = 6000
+UPDATE_COUNT = 4
+METHODS = (
+    "dense",
+    "top_k",
+    "random_k",
+    "gaussian_k",
+    "gaussian_k_released",
+    "dgc_released",
+    "dgc_grace",
+    "sidco_released",
+    "sidco_adaptive",
+    "oktopk_released",
+)
+PROVENANCE = {
+    "git_commit": "0123456789abcdef0123456789abcdef01234567",
+    "git_dirty": False,
+    "processor_name": "Test & Sons 100%",
+    "cpu_capability": "AVX2",
+    "python_version": "3.11.7",
+    "torch_version": "2.13.0",
+}
+# Of even and of odd seeds.
+ACCURACY = {
+    "dense": (0.90, 0.92),
+    "top_k": (0.80, 0.82),
+    "random_k": (0.50, 0.60),
+    "gaussian_k": (0.81, 0.80),
+    "gaussian_k_released": (0.70, 0.82),
+    "dgc_released": (0.80, 0.83),
+    "dgc_grace": (0.80, 0.82),
+    "sidco_released": (0.60, 0.70),
+    "sidco_adaptive": (0.79, 0.82),
+    "oktopk_released": (0.79, 0.80),
+}
+# Smallest, mean and largest count of the workers over k at the updates; k = 6 at density 0.001.
+RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {
+    "gaussian_k": [(4 / 6, 5 / 6, 8 / 6)] * UPDATE_COUNT,
+    "gaussian_k_released": [(0, 0, 0), (1, 1, 1), (0, 2, 9), (1, 1.5, 2)],
+}
+
+
+def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...] = (0, 1)) -> Path:
+    """Write everything that the paper reads; returns the folder."""
+    (folder / "convergence").mkdir(parents=True)
+    write(folder / "contraction.json", contraction_record(profile))
+    write(folder / "verify.json", ledger_record(profile))
+    write(folder / "formal.json", formal_record())
+    write(folder / "steady_state.json", steady_state_record(profile))
+    write(folder / "refinement.json", refinement_record(profile))
+    write(folder / "phases.json", phases_record(profile))
+    write(folder / "quadratics.json", quadratics_record(profile))
+    write(folder / "kernels-test.json", kernels_record(profile))
+    for name in (*CASE_STUDIES, "engine_speed"):
+        write(folder / f"{name}.json", committed_record(name, profile))
+    for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
+        # Density means nothing to a dense run: like the study, write it once.
+        for method in METHODS if density == 0.001 else METHODS[1:]:
+            for seed in seeds:
+                write_run(folder, setting, method, density, seed, profile=profile)
+    for method in METHODS[1:]:
+        for seed in seeds:
+            write_run(folder, "momentum", method, 0.001, seed, profile=profile)
+    return folder
+
+
+def write_run(folder: Path, setting: str, method: str, density: float, seed: int, **changes: Any) -> Path:
+    """Write one training run, with some of its fields changed; returns its path."""
+    run_name = f"fnn3_{method}{'_paper' if setting == 'paper' else ''}"
+    path = folder / "convergence" / f"{setting}-{run_name}-{density:g}-{seed}.json"
+    write(path, {**run_record(setting, method, density, seed), **changes})
+    return path
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """Change fields of a result file; None removes the field."""
+    fields = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    write(path, {name: value for name, value in fields.items() if value is not None})
+
+
+def run_record(setting: str, method: str, density: float, seed: int) -> dict[str, Any]:
+    """A run of four updates, in the format of `experiments/training/record.py`."""
+    target = round(density * DIMENSION)
+    relative = RELATIVE_COUNTS.get(method, [(1.0, 1.0, 1.0)] * UPDATE_COUNT)
+    accuracy = ACCURACY[method][seed % 2]
+    return {
+        "setting": setting,
+        "profile": "quick",
+        "run": {
+            "workers": 4,
+            "steps": UPDATE_COUNT,
+            "batch_size": 32,
+            "step_size": 0.1,
+            "momentum": 0.9,
+            "weight_decay": 1e-4,
+        },
+        "seed": seed,
+        "dimension": DIMENSION,
+        "train_count": 12000,
+        "test_count": 2000,
+        "target_count": [target] * UPDATE_COUNT,
+        "loss": [2.0, 1.5, 1.0, 0.5],
+        "smallest_selected_count": [round(low * target) for low, _, _ in relative],
+        "selected_count": [mean * target for _, mean, _ in relative],
+        "largest_selected_count": [round(high * target) for _, _, high in relative],
+        "delta": [0.002, 0.003, 0.005, 0.007],
+        "sent_bytes": [1000, 2000, 3000, 4000],
+        "evaluations": [{"step_count": 0, "test_accuracy": 0.1}, {"step_count": 4, "test_accuracy": accuracy}],
+        "test_accuracy": accuracy,
+        "provenance": PROVENANCE,
+    }
+
+
+def contraction_record(profile: str) -> dict[str, Any]:
+    """Two densities, and three ranks of every vector; 0.0013 of 2,000 entries is 3, rounded."""
+    names = (
+        "gaussian",
+        "laplace",
+        "uniform",
+        "gradient, step 1",
+        "gradient, step 4",
+        "corrected gradient, step 1",
+        "corrected gradient, step 4",
+    )
+    return {
+        "profile": profile,
+        "density": [0.0013, 0.5],
+        "vectors": [
+            {
+                "name": name,
+                "dimension": 2000,
+                "target_count": [3, 1000],
+                "ratio": [0.97 - 0.01 * order, 0.2],
+                "position": [0.0, 0.5, 0.9],
+                "magnitude": [1.0, 0.4, 0.04],
+            }
+            for order, name in enumerate(names)
+        ],
+        "bounds": {label: [0.991, 0.25] for label in STATEMENTS},
+        "bounds_dimension": 2000,
+        "bounds_target_count": [3, 1000],
+        "provenance": PROVENANCE,
+    }
+
+
+def steady_state_record(profile: str) -> dict[str, Any]:
+    """Two windows of every stream at two densities."""
+    return {
+        "profile": profile,
+        "dimension": 3000,
+        "density": [0.01, 0.001],
+        "runs": [
+            {"stream": stream, "density": density, "step": [1, 10], "gain": [12.0, 3.0 + order]}
+            for density in (0.01, 0.001)
+            for order, stream in enumerate(STREAMS)
+        ],
+        "predicted_gain": {
+            "steady_drift": [2.94, 2.99],
+            "steady_drift_equal": [2.96, 2.996],
+            "steady_noise": [5.71, 5.97],
+        },
+        "provenance": PROVENANCE,
+    }
+
+
+def refinement_record(profile: str) -> dict[str, Any]:
+    """Two laws of each family at two densities: nothing, in the range, above it, far above it."""
+    selected = {rule: [[6, 6], [6, 6]] for rule in RULES} | {"gaussian_k_released": [[0, 6], [30, 700]]}
+    captured = {rule: [[0.5, 1.0], [1.0, 1.0]] for rule in RULES}
+    fields = {"selected_count": selected, "captured_share": captured}
+    return {
+        "profile": profile,
+        "dimension": 6000,
+        "density": [0.001, 0.01],
+        "target_count": [6, 6],
+        "families": {
+            "shifted gaussian": {"parameter": "mean", "value": [-1.0, 1.0], **fields},
+            "generalised gaussian": {"parameter": "exponent", "value": [0.5, 2.0], **fields},
+        },
+        "provenance": PROVENANCE,
+    }
+
+
+def phases_record(profile: str) -> dict[str, Any]:
+    """Two laws of one family at two densities."""
+    family = {"parameter": "shape", "value": [1.0, 4.0], "exponent": [[3.0, 5.0], [1.5, 2.5]]}
+    return {
+        "profile": profile,
+        "density": [0.001, 0.01],
+        "families": {"gamma": family, "weibull": family},
+        "provenance": PROVENANCE,
+    }
+
+
+def quadratics_record(profile: str) -> dict[str, Any]:
+    """Two counts of two selectors at two condition numbers; the slowest step shrinks by a tenth more than it must."""
+    return {
+        "profile": profile,
+        "dimension": 100,
+        "cases": [
+            {
+                "selector": selector,
+                "target_count": count,
+                "condition_number": condition,
+                "tight_rate": 1 - count / 100,
+                "largest_factor": 1 - 1.1 * count / 100,
+                "mean_factor": 1 - 1.5 * count / 100,
+            }
+            for condition in (2.0, 10.0)
+            for selector in ("top_k", "random_k")
+            for count in (1, 50)
+        ],
+        "provenance": PROVENANCE,
+    }
+
+
+def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date: str = "2026-01-01") -> dict[str, Any]:
+    """The fused kernel on three lengths, a second law, a training run and a model; powers of two for ratios."""
+    ratios = {"add": 1, "gaussian_k, cold": 4, "gaussian_k, warm": 2, "top_k, cold": 4, "top_k, warm": 2}
+    if device == "cuda":
+        ratios["copy"] = 1
+    ratios |= {
+        "torch.topk, sorted": 48,
+        "torch.topk, unsorted": 64,
+        "released, PyTorch": 32,
+        "DGC, PyTorch": 12,
+        "SIDCo, PyTorch": 6,
+    }
+    places = [("gaussian", "vector", 10**power) for power in (3, 5, 7)]
+    places += [("uniform", "vector", 10**3), ("laplace", "vector", 10**5)]
+    places += [("recorded", "vector", 5000), ("vgg16", "tensors", 10**6)]
+    return {
+        "profile": profile,
+        "device": device,
+        "hardware": "Test & Sons 100%",
+        "thread_count": 2,
+        "bytes_per_entry": 12,
+        "rows": [
+            {
+                "name": name,
+                "granularity": granularity,
+                "tensor_count": 32 if granularity == "tensors" else 1,
+                "dimension": dimension,
+                "density": 0.001,
+                "contender": contender,
+                # A nanosecond an entry.
+                "best_seconds": ratio * slowness * dimension / 1e9,
+                # Another law takes eight times or twice as long, a training run four times.
+                "ratio_to_add": ratio * {"uniform": 8, "laplace": 2, "recorded": 4}.get(name, 1),
+                "streaming_passes": {"1": 3, "2": 1} if "warm" in contender else {},
+                "recall": 0.75,
+            }
+            for name, granularity, dimension in places
+            for contender, ratio in ratios.items()
+        ],
+        "memory": [{"residual_share": 0.015}, {"residual_share": 0.02}],
+        "provenance": {**PROVENANCE, "date_utc": date},
+    }
+
+
+def committed_record(name: str, profile: str) -> dict[str, Any]:
+    """The repository's own result of a study, as if it were of another profile; the study's tests judge its shape."""
+    record: dict[str, Any] = json.loads((COMMITTED / f"{name}.json").read_text(encoding="utf-8"))
+    return record | {"profile": profile, "provenance": PROVENANCE}
+
+
+def ledger_record(profile: str) -> dict[str, Any]:
+    """A ledger in which every statement earned two grades, those of the main text with three certificates each."""
+    certificates = {"sharp_certificates_count": 2, "end_point_certificates_count": 1}
+    names = ("two_coordinates", "constant", "capped_line_profile", "below_line_extremal")
+    return {
+        "profile": profile,
+        "statements": [
+            {
+                "label": label,
+                "grades": ["symbolic", "rational"],
+                "evidence": {"rational": certificates} if label in ladder.STATEMENTS else {},
+            }
+            for label in STATEMENTS
+        ],
+        "counterexamples": [{"name": name, "ratio": "5/9", "claimed": "49/100", "refutes": True} for name in names],
+        "provenance": PROVENANCE,
+    }
+
+
+def formal_record() -> dict[str, Any]:
+    """Three closed theorems of two files: one without hypotheses, one that proves a statement, one with a witness."""
+    return {
+        "coq_version": "8.16.1",
+        "compilation_seconds": 20.5,
+        "failures": [],
+        "theorems": [
+            theorem_record("tail.tail_cross", "the share of s behind k is at most that of w"),
+            theorem_record("tail.square_best", "the share is the best constant.", assumes="0 < k ≤ d", label="top_k"),
+            theorem_record("powers.power_best", "‖u‖² ≤ κ", assumes="r ≥ 1", witness="tail.square_best"),
+        ],
+        "provenance": PROVENANCE,
+    }
+
+
+def theorem_record(
+    name: str,
+    states: str,
+    *,
+    assumes: str = "",
+    witness: str = "",
+    label: str | None = None,
+    axioms: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """A theorem, in the format of `verify/formal/coq.py`."""
+    return {
+        "name": name,
+        "states": states,
+        "assumes": assumes,
+        "witness": witness,
+        "label": label,
+        "axioms": list(axioms),
+    }
+
+
+def write(path: Path, fields: dict[str, Any]) -> None:
+    """Write a JSON file."""
+    path.write_text(json.dumps(fields), encoding="utf-8")

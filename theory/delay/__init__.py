@@ -1,0 +1,1 @@
+"""What may be late, and how late."""

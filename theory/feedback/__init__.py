@@ -1,0 +1,1 @@
+"""What error feedback keeps back, which rates it has, and where it settles."""

@@ -1,0 +1,1 @@
+"""What a statement is written in: its record, the symbols, and the functions that sympy lacks."""

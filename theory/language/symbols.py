@@ -1,0 +1,484 @@
+"""Which letter stands for what, in the paper and in every file of ours.
+
+Each symbol carries the assumptions (integer, positive, …) that `Statement.evaluate` enforces on numbers put in its
+place, and that sympy uses to decide signs. Ranks count from one: v_1 is the largest square.
+"""
+
+import sympy
+
+from sparsync.theory.language import synchronisation_symbols
+
+d = sympy.Symbol("d", integer=True, positive=True)
+"""Dimension: number of coordinates of the corrected gradient u."""
+k = sympy.Symbol("k", integer=True, positive=True)
+"""Number of coordinates sent, 1 ≤ k ≤ d."""
+m = sympy.Symbol("m", integer=True, nonnegative=True)
+"""Number of coordinates kept back, m = d − k."""
+i = sympy.Symbol("i", integer=True, positive=True)
+"""Rank of a sent coordinate, i ≤ k."""
+j = sympy.Symbol("j", integer=True, positive=True)
+"""Rank of a coordinate kept back, j > k."""
+
+v = sympy.IndexedBase("v", nonnegative=True)
+"""Sorted squares of u: v_1 ≥ v_2 ≥ … ≥ v_d ≥ 0."""
+w = sympy.IndexedBase("w", nonnegative=True)
+"""Reference weights; the shape hypotheses read "v_i / w_i is non-increasing in i"."""
+
+kappa = sympy.Symbol("kappa", positive=True)
+"""Density, the share of coordinates sent: κ = k/d."""
+delta = sympy.Symbol("delta", positive=True)
+"""Contraction factor: E‖u − C(u)‖² ≤ (1 − δ)‖u‖²."""
+epsilon = sympy.Symbol("epsilon", nonnegative=True)
+"""Error factor: ε = 1 − δ."""
+p = sympy.Symbol("p", positive=True)
+"""Shape exponent of a magnitude profile: π^p / (1 − t) is non-increasing."""
+q = sympy.Symbol("q", positive=True)
+"""Power of a bound on the ratio: at most (1 − k/d)^q for every k."""
+t = sympy.Symbol("t", real=True)
+"""Rank as a fraction of the dimension, 0 ≤ t ≤ 1; t = 0 is the largest magnitude."""
+s = sympy.Symbol("s", real=True)
+"""A fixed value of t: where the profile is cut."""
+profile = sympy.Function("pi")
+"""Magnitude profile π(t): the magnitude exceeded by the share t of the coordinates, non-increasing."""
+f = sympy.Function("f")
+"""Density of a magnitude |u|."""
+
+tie_count = sympy.Symbol("tie_count", integer=True, positive=True)
+"""Number b of coordinates whose magnitude is the k-th largest."""
+layer_size = sympy.Symbol("layer_size", integer=True, positive=True)
+"""Number d_l of coordinates of one layer."""
+layer_count = sympy.Symbol("layer_count", integer=True, nonnegative=True)
+"""Number k_l of coordinates that one layer sends; unlike k it may be zero."""
+mean_square = sympy.Symbol("mean_square", positive=True)
+"""E u²/B² for a coordinate u with |u| ≤ B: how far the law is from its largest possible energy."""
+deviation = sympy.Symbol("deviation", positive=True)
+"""Distance x of the ratio of a sample from that of its law."""
+energy = sympy.Symbol("energy", positive=True)
+"""M = E u² of a law."""
+tail_area = sympy.Symbol("tail_area", nonnegative=True)
+"""N = sup_θ max(|∫_0^θ (G − F)|, |∫_θ^∞ (G − F)|) for the distribution functions F and G of two laws of squares."""
+kurtosis = sympy.Symbol("kurtosis", positive=True)
+"""K = E u⁴/(E u²)² ≥ 1."""
+failure = sympy.Symbol("failure", positive=True)
+"""Probability f, at most 1, with which a statement about a sample may fail."""
+
+df = sympy.Symbol("df", positive=True)
+"""Degrees of freedom ν of Student's t; the second moment is finite for ν > 2."""
+tail_exponent = sympy.Symbol("beta", positive=True)
+"""Exponent β of the generalised Gaussian density, proportional to exp(−|u|^β)."""
+shape = sympy.Symbol("shape", positive=True)
+"""Shape a of the gamma or Weibull law that the magnitude |u| follows."""
+mean = sympy.Symbol("mean", nonnegative=True)
+"""Mean of a shifted Gaussian in standard deviations, |μ|/σ."""
+share = sympy.Symbol("share", nonnegative=True)
+"""Share ω of the coordinates that carry the spikes of a mixture."""
+scale = sympy.Symbol("scale", positive=True)
+"""Standard deviation s of a spike; the other coordinates have 1."""
+
+selected_count = sympy.Symbol("selected_count", integer=True, nonnegative=True)
+"""Number N of coordinates above a threshold; unlike k it may be zero."""
+bit_width = sympy.Symbol("bit_width", integer=True, positive=True)
+"""Bits b of a magnitude read as an integer: every threshold is below 2^b."""
+start_level = sympy.Symbol("start_level", integer=True, nonnegative=True)
+"""Level s₀ of the first dyadic interval that a threshold search tries: it has 2^s₀ thresholds."""
+lowest = sympy.Symbol("lowest", integer=True, positive=True)
+"""Left end of an interval of integers."""
+highest = sympy.Symbol("highest", integer=True, positive=True)
+"""Right end of an interval of integers."""
+capacity = sympy.Symbol("capacity", integer=True, nonnegative=True)
+"""Number c of coordinates that a candidate list can hold."""
+window_ratio = sympy.Symbol("window_ratio", positive=True)
+"""r = b/a, where [a, b) holds the thresholds whose count is accepted."""
+pass_count = sympy.Symbol("pass_count", integer=True, positive=True)
+"""Number P of passes that a threshold rule may make, each counting one threshold."""
+mean_shift = sympy.Symbol("mean_shift", real=True)
+"""Mean over standard deviation of the coordinates, with its sign: θ = μ/σ."""
+
+n = sympy.Symbol("n", integer=True, positive=True)
+"""Number of workers."""
+T = sympy.Symbol("T", integer=True, positive=True)
+"""Number of updates."""
+eta = sympy.Symbol("step_size", positive=True)
+"""Step size η."""
+L = sympy.Symbol("smoothness", positive=True)
+"""Smoothness: the gradient is L-Lipschitz."""
+mu = sympy.Symbol("mu", positive=True)
+"""Strong convexity, μ ≤ L."""
+sigma_squared = sympy.Symbol("second_moment", nonnegative=True)
+"""Bound σ² on the second moment E‖g‖² of a stochastic gradient."""
+variance = sympy.Symbol("variance", nonnegative=True)
+"""Bound σ₀² on the variance E‖g − ∇f‖² of a stochastic gradient."""
+dissimilarity = sympy.Symbol("dissimilarity", nonnegative=True)
+"""Bound ζ² on the mean of ‖∇f_i − ∇f‖² over the workers i."""
+residual_weight = sympy.Symbol("residual_weight", positive=True)
+"""Weight ω of the residuals in a Lyapunov function, over L."""
+gap = sympy.Symbol("gap", nonnegative=True)
+"""f(x_0) − f*: how far the start lies above the smallest value."""
+step_variation = sympy.Symbol("step_variation", nonnegative=True)
+"""V = Σ_t |η_t − η_{t+1}|, the total variation of the step sizes."""
+balance = sympy.Symbol("balance", nonnegative=True)
+"""Magnitude b < 1 of the coordinate that a worker keeps back, relative to the one it sends."""
+compression = sympy.Symbol("compression", positive=True)
+"""Compression c = d/k ≥ 1."""
+tau = sympy.Symbol("delay", integer=True, nonnegative=True)
+"""Delay τ: the gradient applied at a step was taken τ steps earlier."""
+beta = sympy.Symbol("momentum", nonnegative=True)
+"""Heavy-ball momentum γ, in [0, 1)."""
+gradient = sympy.Symbol("gradient", real=True)
+"""One coordinate of the gradient g_t taken at step t."""
+virtual_iterate = sympy.Symbol("virtual_iterate", real=True)
+"""One coordinate of x̃_t: the iterate if everything kept back or under way had already arrived."""
+
+staleness = sympy.Symbol("staleness", integer=True, nonnegative=True)
+"""Staleness s: a worker may start an iteration if none is more than s iterations behind it."""
+gap_bound = sympy.Symbol("gap_bound", integer=True, nonnegative=True)
+"""Largest lead G of any worker over the slowest, in completed iterations."""
+longest_duration = sympy.Symbol("longest_duration", positive=True)
+"""Duration of an iteration of the slowest worker."""
+horizon = sympy.Symbol("horizon", positive=True)
+"""Time during which iterations are counted."""
+lipschitz = sympy.Symbol("lipschitz", positive=True)
+"""Lipschitz constant ℓ of the losses themselves, not of their gradients."""
+radius = sympy.Symbol("radius", positive=True)
+"""Size F of the feasible set: half the squared distance of two points is at most F²."""
+
+compute_time = sympy.Symbol("compute_time", positive=True)
+"""Time T_c in which a worker computes one gradient."""
+message_size = sympy.Symbol("message_size", positive=True)
+"""Bytes M that one worker exchanges per iteration."""
+deferred_size = sympy.Symbol("deferred_size", nonnegative=True)
+"""Bytes S ≤ M of them that are exchanged while the next gradient is computed."""
+bandwidth = sympy.Symbol("bandwidth", positive=True)
+"""Bytes per unit of time B that a link shared by all workers carries."""
+exchange_time = sympy.Symbol("exchange_time", positive=True)
+"""Time t_s of a full exchange of gradients or parameters."""
+flag_time = sympy.Symbol("flag_time", nonnegative=True)
+"""Time t_f in which all workers agree whether to exchange."""
+synchronised_share = sympy.Symbol("synchronised_share", nonnegative=True)
+"""Share p of the steps after which workers exchange, at most 1."""
+least_speed_up = sympy.Symbol("least_speed_up", positive=True)
+"""Factor φ ≥ 1 by which training is to be faster than with an exchange after every step."""
+awaited_count = sympy.Symbol("awaited_count", integer=True, positive=True)
+"""Number b of workers that a barrier waits for, b ≤ n; the other n − b are backups."""
+mean_duration = sympy.Symbol("mean_duration", positive=True)
+"""Mean d̄ of an iteration's duration."""
+commit_time = sympy.Symbol("commit_time", positive=True)
+"""Time O for which a worker waits while its change is committed and the model read."""
+commit_count = sympy.Symbol("commit_count", integer=True, positive=True)
+"""Number C of commits that every worker is to make in one period."""
+period = sympy.Symbol("period", positive=True)
+"""Length Γ of a period."""
+laggard_count = sympy.Symbol("laggard_count", integer=True, nonnegative=True)
+"""Number b of the other workers that are too far behind for a barrier to be passed."""
+sample_count = sympy.Symbol("sample_count", integer=True, nonnegative=True)
+"""Number β of other workers that a sampled barrier looks at."""
+lag_threshold = sympy.Symbol("lag_threshold", integer=True, nonnegative=True)
+"""Lag r up to which a law of lags is arbitrary; beyond it decays geometrically."""
+lag_decay = sympy.Symbol("lag_decay", positive=True)
+"""Factor a < 1 from the weight of one lag beyond the threshold to that of the next."""
+lag_weight = sympy.Symbol("lag_weight", nonnegative=True)
+"""Weight F, at most 1, of the lags up to the threshold; the lag r + j beyond it has the weight a^j."""
+grid_rows = sympy.Symbol("grid_rows", integer=True, positive=True)
+"""Rows R of the grid on which workers are placed."""
+grid_columns = sympy.Symbol("grid_columns", integer=True, positive=True)
+"""Columns C of the grid on which workers are placed."""
+gradient_spread = sympy.Symbol("gradient_spread", nonnegative=True)
+"""Bound Z² on the mean over the workers of E‖g_i − ḡ‖², ḡ the mean of their gradients."""
+replica_mean = sympy.Symbol("replica_mean", real=True)
+"""One coordinate of the mean x̄_t of all workers' parameters."""
+arrival_share = sympy.Symbol("arrival_share", positive=True)
+"""p ≤ 1, where a gradient is l updates old with probability p(1 − p)^l."""
+mean_move = sympy.Symbol("mean_move", real=True)
+"""One coordinate of the expected last move D_{t−1} = E[x_t − x_{t−1}]."""
+local_count = sympy.Symbol("local_count", integer=True, positive=True)
+"""Number H of gradients that a worker adds up before it sends."""
+look_ahead = sympy.Symbol("look_ahead", integer=True, positive=True)
+"""Number R of iterations of each worker that a planned barrier may choose from."""
+shortest_duration = sympy.Symbol("shortest_duration", positive=True)
+"""Duration of an iteration of the fastest worker."""
+duration_product = sympy.Symbol("duration_product", positive=True)
+"""Product P of the durations of all workers but the slowest."""
+shortest_range = sympy.Symbol("shortest_range", nonnegative=True)
+"""min(max Z − min Z) over all sets Z of one time of each worker."""
+extra_count = sympy.Symbol("extra_count", integer=True, nonnegative=True)
+"""Number r of iterations by which a lower staleness may be exceeded."""
+
+ratio = sympy.Symbol("rho", nonnegative=True)
+"""Relative error ‖u − C(u)‖² / ‖u‖² of a compressor C, for one vector u."""
+expected_ratio = sympy.Symbol("rho_E", nonnegative=True)
+"""Relative error averaged over the compressor's own randomness, for one vector u."""
+mean_slope = sympy.Symbol("epsilon_mean", nonnegative=True)
+"""Slope ∂ε/∂m of a law's ratio in its mean, at fixed density."""
+mean_ratio = sympy.Symbol("rho_n", nonnegative=True)
+"""Relative error of the average: ‖mean_i u_i − mean_i C(u_i)‖² / ‖mean_i u_i‖² over the workers i."""
+residual_energy = sympy.Symbol("residual_energy", nonnegative=True)
+"""E‖e_t‖², the energy that error feedback keeps back."""
+drift = sympy.Symbol("drift", nonnegative=True)
+"""E‖x̃_T − x̃_0 + Σ_{t<T} η_t g_t‖²: how far the virtual iterate leaves the path of uncompressed updates."""
+gradient_energy = sympy.Symbol("gradient_energy", nonnegative=True)
+"""min_{t<T} E‖∇f(x_t)‖²."""
+stationary_energy = sympy.Symbol("stationary_energy", nonnegative=True)
+"""E|f'(x)|² where the update leaves the second moments as they are."""
+inverse_square = sympy.Symbol("inverse_square", positive=True)
+"""1/δ²."""
+crossover = sympy.Symbol("crossover", nonnegative=True)
+"""Number of updates T* from which one term of a rate is at most another."""
+roundest_count = sympy.Symbol("roundest_count", integer=True, nonnegative=True)
+"""Number of elements of an interval of integers with the most trailing zero bits."""
+counted_thresholds = sympy.Symbol("counted_thresholds", integer=True, nonnegative=True)
+"""Number of distinct thresholds that a search counts, each one pass over the vector."""
+answer_count = sympy.Symbol("answer_count", integer=True, nonnegative=True)
+"""Number of results of a threshold search that agree with a candidate list."""
+reachable_count = sympy.Symbol("reachable_count", integer=True, nonnegative=True)
+"""Number of thresholds that a rule can count within its passes."""
+start_length = sympy.Symbol("start_length", nonnegative=True)
+"""Length of the set of ln t₀ from which a threshold rule ends with an accepted count."""
+passes_taken = sympy.Symbol("passes_taken", integer=True, nonnegative=True)
+"""Number of passes until a threshold rule accepts a count."""
+worst_passes = sympy.Symbol("worst_passes", integer=True, nonnegative=True)
+"""The largest number of passes until a threshold rule accepts a count, over the starts near its window."""
+rise_count = sympy.Symbol("rise_count", integer=True, positive=True)
+"""Number q₊ of moves of the released rule that raise a threshold, up to powers of three, by 3^a₊/2^q₊ > 1."""
+rise_power = sympy.Symbol("rise_power", integer=True, positive=True)
+"""Power a₊ of three in the rise."""
+fall_count = sympy.Symbol("fall_count", integer=True, positive=True)
+"""Number q₋ of moves of the released rule that lower a threshold, up to powers of three, by 2^q₋/3^a₋ > 1."""
+fall_power = sympy.Symbol("fall_power", integer=True, positive=True)
+"""Power a₋ of three in the fall."""
+counted_share = sympy.Symbol("counted_share", nonnegative=True)
+"""Share of the coordinates that the first pass of a threshold rule counts."""
+returned_share = sympy.Symbol("returned_share", nonnegative=True)
+"""Share of the coordinates that a threshold rule returns."""
+
+gini = sympy.Symbol("gini", nonnegative=True)
+"""Gini index Σ_{i,j} |v_i − v_j| / (2 d Σ v) of the squares v."""
+strict_excess = sympy.Symbol("strict_excess", nonnegative=True)
+"""Relative error of a strict threshold at the k-th largest magnitude, minus that of Top-k."""
+layer_excess = sympy.Symbol("layer_excess", nonnegative=True)
+"""Relative error of Top-k in each layer, minus that of Top-k in the whole vector for the same total."""
+deviation_probability = sympy.Symbol("deviation_probability", nonnegative=True)
+"""Probability that for some k the ratio of a sample is x or more away from that of its law."""
+ratio_distance = sympy.Symbol("ratio_distance", nonnegative=True)
+"""sup_κ |ρ_G(κ) − ρ_F(κ)| of the ratios of two laws."""
+sample_deviation = sympy.Symbol("sample_deviation", nonnegative=True)
+"""max_k of |ratio of a sample at k − ratio of its law at k/d|."""
+failure_probability = sympy.Symbol("failure_probability", nonnegative=True)
+"""Probability that a Gaussian vector has a larger ratio at k = 1 than (1 − 1/d)^q."""
+
+tolerance = sympy.Symbol("tolerance", positive=True)
+"""Share of the starting Lyapunov value that is to be reached, at most 1."""
+lyapunov_factor = sympy.Symbol("lyapunov_factor", nonnegative=True)
+"""sup V_{t+1}/V_t over the functions, compressors and states of a class: its worst-case rate per step."""
+function_factor = sympy.Symbol("function_factor", nonnegative=True)
+"""sup (f(x_{t+1}) − f*)/(f(x_t) − f*) over the functions, compressors and points of a class."""
+heterogeneity = sympy.Symbol("heterogeneity", positive=True)
+"""ζ² = ‖∇f_i(x*)‖² of each of two workers, x* the minimiser of their mean: how much their functions differ there."""
+limit_distance = sympy.Symbol("limit_distance", nonnegative=True)
+"""lim ‖x_t − x*‖² as t → ∞."""
+best_step = sympy.Symbol("best_step", positive=True)
+"""The step size η with the smallest worst-case rate."""
+steps_needed = sympy.Symbol("steps_needed", nonnegative=True)
+"""Number T, as a real number, from which V_T is at most the tolerance times V_0, for every function of a class."""
+
+stable_limit = sympy.Symbol("stable_limit", positive=True)
+"""Supremum of the products ηλ of step size and curvature for which a recursion is asymptotically stable."""
+best_radius = sympy.Symbol("best_radius", nonnegative=True)
+"""Smallest spectral radius of a recursion over all step sizes: its best asymptotic rate."""
+speed_up = sympy.Symbol("speed_up", nonnegative=True)
+"""Time of K iterations with a barrier after each, over the time with bounded staleness, on the same durations."""
+lead = sympy.Symbol("lead", integer=True, nonnegative=True)
+"""c_i − min_j c_j: completed iterations of a worker beyond the slowest's."""
+iteration_rate = sympy.Symbol("iteration_rate", nonnegative=True)
+"""Iterations of one worker per unit of time."""
+throughput = sympy.Symbol("throughput", nonnegative=True)
+"""Long-run iterations of all workers per unit of time."""
+misread_count = sympy.Symbol("misread_count", integer=True, nonnegative=True)
+"""Number of updates by which the views of one round differ from the sequential order: lacking or too many."""
+regret = sympy.Symbol("regret", real=True)
+"""Σ_t f_t(x̃_t) − Σ_t f_t(x*): losses at the views x̃_t beyond those of a fixed x*."""
+next_virtual_iterate = sympy.Symbol("next_virtual_iterate", real=True)
+"""One coordinate of x̃_{t+1}."""
+
+iteration_time = sympy.Symbol("iteration_time", positive=True)
+"""Time from the start of one iteration to that of the next, in the long run."""
+two_stage_speed_up = sympy.Symbol("two_stage_speed_up", nonnegative=True)
+"""Iteration time of one exchange after each gradient, over that of an exchange in two stages."""
+selective_speed_up = sympy.Symbol("selective_speed_up", nonnegative=True)
+"""Time of a number of steps with an exchange after each, over the time with selected exchanges."""
+largest_share = sympy.Symbol("largest_share", real=True)
+"""Share of the steps after which workers exchange, where a speed-up is at least φ."""
+expected_wait = sympy.Symbol("expected_wait", nonnegative=True)
+"""E d_(b): expected b-th smallest of the workers' durations."""
+waiting_share = sympy.Symbol("waiting_share", nonnegative=True)
+"""Share of the time for which a worker waits."""
+pass_probability = sympy.Symbol("pass_probability", nonnegative=True)
+"""Probability that a sample of the other workers holds no laggard."""
+mean_lag = sympy.Symbol("mean_lag", nonnegative=True)
+"""E γ of a lag γ."""
+mean_square_lag = sympy.Symbol("mean_square_lag", nonnegative=True)
+"""E γ² of a lag γ."""
+mixing_entry = sympy.Symbol("mixing_entry", nonnegative=True)
+"""Weight of any worker's parameters in any other's after one round in rows and one in columns."""
+disagreement = sympy.Symbol("disagreement", nonnegative=True)
+"""(1/n) Σ_i E‖x_i − x̄‖² over the workers' parameters."""
+next_replica_mean = sympy.Symbol("next_replica_mean", real=True)
+"""One coordinate of x̄_{t+1}."""
+next_mean_move = sympy.Symbol("next_mean_move", real=True)
+"""One coordinate of D_t = E[x_{t+1} − x_t]."""
+perturbation = sympy.Symbol("perturbation", nonnegative=True)
+"""E‖x̃_t − x_t‖²: how far the iterate is from the virtual iterate."""
+swept_range = sympy.Symbol("swept_range", nonnegative=True)
+"""max Z − min Z of the set Z that a sweep through all workers' times returns."""
+
+# Described where they are defined.
+monitoring_count = synchronisation_symbols.monitoring_count
+least_weight = synchronisation_symbols.least_weight
+mean_spread = synchronisation_symbols.mean_spread
+coherence = synchronisation_symbols.coherence
+misread_mean = synchronisation_symbols.misread_mean
+misread_cap = synchronisation_symbols.misread_cap
+regret_excess = synchronisation_symbols.regret_excess
+epoch_factor = synchronisation_symbols.epoch_factor
+mean_disagreement = synchronisation_symbols.mean_disagreement
+mean_gradient_energy = synchronisation_symbols.mean_gradient_energy
+regret_tail = synchronisation_symbols.regret_tail
+
+LATEX_NAMES = {
+    eta: r"\eta",
+    L: "L",
+    mu: r"\mu",
+    sigma_squared: r"\sigma^{2}",
+    variance: r"\sigma_0^{2}",
+    dissimilarity: r"\zeta^{2}",
+    residual_weight: r"\omega",
+    gap: r"(f(x_0)-f^{*})",
+    step_variation: "V",
+    balance: "b",
+    compression: "c",
+    tau: r"\tau",
+    beta: r"\gamma",
+    gradient: "g_t",
+    virtual_iterate: r"\tilde{x}_t",
+    staleness: "s",
+    gap_bound: "G",
+    longest_duration: r"d_{\max}",
+    horizon: "t",
+    lipschitz: r"\ell",
+    radius: "F",
+    tie_count: "b",
+    layer_size: r"d_l",
+    layer_count: r"k_l",
+    mean_square: r"\bar{v}",
+    deviation: "x",
+    gini: r"\frac{\sum_{i,j}|v_i-v_j|}{2d\sum_i v_i}",
+    strict_excess: r"\rho(\text{strict threshold})-\rho(\text{Top-}k)",
+    layer_excess: r"\rho(\text{Top-}k_l\text{ in each layer})-\rho(\text{Top-}k)",
+    deviation_probability: r"\Pr\{\max_k|\rho_{k}(u)-\rho(k/d)|\geq x\}",
+    energy: "M",
+    tail_area: "N",
+    kurtosis: "K",
+    failure: "f",
+    ratio_distance: r"\sup_{\kappa}|\rho_G(\kappa)-\rho_F(\kappa)|",
+    sample_deviation: r"\max_k|\rho_{k}(u)-\rho(k/d)|",
+    failure_probability: r"\Pr\{\rho_{1}(u)>(1-1/d)^{q}\}",
+    df: r"\nu",
+    shape: "a",
+    mean: "m",
+    share: r"\omega",
+    scale: "s",
+    selected_count: "N",
+    bit_width: "b",
+    start_level: "s_{0}",
+    lowest: r"\ell",
+    highest: "h",
+    capacity: "c",
+    window_ratio: "r",
+    pass_count: "P",
+    mean_shift: r"\theta",
+    roundest_count: r"\text{roundest thresholds}",
+    counted_thresholds: r"\text{thresholds counted}",
+    answer_count: r"\text{answers}",
+    reachable_count: r"\text{reachable thresholds}",
+    start_length: r"\left|\{\ln t_0\}\right|",
+    passes_taken: r"\text{passes}",
+    worst_passes: r"\max_{a/2\leq t_0<3b/2}\text{passes}",
+    rise_count: "q_{+}",
+    rise_power: "a_{+}",
+    fall_count: "q_{-}",
+    fall_power: "a_{-}",
+    counted_share: r"\text{share at the first pass}",
+    returned_share: r"\text{share returned}",
+    mean_slope: r"\frac{\partial\epsilon}{\partial m}",
+    ratio: r"\frac{\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
+    expected_ratio: r"\frac{\mathbb{E}\,\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}}",
+    mean_ratio: r"\frac{\lVert\frac{1}{n}\sum_i(u_i-C(u_i))\rVert^{2}}{\lVert\frac{1}{n}\sum_i u_i\rVert^{2}}",
+    residual_energy: r"\mathbb{E}\,\lVert e_t\rVert^{2}",
+    drift: r"\mathbb{E}\,\lVert\tilde{x}_T-\tilde{x}_0+\sum_{t<T}\eta_t g_t\rVert^{2}",
+    gradient_energy: r"\min_{t<T}\mathbb{E}\,\lVert\nabla f(x_t)\rVert^{2}",
+    stationary_energy: r"\mathbb{E}\,|f'(x)|^{2}",
+    inverse_square: r"\frac{1}{\delta^{2}}",
+    crossover: r"T^{*}",
+    tolerance: r"\text{tol}",
+    lyapunov_factor: r"\sup\frac{V_{t+1}}{V_t}",
+    function_factor: r"\sup\frac{f(x_{t+1})-f^{*}}{f(x_t)-f^{*}}",
+    heterogeneity: r"\zeta^{2}",
+    limit_distance: r"\lim_{t\to\infty}\|x_t-x^{*}\|^2",
+    best_step: r"\eta^{*}",
+    steps_needed: r"\frac{\ln\text{tol}}{\ln\rho^{*}}",
+    stable_limit: r"\sup\{\eta\lambda : x_t\to 0\text{ from every start}\}",
+    best_radius: r"\min_{\eta}\max_i|z_i|",
+    speed_up: r"\frac{\max_i C^{\mathrm{BSP}}_i(K)}{\max_i C_i(K)}",
+    lead: r"c_i-\min_j c_j",
+    iteration_rate: r"\frac{c_i(t)}{t}",
+    throughput: r"\lim_{t\to\infty}\frac{1}{t}\sum_i c_i(t)",
+    misread_count: r"\text{updates misread in a round}",
+    regret: r"\sum_t f_t(\tilde{x}_t)-f_t(x^{*})",
+    next_virtual_iterate: r"\tilde{x}_{t+1}",
+    compute_time: "T_c",
+    message_size: "M",
+    deferred_size: "S",
+    bandwidth: "B",
+    exchange_time: "t_s",
+    flag_time: "t_f",
+    synchronised_share: "p",
+    least_speed_up: r"\phi",
+    awaited_count: "b",
+    mean_duration: r"\bar{d}",
+    commit_time: "O",
+    commit_count: "C",
+    period: r"\Gamma",
+    laggard_count: "b",
+    sample_count: r"\beta",
+    lag_threshold: "r",
+    lag_decay: "a",
+    lag_weight: "F",
+    grid_rows: "R",
+    grid_columns: "C",
+    gradient_spread: "Z^{2}",
+    replica_mean: r"\bar{x}_t",
+    arrival_share: "p",
+    mean_move: r"D_{t-1}",
+    local_count: "H",
+    look_ahead: "R",
+    shortest_duration: r"d_{\min}",
+    duration_product: "P",
+    shortest_range: r"\min_Z(\max Z-\min Z)",
+    extra_count: "r",
+    iteration_time: r"\text{time of an iteration}",
+    two_stage_speed_up: r"\frac{T_c+nM/B}{\text{time of an iteration}}",
+    selective_speed_up: r"\text{speed-up}",
+    largest_share: "p",
+    expected_wait: r"\mathbb{E}\,d_{(b)}",
+    waiting_share: r"\text{share of waiting}",
+    pass_probability: r"\Pr\{\text{pass}\}",
+    mean_lag: r"\mathbb{E}\,\gamma",
+    mean_square_lag: r"\mathbb{E}\,\gamma^{2}",
+    mixing_entry: r"(W_{\mathrm{rows}}W_{\mathrm{columns}})_{ij}",
+    disagreement: r"\frac{1}{n}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",
+    next_replica_mean: r"\bar{x}_{t+1}",
+    next_mean_move: r"D_t",
+    perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
+    swept_range: r"\text{range found}",
+    **synchronisation_symbols.LATEX_NAMES,
+}
+"""How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -1,0 +1,48 @@
+"""Letters of the statements on elastic barriers, epochs of mixing, stale descent and random lags.
+
+`theory/language/symbols.py` collects them with all others: import them from there.
+"""
+
+import sympy
+
+monitoring_count = sympy.Symbol("monitoring_count", integer=True, nonnegative=True)
+"""Number M of iterations that every worker ends before the next barrier is planned."""
+least_weight = sympy.Symbol("least_weight", positive=True)
+"""The least weight a > 0 that a worker gives to itself or to an active neighbour."""
+mean_spread = sympy.Symbol("mean_spread", nonnegative=True)
+"""Mean over the steps of the spread of the workers' gradients, (1/n) Σ_i E‖g_i − ḡ‖²."""
+coherence = sympy.Symbol("coherence", positive=True)
+"""Coherence ν ≤ 1: E⟨∇f(x_t), ∇f(x_{t−l})⟩ ≥ νE‖∇f(x_t)‖² where x_{t−l} is read at step t."""
+misread_mean = sympy.Symbol("misread_mean", nonnegative=True)
+"""Bound m on the expected number of updates that a view misreads, given everything before it."""
+misread_cap = sympy.Symbol("misread_cap", positive=True)
+"""The largest number b ≥ m of updates that a view misreads."""
+regret_excess = sympy.Symbol("regret_excess", positive=True)
+"""Number x by which an average regret exceeds its expected bound."""
+
+epoch_factor = sympy.Symbol("epoch_factor", nonnegative=True)
+"""Disagreement after an epoch of mixing over that before it."""
+mean_disagreement = sympy.Symbol("mean_disagreement", nonnegative=True)
+"""Mean over the steps of (1/n) Σ_i E‖x_i − x̄‖²."""
+mean_gradient_energy = sympy.Symbol("mean_gradient_energy", nonnegative=True)
+"""(1/T) Σ_{t<T} E‖∇f(x̄_t)‖²."""
+regret_tail = sympy.Symbol("regret_tail", nonnegative=True)
+"""Probability that the average regret exceeds F²/(ηT) + ηℓ²(1/2 + m) by x or more."""
+
+LATEX_NAMES = {
+    monitoring_count: "M",
+    least_weight: "a",
+    mean_spread: r"\bar{Z}^{2}",
+    coherence: r"\nu",
+    misread_mean: "m",
+    misread_cap: "b",
+    regret_excess: "x",
+    epoch_factor: r"\frac{\sum_i\lVert x_i^{+}-\bar{x}\rVert^{2}}{\sum_i\lVert x_i-\bar{x}\rVert^{2}}",
+    mean_disagreement: r"\frac{1}{nT}\sum_{t=1}^{T}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",
+    mean_gradient_energy: r"\frac{1}{T}\sum_{t<T}\mathbb{E}\,\lVert\nabla f(\bar{x}_t)\rVert^{2}",
+    regret_tail: (
+        r"\Pr\{\frac{1}{T}\sum_t(f_t(\tilde{x}_t)-f_t(x^{*}))\geq"
+        r"\frac{F^{2}}{\eta T}+\eta\ell^{2}(\frac{1}{2}+m)+x\}"
+    ),
+}
+"""How they print."""

@@ -1,0 +1,1 @@
+"""What threshold rules keep: counts, passes, and the rule released with Gaussian-k."""

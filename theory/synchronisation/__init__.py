@@ -1,0 +1,1 @@
+"""When it is worth waiting for one another."""

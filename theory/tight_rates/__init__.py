@@ -1,0 +1,1 @@
+"""The exact worst-case rates of error feedback on smooth strongly convex functions."""

@@ -1,0 +1,1 @@
+"""Evidence for `theory/contraction/`: linear programmes, exact certificates, searches and counterexamples."""

@@ -1,0 +1,1 @@
+"""The Coq proofs: sources, what they prove, and the command that compiles them."""

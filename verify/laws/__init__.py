@@ -1,0 +1,1 @@
+"""Evidence for `theory/laws/`: quadrature, samples, differential equations and ball arithmetic."""

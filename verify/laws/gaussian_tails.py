@@ -1,0 +1,11 @@
+"""What evidence is there for the bounds on the gain on Gaussian vectors at small densities, besides their derivations?
+
+A search over densities and parameters, in `verify/laws/margins.py`, and near κ = 1 ball arithmetic. Ours.
+"""
+
+from sparsync.theory.laws.gaussian_tails import STATEMENTS
+from sparsync.verify.laws.searches import gain_checks
+from sparsync.verify.tools.outcome import Check, Grade
+
+CHECKS: dict[str, dict[Grade, Check]] = {label: gain_checks(label) for label in STATEMENTS}
+"""Every check of these statements, by label and grade."""

@@ -1,0 +1,28 @@
+"""Which wrong statements must the evidence notice? Errors that a person makes, and every bound made too good by a rule.
+
+`verify/ledger/mutation.py` runs them, `verify/ledger/command.py` records the kills. Ours.
+"""
+
+from sparsync.verify.contraction import mutants as contraction
+from sparsync.verify.delay import mutants as delay
+from sparsync.verify.feedback import mutants as feedback
+from sparsync.verify.laws import mutants as laws
+from sparsync.verify.ledger import scaled_mutants
+from sparsync.verify.ledger.mutation import Mutant
+from sparsync.verify.selectors import mutants as selectors
+from sparsync.verify.synchronisation import mutants as synchronisation
+from sparsync.verify.tight_rates import mutants as tight_rates
+
+CHOSEN: dict[str, Mutant] = {
+    **contraction.MUTANTS,
+    **laws.MUTANTS,
+    **selectors.MUTANTS,
+    **feedback.MUTANTS,
+    **tight_rates.MUTANTS,
+    **delay.MUTANTS,
+    **synchronisation.MUTANTS,
+}
+"""The errors that we thought of."""
+
+MUTANTS: dict[str, Mutant] = {**CHOSEN, **scaled_mutants.MUTANTS}
+"""Every mutant by name."""

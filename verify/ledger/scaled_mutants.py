@@ -1,0 +1,54 @@
+"""Does every grade notice a bound that is one part in sixteen too good? A twin of each statement, made by a rule.
+
+An upper bound is scaled by 15/16, a lower one by 17/16, an equality by both in turn; every grade of the statement but
+the derivation, which is compared with the bound term by term, must be lost. Where a bound is honestly loose, or the
+grade supports a part of the proof that does not contain it, `LOOSE` says why, and nothing else is excused. Ours.
+"""
+
+from functools import partial
+
+import sympy
+
+from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.ledger.checks import CHECKS
+from sparsync.verify.ledger.mutation import Mutant, wrong_bound
+from sparsync.verify.tools.outcome import Grade
+
+TOO_SMALL, TOO_LARGE = sympy.Rational(15, 16), sympy.Rational(17, 16)
+WRONG_FACTORS = {
+    sympy.LessThan: (TOO_SMALL,),
+    sympy.GreaterThan: (TOO_LARGE,),
+    sympy.Equality: (TOO_SMALL, TOO_LARGE),
+}
+"""By the relation of the statement."""
+
+LOOSE: dict[str, dict[Grade, str]] = {
+    "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
+    "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
+    "ds_sync_rate": {
+        "numeric": "of the worst run known, whose gradients cancel, the bound is 1.19 times the mean energy"
+    },
+}
+"""Why a grade of a statement cannot notice its bound scaled, by label and grade."""
+
+
+def noticing_grades(label: str) -> tuple[Grade, ...]:
+    """The grades of a statement, besides its derivation, that must notice a bound too good."""
+    return tuple(grade for grade in CHECKS[label] if grade not in LOOSE.get(label, {}))
+
+
+def _scaled(label: str, factor: sympy.Rational) -> Mutant:
+    return wrong_bound(label, f"the bound times {factor}", partial(_times, factor=factor), *noticing_grades(label))
+
+
+def _times(bound: sympy.Expr, *, factor: sympy.Rational) -> sympy.Expr:
+    return factor * bound
+
+
+MUTANTS: dict[str, Mutant] = {
+    f"{label}_times_{factor.p}_{factor.q}": _scaled(label, factor)
+    for label in STATEMENTS
+    if noticing_grades(label)
+    for factor in WRONG_FACTORS[type(STATEMENTS[label].relation)]
+}
+"""By label and factor."""

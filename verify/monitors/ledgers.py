@@ -1,0 +1,208 @@
+"""Is any mass lost, invented or counted twice? Ledgers of workers, of the shared model and of all mass together."""
+
+from __future__ import annotations
+
+from sparsync.verify.monitors.books import Book, BrokenPromiseError, Handlers
+from sparsync.verify.monitors.guarantee import Guarantee
+from sparsync.verify.monitors.trace import (
+    Applied,
+    Departed,
+    Dropped,
+    Header,
+    Joined,
+    Mass,
+    Mixed,
+    Released,
+    Sent,
+    Stepped,
+)
+
+
+class WorkerLedger:
+    """What a worker has made it has sent, mixed into models, or still keeps; it forgets only if that is declared.
+
+    Args:
+        header: of the run.
+        guarantee: whether workers may forget.
+    """
+
+    def __init__(self, header: Header, guarantee: Guarantee) -> None:
+        self._remembers = guarantee.remembers
+        self._unsent = [Book(header) for _ in range(header.worker_count)]
+        self._may_have_residual = [False] * header.worker_count
+
+    def handlers(self) -> Handlers:
+        """See `Monitor`."""
+        return {Stepped: self._stepped, Sent: self._sent, Mixed: self._mixed, Departed: self._departed}
+
+    def _stepped(self, event: Stepped) -> None:
+        self._unsent[event.worker].add(event.created)
+
+    def _sent(self, event: Sent) -> None:
+        worker, lost = event.worker, event.lost
+        if self._remembers and (lost.size or any(lost.sums)):
+            raise BrokenPromiseError(f"worker {worker} forgets {lost.sums} with message {event.message}")
+        book = self._unsent[worker]
+        book.add(event.mass, -1)
+        if lost.sums:
+            book.add(lost, -1)
+        book.settle(event.kept, f"what worker {worker} keeps after message {event.message}")
+        self._may_have_residual[worker] = event.kept.size > 0
+
+    def _mixed(self, event: Mixed) -> None:
+        for member, change in zip(event.members, event.changes, strict=True):
+            book = self._unsent[member]
+            if self._may_have_residual[member]:
+                book.add(change, -1)
+            else:
+                book.settle(change, f"what worker {member} mixes in")
+                book.clear()
+
+    def _departed(self, event: Departed) -> None:
+        worker = event.worker
+        self._unsent[worker].settle(event.abandoned, f"what worker {worker} abandons")
+        self._unsent[worker].clear()
+        self._may_have_residual[worker] = False
+
+
+class ServerLedger:
+    """The shared model is the initial one and all that was applied; whoever reads it reads it as it is now.
+
+    Args:
+        header: of the run.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._model = header.initial
+        self._masses: dict[int, Mass] = {}
+
+    def handlers(self) -> Handlers:
+        """See `Monitor`."""
+        return {
+            Joined: self._joined,
+            Sent: self._sent,
+            Applied: self._applied,
+            Dropped: self._dropped,
+            Released: self._released,
+        }
+
+    def _joined(self, event: Joined) -> None:
+        if event.version != -1:
+            self._book().settle(event.model, f"the model that worker {event.worker} joins with")
+
+    def _sent(self, event: Sent) -> None:
+        self._masses[event.message] = event.mass
+
+    def _applied(self, event: Applied) -> None:
+        book = self._book()
+        for message, weight in zip(event.messages, event.weights, strict=True):
+            book.add(self._masses.pop(message), weight)
+        book.settle(event.model, f"the shared model after messages {event.messages}, version {event.version},")
+        self._model = event.model
+
+    def _dropped(self, event: Dropped) -> None:
+        for message in event.messages:
+            del self._masses[message]
+
+    def _released(self, event: Released) -> None:
+        if event.version == -1:
+            return
+        book = self._book()
+        for message in event.corrections:
+            book.add(self._masses[message])
+        book.settle(event.base, f"the model of version {event.version} that worker {event.worker} reads")
+
+    def _book(self) -> Book:
+        book = Book(self._header)
+        book.add(self._model)
+        return book
+
+
+class Conservation:
+    """All that was made is in a message applied, dropped or unsettled, in a mixed model, kept, forgotten or abandoned.
+
+    These totals are compared at the end; what a worker keeps is what it said at its last sending, and made since. They
+    may differ by what rounding explains at all sendings and departures together.
+
+    Args:
+        header: of the run.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._kept = [Book(header) for _ in range(header.worker_count)]
+        self._made, self._gone = Book(header), Book(header)
+        self._masses: dict[int, Mass] = {}
+        self._tolerance = 0.0
+
+    def handlers(self) -> Handlers:
+        """See `Monitor`."""
+        return {
+            Stepped: self._stepped,
+            Sent: self._sent,
+            Applied: self._settled,
+            Dropped: self._settled,
+            Mixed: self._mixed,
+            Departed: self._departed,
+        }
+
+    def unsettled(self) -> Mass:
+        """What is in messages that are neither applied nor dropped."""
+        book = Book(self._header)
+        for mass in self._masses.values():
+            book.add(mass)
+        return book.as_mass()
+
+    def finish(self) -> None:
+        """The run ended.
+
+        Raises:
+            BrokenPromiseError: the sums differ by more than rounding explains.
+        """
+        all_gone = Book(self._header)
+        for book in (self._gone, *self._kept):
+            all_gone.add_book(book)
+        for mass in self._masses.values():
+            all_gone.add(mass)
+        excess = self._made.distance(all_gone)
+        if excess > self._tolerance:
+            made, gone = self._made.as_mass().sums, all_gone.as_mass().sums
+            raise BrokenPromiseError(
+                f"workers made {made}, but what became of it sums to {gone}: off by {float(excess):.6g}, "
+                f"rounding explains {self._tolerance:.3g}"
+            )
+
+    def _stepped(self, event: Stepped) -> None:
+        self._made.add(event.created)
+        self._kept[event.worker].add(event.created)
+
+    def _sent(self, event: Sent) -> None:
+        self._masses[event.message] = event.mass
+        lost = (event.lost,) if event.lost.sums else ()
+        for mass in lost:
+            self._gone.add(mass)
+        self._replace(event.worker, event.kept, event.mass, *lost)
+
+    def _settled(self, event: Applied | Dropped) -> None:
+        for message in event.messages:
+            self._gone.add(self._masses.pop(message))
+
+    def _mixed(self, event: Mixed) -> None:
+        for member, change in zip(event.members, event.changes, strict=True):
+            self._gone.add(change)
+            self._kept[member].add(change, -1)
+
+    def _departed(self, event: Departed) -> None:
+        self._gone.add(event.abandoned)
+        self._replace(event.worker, None, event.abandoned)
+
+    def _replace(self, worker: int, kept: Mass | None, *parts: Mass) -> None:
+        """What the worker kept was split into parts and what it keeps now."""
+        book = self._kept[worker]
+        for part in parts:
+            book.add(part, -1)
+        self._tolerance += book.tolerance(kept or Mass())
+        book.clear()
+        if kept is not None:
+            book.add(kept)

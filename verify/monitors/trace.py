@@ -1,0 +1,226 @@
+"""What happened in a run of parallel training, as a list of typed events: the common tongue of engine and monitors.
+
+An engine, or a log of real processes, writes events; `verify/monitors/judge.py` judges them. Vectors enter as sketches,
+a few fixed integer combinations of their entries, which add up exactly when the vectors do, and make a trace as long as
+its events and not as its model. Sketches of numbers on a grid are exact; of floating-point numbers they carry a size,
+from which the rounding that may have happened is bounded. Ours; a linear sketch of a stream is that of Alon, Matias,
+Szegedy 1996.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class Mass(NamedTuple):
+    """A sketch of one vector; empty where nobody computes vectors.
+
+    Args:
+        sums: integer combinations of the entries.
+        size: at least the sum of the magnitudes of all terms in any one combination.
+    """
+
+    sums: tuple[float, ...] = ()
+    size: float = 0.0
+
+
+NOTHING = Mass()
+"""The sketch of no vector."""
+
+
+class Joined(NamedTuple):
+    """A worker is there; it will start from `model`, the sketch of the shared model of that version.
+
+    `version` −1: from its own model, as it was when it went, or from the initial one.
+    """
+
+    time: float
+    worker: int
+    version: int
+    model: Mass = NOTHING
+
+
+class Started(NamedTuple):
+    """A worker begins to compute a step on `batch` times the usual number of examples."""
+
+    time: float
+    worker: int
+    batch: float = 1.0
+
+
+class Stepped(NamedTuple):
+    """A worker has finished its step number `clock` (from 1) and changed its own model by `created`."""
+
+    time: float
+    worker: int
+    clock: int
+    created: Mass = NOTHING
+
+
+class Sent(NamedTuple):
+    """A worker sends a message; `kept` is what it still has to send, residual included, and `lost` what it forgets.
+
+    Euclidean norms on the blocks of the message, 0 where nobody computes them: of the change since the last message
+    that covered them, of that and the residual together, and of the residual afterwards.
+    """
+
+    time: float
+    worker: int
+    message: int
+    read_version: int
+    sent_bytes: int
+    mass: Mass = NOTHING
+    kept: Mass = NOTHING
+    lost: Mass = NOTHING
+    tag: str = ""
+    change_norm: float = 0.0
+    corrected_norm: float = 0.0
+    kept_norm: float = 0.0
+
+
+class Arrived(NamedTuple):
+    """A message has reached those who hold the shared model."""
+
+    time: float
+    message: int
+
+
+class Applied(NamedTuple):
+    """Messages were added to the shared model with these weights; `model` is its sketch afterwards."""
+
+    time: float
+    messages: tuple[int, ...]
+    weights: tuple[float, ...]
+    version: int
+    model: Mass = NOTHING
+
+
+class Dropped(NamedTuple):
+    """Messages that arrived will never be applied."""
+
+    time: float
+    messages: tuple[int, ...]
+
+
+class Mixed(NamedTuple):
+    """Members moved towards weighted means: model_i += step · Σ_j weights[i][j] (copy_j − copy_i).
+
+    `copies` are sketches of what all know of the members' models, `models` of the models themselves afterwards, and
+    `changes` of what the members had made and not sent: it is in the models now, and nothing of it is left to send.
+    """
+
+    time: float
+    members: tuple[int, ...]
+    weights: tuple[tuple[float, ...], ...]
+    step: float
+    sent_bytes: int
+    copies: tuple[Mass, ...] = ()
+    models: tuple[Mass, ...] = ()
+    changes: tuple[Mass, ...] = ()
+
+
+class Released(NamedTuple):
+    """A worker may go on; `base` is the sketch of the model it will go on from.
+
+    It is the shared model of that version, to which the worker has added its messages `corrections`, which were not
+    applied yet. `version` −1: it keeps its own model and has read nothing.
+    """
+
+    time: float
+    worker: int
+    version: int
+    base: Mass = NOTHING
+    corrections: tuple[int, ...] = ()
+
+
+class Departed(NamedTuple):
+    """A worker is gone; `abandoned` is what it had not sent. `reason` is "left" (between steps) or "crashed"."""
+
+    time: float
+    worker: int
+    reason: str
+    abandoned: Mass = NOTHING
+
+
+class Rang(NamedTuple):
+    """An alarm that a policy had set."""
+
+    time: float
+    key: str
+
+
+Event = Joined | Started | Stepped | Sent | Arrived | Applied | Dropped | Mixed | Released | Departed | Rang
+"""Whatever a trace holds, in order of time; of equal times, in the order in which they happened."""
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (Joined, Started, Stepped, Sent, Arrived, Applied, Dropped, Mixed, Released, Departed, Rang)
+}
+"""The kinds of events by name."""
+
+
+class Header(NamedTuple):
+    """What a monitor must know of a run besides its events.
+
+    Args:
+        worker_count: workers that may ever be there, numbered from 0.
+        initial: sketch of the model that all start from.
+        unit_roundoff: of the arithmetic in which vectors are added; 0 where every sum is exact.
+    """
+
+    worker_count: int
+    initial: Mass = NOTHING
+    unit_roundoff: float = 0.0
+
+
+def trace_hash(events: Iterable[Event]) -> str:
+    """SHA-256 over kinds and fields: equal for equal traces, in any process."""
+    digest = hashlib.sha256()
+    for event in events:
+        digest.update(f"{type(event).__name__}{tuple(event)!r}\n".encode())
+    return digest.hexdigest()
+
+
+def as_rows(events: Iterable[Event]) -> list[list[object]]:
+    """Events as lists that JSON can hold: the kind, then the fields."""
+    return [[type(event).__name__, *event] for event in events]
+
+
+def from_rows(rows: Iterable[Sequence[object]]) -> list[Event]:
+    """The events of `as_rows`, also after a journey through JSON.
+
+    Raises:
+        ValueError: a row is no event.
+    """
+    events: list[Event] = []
+    for number, row in enumerate(rows):
+        if not row or row[0] not in EVENTS:
+            raise ValueError(f"row {number} of the trace is no event: {row!r}")
+        try:
+            events.append(_restored(EVENTS[str(row[0])](*row[1:])))  # type: ignore[arg-type]  # any JSON comes in
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"row {number} of the trace is no {row[0]}: {row!r}") from error
+    return events
+
+
+_SKETCHES = {"model", "created", "mass", "kept", "lost", "base", "abandoned"}
+_TUPLES_OF_SKETCHES = {"copies", "models", "changes"}
+
+
+def _restored(event: Event) -> Event:
+    """JSON knows lists only: sketches and tuples again."""
+    fields: dict[str, Any] = {}
+    for name, value in event._asdict().items():
+        if name in _SKETCHES:
+            fields[name] = _mass(value)
+        elif name in _TUPLES_OF_SKETCHES:
+            fields[name] = tuple(_mass(item) for item in value)
+        elif isinstance(value, list):
+            fields[name] = tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    return event._replace(**fields)
+
+
+def _mass(value: Sequence[Any]) -> Mass:
+    sums, size = value
+    return Mass(tuple(sums), size)

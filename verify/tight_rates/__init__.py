@@ -1,0 +1,1 @@
+"""Evidence for `theory/tight_rates/`: performance estimation, certificates and searches."""
