@@ -19,6 +19,8 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
+from sparsync.experiments.training.loop import TrainingResult
+from sparsync.experiments.training.record import result_line
 from sparsync.experiments.training.runs import RUNS, Run
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.provenance import require_output
@@ -66,6 +68,13 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
     require_output(command.output)
     return command
+
+
+def say_result(command: Command, result: TrainingResult) -> None:
+    """Print the result in a line, where it lies, and, should the run have diverged, what was not finite."""
+    print(f"{result_line(command.run, result)} → {command.output}")  # noqa: T201
+    if result.divergence:
+        sys.stderr.write(f"warning: {result.divergence}\n")
 
 
 @contextmanager

@@ -1,14 +1,20 @@
-"""Everything that the figures read, in one command: convergence runs, studies of contraction, and a torchrun check.
+"""Every study that the figures read, and the training runs, in one command that survives any one of its cases.
 
-`python -m sparsync.experiments.reproduce --profile quick --data-folder paper/data [--only races budgets]`
+`python -m sparsync.experiments.reproduce --profile quick --data-folder build/quick/data [--store build/store]
+[--only races budgets]`
+
+A finished case is kept in the store and never run twice; a case that fails leaves the others alone. Each result file
+is replaced as a whole, once all its cases are there.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +24,14 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.experiments.studies.training.convergence import convergence_cases, default_job_count, run_convergence
+from sparsync.experiments.studies.training.convergence import convergence_cases, run_convergence
 from sparsync.experiments.training.launch import run_to_end
 from sparsync.experiments.training.runs import RUNS
+from sparsync.verify.tools.pool import CasesFailedError, Failure, Pool, call
 from sparsync.verify.tools.provenance import require_folder, write_json
+from sparsync.verify.tools.store import Store
 
 _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20
@@ -32,6 +39,11 @@ _TORCHRUN_DEADLINE_SECONDS = 300
 
 PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES, "convergence")
 """All that is run, in this order: the comparison with torchrun, the studies, and the training runs."""
+
+
+def default_job_count() -> int:
+    """One case per processor; each computes on one thread."""
+    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,11 @@ class ReproduceCommand:
     profile: ProfileName = "quick"
     """how large the studies are"""
     jobs: int = field(default_factory=default_job_count)
-    """training runs at a time"""
+    """cases at a time"""
     only: tuple[str, ...] = ()
     """names of `PARTS` to run, the files of the others stay as they are; empty for all"""
+    store: Path | None = None
+    """where finished cases are kept and looked for; nowhere if it is not given"""
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -59,34 +73,62 @@ class ReproduceCommand:
         return [name for name in names if not self.only or name in self.only]
 
 
-def reproduce(command: ReproduceCommand) -> None:
+def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
     """Run the studies of a profile and write their files.
 
+    Returns:
+        What failed, by the part that it belongs to; the file of such a part is as it was.
+
     Raises:
-        ValueError: a data folder in which no file can be written.
-        RuntimeError: torchrun failed, or its parameters differ from the simulation's.
+        ValueError: a data folder or a store in which no file can be written.
     """
     require_folder(command.data_folder, option="--data-folder")
-    if command.chosen(["torchrun"]):
-        write_json(command.data_folder / "torchrun.json", compare_with_torchrun("fnn3_gaussian_k"))
-    if singles := command.chosen(SINGLE_STUDIES):
-        with step_progress(len(singles), visible=True, title="studies") as advance:
-            run = partial(_write_study, profile_name=command.profile, folder=command.data_folder)
-            run_cases(run, singles, job_count=command.jobs, advance=advance)
+    if command.store is not None:
+        require_folder(command.store, option="--store")
+    pool = Pool(command.jobs, store=None if command.store is None else Store(command.store))
+    failed: dict[str, tuple[Failure, ...]] = {}
+    for name in command.chosen(("torchrun",)):
+        with _noted(failed, name):
+            (found,) = replace(pool, job_count=1).run(compare_with_torchrun, ["fnn3_gaussian_k"])
+            write_json(command.data_folder / "torchrun.json", found)
+    _run_singles(command, pool, failed)
     for name in command.chosen(CASE_STUDIES):
         study = CASE_STUDIES[name]
-        with step_progress(study.case_count(command.profile), visible=True, title=name) as advance:
-            found = study.run(command.profile, job_count=command.jobs, advance=advance)
-        write_json(command.data_folder / f"{name}.json", found)
-    if command.chosen(["convergence"]):
-        case_count = len(convergence_cases(PROFILES[command.profile]))
-        with step_progress(case_count, visible=True, title="runs") as advance:
-            folder = command.data_folder / "convergence"
-            run_convergence(command.profile, folder, job_count=command.jobs, advance=advance)
+        with _noted(failed, name), _advancing(pool, study.case_count(command.profile), name) as tracked:
+            write_json(command.data_folder / f"{name}.json", study.run(command.profile, tracked))
+    for name in command.chosen(("convergence",)):
+        count = len(convergence_cases(PROFILES[command.profile]))
+        with _noted(failed, name), _advancing(pool, count, "training runs") as tracked:
+            run_convergence(command.profile, command.data_folder / name, tracked)
+    return failed
 
 
-def _write_study(name: str, *, profile_name: ProfileName, folder: Path) -> None:
-    write_json(folder / f"{name}.json", SINGLE_STUDIES[name](profile_name))
+def _run_singles(command: ReproduceCommand, pool: Pool, failed: dict[str, tuple[Failure, ...]]) -> None:
+    """The studies of one case each, side by side; each file is written though another study fails."""
+    names = command.chosen(SINGLE_STUDIES)
+    tasks = [partial(SINGLE_STUDIES[name], command.profile) for name in names]
+    with _advancing(pool, len(tasks), "studies") as tracked:
+        for name, outcome in zip(names, tracked.outcomes(call, tasks), strict=True):
+            if isinstance(outcome, Failure):
+                failed[name] = (outcome,)
+            else:
+                write_json(command.data_folder / f"{name}.json", outcome)
+
+
+@contextmanager
+def _noted(failed: dict[str, tuple[Failure, ...]], name: str) -> Iterator[None]:
+    """Note the cases that fail inside, and go on."""
+    try:
+        yield
+    except CasesFailedError as error:
+        failed[name] = error.failures
+
+
+@contextmanager
+def _advancing(pool: Pool, count: int, title: str) -> Iterator[Pool]:
+    """The pool with a progress bar, on a terminal outside CI."""
+    with step_progress(count, visible=True, title=title) as advance:
+        yield replace(pool, advance=advance)
 
 
 def compare_with_torchrun(run_name: str) -> dict[str, Any]:
@@ -115,9 +157,15 @@ def compare_with_torchrun(run_name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; status 1 if a case failed."""
     with exit_on_bad_input():
-        reproduce(tyro.cli(ReproduceCommand, prog="python -m sparsync.experiments.reproduce"))
+        failed = reproduce(tyro.cli(ReproduceCommand, prog="python -m sparsync.experiments.reproduce"))
+        for name, failures in failed.items():
+            for failure in failures:
+                sys.stderr.write(f"FAILED {name}: {failure.case}: {failure.error}\n")
+        if failed:
+            sys.stderr.write(f"{sum(map(len, failed.values()))} cases failed; a rerun does only what is missing\n")
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
+from sparsync.experiments.command import Command, exit_on_bad_input, read_command, say_result, step_progress
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.loop import Observer, TrainingResult, run_training
@@ -37,7 +37,7 @@ def simulate(
 
     Raises:
         ValueError: see `load_dataset` and `run_training`.
-        FloatingPointError: a loss or gradient is not finite.
+        FloatingPointError: see `run_training`.
     """
     worker_count = run.workers or DEFAULT_WORKER_COUNT
     run = replace(run, workers=worker_count)
@@ -63,6 +63,7 @@ def main() -> None:
         with step_progress(command.settings.steps, visible=True) as advance:
             result = simulate(command.settings, observe=lambda *_: advance())
         write_json(command.output, training_record(command.run, result, process_count=1))
+        say_result(command, result)
 
 
 if __name__ == "__main__":

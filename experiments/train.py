@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from sparsync.experiments.command import Command, exit_on_bad_input, read_command, step_progress
+from sparsync.experiments.command import Command, exit_on_bad_input, read_command, say_result, step_progress
 from sparsync.experiments.training.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import TrainingResult, run_training
@@ -34,7 +34,7 @@ def train(command: Command) -> None:
     Raises:
         ValueError: the number of processes differs from `--workers`, settings differ between ranks, a rank has no GPU
             where others have, or see `load_dataset` and `run_training`.
-        FloatingPointError: a loss or gradient is not finite, on any rank.
+        FloatingPointError: see `run_training`.
     """
     rank, worker_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     run = command.settings
@@ -61,6 +61,7 @@ def train(command: Command) -> None:
         )
     if rank == 0:
         write_json(command.output, training_record(command.run, result, process_count=worker_count))
+        say_result(command, result)
 
 
 def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> None:

@@ -26,12 +26,13 @@ from sparsync.experiments.studies.synchronisation import (
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
+from sparsync.verify.tools.pool import Pool
 
 
 class RunCases(Protocol):
     """A study whose cases run side by side."""
 
-    def __call__(self, profile_name: ProfileName, *, job_count: int, advance: Callable[[], None]) -> dict[str, Any]:
+    def __call__(self, profile_name: ProfileName, pool: Pool) -> dict[str, Any]:
         """The study's JSON."""
 
 

@@ -48,6 +48,9 @@ class TrainingResult:
         evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
         parameters: [d], final.
         wall_seconds: of the loop, evaluations included.
+        diverged_at_step: the step, from 0, at which a loss, a gradient or an output on the test images was not finite;
+            nothing was sent in it, and the run ended there. None for a run that went to its end.
+        divergence: what was not finite, in words; empty likewise.
     """
 
     run: Run
@@ -59,10 +62,12 @@ class TrainingResult:
     evaluations: list[Evaluation]
     parameters: torch.Tensor
     wall_seconds: float
+    diverged_at_step: int | None = None
+    divergence: str = ""
 
     @property
     def test_accuracy(self) -> float:
-        """After the last update, in [0, 1]."""
+        """At the last evaluation, in [0, 1]: after the last update, or the last that was made before a divergence."""
         return self.evaluations[-1].test_accuracy
 
     @property
@@ -81,7 +86,7 @@ def run_training(
     device: torch.device | str = "cpu",
     observe: Observer | None = None,
 ) -> TrainingResult:
-    """Train `run.steps` updates with the workers `local_ranks` in this process.
+    """Train `run.steps` updates with the workers `local_ranks` in this process; fewer if the run diverges.
 
     Args:
         run: settings.
@@ -96,7 +101,7 @@ def run_training(
     Raises:
         ValueError: fewer training examples than one step needs; or, at an evaluation and on every rank alike, not all
             ranks have the same parameters.
-        FloatingPointError: a loss, a gradient or an output on the test images is not finite.
+        FloatingPointError: already the first output on the test images is not finite.
     """
     replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
     data, model = replica.data, replica.model
@@ -104,11 +109,16 @@ def run_training(
     started = time.perf_counter()
     steps: list[StepFacts] = []
     evaluations = [_evaluation(0, replica, averager, len(workers))]
+    diverged_at_step, divergence = None, ""
     for index in range(run.steps):
-        facts, corrected = step(index, replica, workers, averager)
-        steps.append(facts)
-        if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
-            evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
+        try:
+            facts, corrected = step(index, replica, workers, averager)
+            steps.append(facts)
+            if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
+                evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
+        except FloatingPointError as error:  # On every rank alike: see `step`; and all have the same model.
+            diverged_at_step, divergence = index, str(error)
+            break
         if observe is not None:
             observe(index + 1, corrected)
     return TrainingResult(
@@ -121,6 +131,8 @@ def run_training(
         evaluations=evaluations,
         parameters=model.parameters,
         wall_seconds=time.perf_counter() - started,
+        diverged_at_step=diverged_at_step,
+        divergence=divergence,
     )
 
 

@@ -14,8 +14,29 @@ from sparsync.experiments.training.loop import TrainingResult
 from sparsync.verify.tools.provenance import provenance
 
 
+def result_line(run_name: str, result: TrainingResult) -> str:
+    """What a person wants to know first: accuracy, updates, workers, bytes beside those of dense vectors, seconds."""
+    steps, workers = len(result.steps), result.run.workers or 1
+    sent = sum(facts.sent_bytes for facts in result.steps)
+    dense = steps * workers * result.dimension * result.parameters.element_size()
+    ended = "" if result.diverged_at_step is None else f"diverged at step {result.diverged_at_step}; before that "
+    share = f" ({sent / dense:.2%} of dense)" if dense else ""
+    return (
+        f"{run_name}: {ended}test accuracy {result.test_accuracy:.1%} after {result.evaluations[-1].step_count} "
+        f"updates of {workers} workers, {_size(sent)} sent{share}, {result.wall_seconds:.1f} s"
+    )
+
+
+def _size(byte_count: int) -> str:
+    """`3.1 MB`: decimal, in three digits."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if byte_count >= unit:
+            return f"{byte_count / unit:.3g} {name}"
+    return f"{byte_count} bytes"
+
+
 def training_record(run_name: str, result: TrainingResult, *, process_count: int) -> dict[str, Any]:
-    """Everything a figure or a reader needs of a run.
+    """Everything a figure or a reader needs of a run; series end where a run diverged, and `diverged_at_step` says so.
 
     Args:
         run_name: key of `RUNS` that the run started from.
@@ -40,6 +61,7 @@ def training_record(run_name: str, result: TrainingResult, *, process_count: int
         "sent_bytes": [facts.sent_bytes for facts in steps],
         "evaluations": [asdict(evaluation) for evaluation in result.evaluations],
         "test_accuracy": result.test_accuracy,
+        "diverged_at_step": result.diverged_at_step,
         "parameters_sha256": result.parameters_sha256,
         "wall_seconds": result.wall_seconds,
         "provenance": provenance(process_count=process_count, device=result.parameters.device),

@@ -1,24 +1,11 @@
-"""Small result files of the studies on barriers, with numbers that can be checked by hand, and how to run studies."""
+"""Small result files of the studies on barriers, with numbers that can be checked by hand."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.support.paper_data import PROVENANCE, write
-
-
-def in_this_process(
-    run: Callable[[Any], Any], cases: Sequence[Any], *, job_count: int, advance: Callable[[], None]
-) -> list[Any]:
-    """In place of `run_cases`: without other processes, but with the cases that these would get."""
-    found = []
-    for case in cases:
-        found.append(run(pickle.loads(pickle.dumps(case))))
-        advance()
-    return found
 
 
 def write_barrier_results(folder: Path, *, profile: str = "quick") -> Path:

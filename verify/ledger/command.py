@@ -1,20 +1,22 @@
 """Does every statement still hold? Runs all evidence, prints one row per statement, writes the result as JSON.
 
-    python -m sparsync.verify.ledger.command --profile smoke|quick|full --output FILE [--fresh] [--certificates DIR]
-        [--formal DIR] [--jobs N]
+    python -m sparsync.verify.ledger.command --profile smoke|quick|full --output FILE [--store DIR] [--fresh]
+        [--certificates DIR] [--formal DIR] [--jobs N]
 
-Where FILE was written from the same sources, the certificates are checked and the formal proofs asked for again, all
-other outcomes are read from it, and it stays as it is; `--fresh` runs and derives all of it anew.
+Each statement's evidence and each mutant's fate is kept in the store as soon as it is found, under a digest of all
+sources and libraries that it rests on, and taken from there where nothing of that has changed; the certificates are
+checked and the formal proofs asked for in every run. `--fresh` runs and derives all of it anew.
 
 Exit status 1 if a statement loses a grade that applies to it, a counterexample no longer refutes its wording, a
-certificate does not hold, or a mutant survives; 2 if FILE or a DIR cannot be written, or FILE is no result.
+certificate does not hold, a mutant survives, or evidence cannot be computed; 2 if FILE or a DIR cannot be written.
 """
 
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
@@ -26,21 +28,21 @@ from sparsync.verify.formal.coq import INSTALLATION, CoqError, compile_theorems,
 from sparsync.verify.formal.theorems import PROVED
 from sparsync.verify.ledger import collection
 from sparsync.verify.ledger.certificate_store import Stored, rational_outcomes, stored_certificates
-from sparsync.verify.ledger.collection import fate, row
+from sparsync.verify.ledger.collection import RowTask, fate, row
 from sparsync.verify.ledger.evidence import Row
 from sparsync.verify.ledger.mutants import CHOSEN, MUTANTS
-from sparsync.verify.ledger.recorded_evidence import Kills, Record, evidence_digest, recorded
-from sparsync.verify.ledger.report import bound_text, report
+from sparsync.verify.ledger.report import Kills, bound_text, report
 from sparsync.verify.tools.arguments import positive
 from sparsync.verify.tools.interrupts import interrupt_as_line
-from sparsync.verify.tools.outcome import PROFILES, Grade, Outcome, Profile
-from sparsync.verify.tools.pool import workers
+from sparsync.verify.tools.outcome import PROFILES, Outcome, Profile
+from sparsync.verify.tools.pool import CasesFailedError, Pool
 from sparsync.verify.tools.provenance import require_folder, require_output, write_json
+from sparsync.verify.tools.store import Store
 
+SOURCE_PACKAGES = ("sparsync.theory", "sparsync.verify", "sparsync.kernels")
+"""Evidence depends on no other code of ours, and which checks run is found by name."""
 PLAIN_WIDTH = 160
 """Columns of the table where the output is not a terminal."""
-
-Item = TypeVar("Item")
 
 
 @interrupt_as_line()
@@ -48,14 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ledger; return the exit status."""
     options = _options(arguments)
     profile, folder = PROFILES[options.profile], options.certificates or options.output.parent / "certificates"
-    digest = evidence_digest(profile)
     try:
         require_output(options.output)
-        record = recorded(options.output, digest)
-        if options.fresh or not folder.is_dir():  # one that can only be read may hold all that is needed
-            require_folder(folder, option="--certificates")
-        if options.formal:
-            require_folder(options.formal, option="--formal")
+        require_folder(folder, option="--certificates")
+        for name in ("formal", "store"):
+            if getattr(options, name):
+                require_folder(getattr(options, name), option=f"--{name}")
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -64,25 +64,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in _certificate_lines(stored, folder):
         console.print(line, markup=False)
     proved = _formal(options.formal, console, job_count=options.jobs)
-    if options.fresh or _derived(stored):
-        record = None
-    rows, kills, problems = _found(profile, stored, proved, record, console, job_count=options.jobs)
-    if record is not None and problems:
-        # The certificates or formal proofs contradict the file: nothing in it is believed.
-        record = None
-        rows, kills, problems = _found(profile, stored, proved, None, console, job_count=options.jobs)
-    if record is None:
-        found = report(
-            rows,
-            stored,
-            kills,
-            profile_name=options.profile,
-            failures=problems,
-            digest=digest,
-            process_count=options.jobs,
-        )
-        write_json(options.output, found)
-    _print_found(rows, kills, problems, record, console)
+    kept = None if options.fresh or options.store is None else Store(options.store, packages=SOURCE_PACKAGES)
+    pool = Pool(options.jobs, store=kept, preloaded=collection.__name__)
+    try:
+        rows, kills = _found(profile, stored, proved, console, pool)
+    except CasesFailedError as error:
+        for failure in error.failures:
+            console.print(f"FAILED {failure.case}: {failure.error}", style="bold red", markup=False)
+        return 1
+    problems = failures(rows, stored, kills)
+    write_json(
+        options.output,
+        report(rows, stored, kills, profile_name=options.profile, failures=problems, process_count=options.jobs),
+    )
+    _print_found(rows, kills, problems, console)
     return 1 if problems else 0
 
 
@@ -105,6 +100,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--profile", choices=sorted(PROFILES), default="quick")
     parser.add_argument("--output", type=Path, required=True, help="the JSON file to write, or to check")
+    parser.add_argument("--store", type=Path, help="where finished evidence is kept and looked for; default: nowhere")
     parser.add_argument("--fresh", action="store_true", help="derive every certificate and repeat every search")
     parser.add_argument("--certificates", type=Path, help="where they are stored; default: certificates/ beside FILE")
     parser.add_argument("--formal", type=Path, help="where compiled formal proofs are kept; default: nowhere")
@@ -112,38 +108,24 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _derived(stored: Sequence[Stored]) -> bool:
-    return any(file.derived for file in stored)
-
-
 def _found(
-    profile: Profile,
-    stored: Sequence[Stored],
-    formal: Mapping[str, Outcome],
-    record: Record | None,
-    console: Console,
-    *,
-    job_count: int,
-) -> tuple[list[Row], Kills, tuple[str, ...]]:
-    """The rows, the mutants' fates and what went wrong; what is in the record is not computed again."""
-    at_once: dict[Grade, Mapping[str, Outcome]] = {"formal": formal, "rational": rational_outcomes(stored)}
-    tasks = [(label, profile, _known(label, at_once, record)) for label in STATEMENTS]
-    mutants = MUTANTS if profile.scales_bounds else CHOSEN
-    # Where everything is recorded there is no work to share.
-    with workers(1 if record else job_count, preloaded=collection.__name__) as compute:
-        rows = list(_tracked(compute(row, tasks), "statements", len(tasks), console))
-        if record is None:
-            fates = _tracked(compute(fate, list(mutants)), "mutants", len(mutants), console)
-            kills: Kills = dict(zip(mutants, fates, strict=True))
-        else:
-            kills = record.kills
-    return rows, kills, failures(rows, stored, kills)
+    profile: Profile, stored: Sequence[Stored], formal: Mapping[str, Outcome], console: Console, pool: Pool
+) -> tuple[list[Row], Kills]:
+    """The rows and the mutants' fates.
 
-
-def _known(label: str, at_once: Mapping[Grade, Mapping[str, Outcome]], record: Record | None) -> dict[Grade, Outcome]:
-    """What the record holds, and what was found for all statements at once: formal proofs, stored certificates."""
-    known = dict(record.outcomes[label]) if record else {}
-    return {**known, **{grade: outcomes[label] for grade, outcomes in at_once.items() if label in outcomes}}
+    Raises:
+        CasesFailedError: evidence for a statement, or a mutant's fate, could not be computed.
+    """
+    rational = rational_outcomes(stored)
+    tasks: list[RowTask] = [
+        (label, profile, {"rational": rational[label]} if label in rational else {}) for label in STATEMENTS
+    ]
+    mutants = list(MUTANTS if profile.scales_bounds else CHOSEN)
+    with _advancing(pool, "statements", len(tasks), console) as tracked:
+        rows = [found.with_grade("formal", formal.get(found.label)) for found in tracked.run(row, tasks)]
+    with _advancing(pool, "mutants", len(mutants), console) as tracked:
+        kills = dict(zip(mutants, tracked.run(fate, mutants), strict=True))
+    return rows, kills
 
 
 def _formal(folder: Path | None, console: Console, *, job_count: int) -> dict[str, Outcome]:
@@ -166,12 +148,15 @@ def _certificate_lines(stored: Sequence[Stored], folder: Path) -> Iterable[str]:
     yield f"{sum(len(file.records) for file in stored)} certificates of {folder} checked"
 
 
-def _tracked(items: Iterable[Item], description: str, count: int, console: Console) -> Iterator[Item]:
+@contextmanager
+def _advancing(pool: Pool, description: str, count: int, console: Console) -> Iterator[Pool]:
+    """The pool with a progress bar, on a terminal."""
     if not console.is_terminal:
-        yield from items
+        yield pool
         return
     with Progress(console=console, transient=True) as progress:
-        yield from progress.track(items, total=count, description=description)
+        task = progress.add_task(description, total=count)
+        yield replace(pool, advance=lambda: progress.advance(task))
 
 
 def _console() -> Console:
@@ -179,22 +164,13 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 
 
-def _print_found(
-    rows: Sequence[Row], kills: Kills, problems: Sequence[str], record: Record | None, console: Console
-) -> None:
+def _print_found(rows: Sequence[Row], kills: Kills, problems: Sequence[str], console: Console) -> None:
     console.print(_table(rows))
     for problem in problems:
         console.print(f"FAILED {problem}", style="bold red", markup=False)
     killed_count = sum(bool(grades) for grades in kills.values())
     console.print(f"{len(rows)} statements, {len(COUNTEREXAMPLES)} counterexamples, {len(problems)} failures")
     console.print(f"{killed_count} of {len(kills)} mutants killed")
-    if record is not None:
-        made = record.provenance
-        console.print(
-            "certificates and formal proofs were checked now; all else ran on the same sources at "
-            f"{made['date_utc']} (commit {str(made['git_commit'])[:12]}); --fresh repeats it",
-            markup=False,
-        )
 
 
 def _table(rows: Sequence[Row]) -> Table:

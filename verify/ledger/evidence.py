@@ -19,6 +19,13 @@ class Row:
     label: str
     outcomes: Mapping[Grade, Outcome]
 
+    def with_grade(self, grade: Grade, outcome: Outcome | None) -> "Row":
+        """The row with one more grade, in its place; the same row if there is no outcome."""
+        if outcome is None:
+            return self
+        found = {**self.outcomes, grade: outcome}
+        return Row(self.label, {name: found[name] for name in GRADES if name in found})
+
     @property
     def earned(self) -> tuple[Grade, ...]:
         """The grades earned, strongest first."""
@@ -44,8 +51,8 @@ def collect(label: str, profile: Profile, *, known: Mapping[Grade, Outcome] | No
     Args:
         label: the statement.
         profile: how much the checks do.
-        known: outcomes that are there already: of formal proofs and stored certificates, which are checked for all
-            statements at once, and those that an earlier run recorded. Nothing runs for them.
+        known: outcomes that are there already, of stored certificates, which are checked for all statements at once.
+            Nothing runs for them.
     """
     outcomes = dict(known or {})
     if "symbolic" not in outcomes:

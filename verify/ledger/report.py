@@ -1,9 +1,9 @@
 """The ledger as JSON: statements with grades and numbers, counterexamples, wordings, certificates, mutants.
 
-Written by `verify/ledger/command.py`; the paper, README and `verify/ledger/recorded_evidence.py` read it. Ours.
+Written by `verify/ledger/command.py`; the paper and its docs read it. Ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sympy
 
@@ -13,9 +13,11 @@ from sparsync.verify.contraction.worst_case import below_line_rows, convex_rows,
 from sparsync.verify.ledger.certificate_store import FAMILIES, Stored
 from sparsync.verify.ledger.evidence import Row
 from sparsync.verify.ledger.mutants import MUTANTS
-from sparsync.verify.ledger.recorded_evidence import Kills
-from sparsync.verify.tools.outcome import GRADES
+from sparsync.verify.tools.outcome import GRADES, Grade
 from sparsync.verify.tools.provenance import provenance
+
+Kills = Mapping[str, tuple[Grade, ...]]
+"""The grades that each mutant lost, by its name."""
 
 WORDING_DIMENSION, WORDING_COUNT = 10, 3
 """Where the programmes for the insufficient wordings are solved."""
@@ -28,14 +30,12 @@ def report(
     *,
     profile_name: str,
     failures: Sequence[str],
-    digest: str,
     process_count: int,
 ) -> dict[str, object]:
-    """What the run found, with where it was made and the digest of what it was made from."""
+    """What the run found, with where it was made."""
     return {
         "profile": profile_name,
         "provenance": provenance(process_count=process_count),
-        "evidence_sha256": digest,
         "grades": list(GRADES),
         "failures": list(failures),
         "statements": [_statement_record(row) for row in rows],

@@ -25,7 +25,7 @@ def arithmetic() -> dict[str, str | None]:
 
     `blas` names the library of matrix products, `blas_code_path` what it says of its code path (null where it says
     nothing), `cpu_capability` the instruction set whose code PyTorch runs, and `arithmetic_sha256` is a digest of fixed
-    sums, products and functions: where it is the same, so were all results compared so far.
+    draws, sums, products and functions: where it is the same, so were all results compared so far.
     """
     name, path = _blas()
     return {
@@ -49,7 +49,8 @@ def _digest() -> str:
         images, filters = _numbers(2 * 3 * 16 * 16).view(2, 3, 16, 16), _numbers(8 * 3 * 9).view(8, 3, 3, 3)
         found.update(torch.nn.functional.conv2d(images, filters, padding=1).numpy().tobytes())
         entries = _numbers(_PROBE_ENTRY_COUNT)
-        for values in (entries.exp(), entries.sum().view(1), entries.log_softmax(0)):
+        drawn = torch.randn(_PROBE_ENTRY_COUNT, generator=torch.Generator().manual_seed(0))
+        for values in (drawn, entries.exp(), entries.sum().view(1), entries.log_softmax(0), drawn.tanh()):
             found.update(values.numpy().tobytes())
         return found.hexdigest()
     finally:

@@ -18,8 +18,10 @@ from pathlib import Path
 import numpy
 import torch
 
+from sparsync.verify.tools.arithmetic import arithmetic
+
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-"""The folder of this file; in a checkout its parent is the repository's root."""
+"""The folder `verify`; in a checkout its parent is the repository's root."""
 RESULT_FOLDER = "paper/data"
 """Tracked results; rewriting them does not make the code that wrote them dirty."""
 
@@ -29,8 +31,7 @@ GIT_TIMEOUT_SECONDS = 30
 def provenance(*, process_count: int, device: torch.device | str = "cpu") -> dict[str, str | int | bool | None]:
     """The commit, versions, machine and date of this run; null where a fact does not exist (no checkout, no GPU).
 
-    The CPU capability is the instruction set whose code PyTorch runs ("AVX2", "AVX512", …): codes for different sets
-    round differently.
+    What decides the bits of a result is named too, see `arithmetic`.
 
     Args:
         process_count: number of processes that computed the result.
@@ -52,7 +53,7 @@ def provenance(*, process_count: int, device: torch.device | str = "cpu") -> dic
         "sympy_version": version("sympy"),
         "cuda_version": torch.version.cuda,
         "processor_name": _processor_name(),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        **arithmetic(),
         "gpu_name": torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else None,
         "process_count": process_count,
         "date_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -148,6 +149,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         beside = Path(folder) / path.name
         try:
             write(beside)
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
         except OSError as error:
             if error.errno is None:
                 raise

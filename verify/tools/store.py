@@ -9,7 +9,7 @@ import hashlib
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -63,11 +63,11 @@ class Store:
         Raises:
             TypeError: the case, or an argument that is bound already, is of a kind that has no fixed description.
         """
-        called = function.func if isinstance(function, partial) else function
+        modules = {found.__module__ for found in (*functions_in(function), *functions_in(case))}
         facts = {
             "function": described(function),
             "case": described(case),
-            "sources": sources_digest(called.__module__, self.packages),
+            "sources": [sources_digest(module, self.packages) for module in sorted(modules)],
             "environment": environment(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -127,6 +127,23 @@ def described(value: object) -> Any:
     if callable(value) and getattr(value, "__qualname__", "<").isidentifier():
         return _named(value)
     raise TypeError(f"a case cannot be described: {value!r} of type {type(value).__name__}")
+
+
+def functions_in(value: object) -> Iterator[Callable[..., Any]]:
+    """Every function and class in a value that `described` describes."""
+    if isinstance(value, partial):
+        yield from functions_in((value.func, *value.args, *value.keywords.values()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield type(value)
+        for field in fields(value):
+            yield from functions_in(getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        yield from functions_in((*value.keys(), *value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from functions_in(item)
+    elif callable(value):
+        yield value
 
 
 def _named(value: Any) -> str:

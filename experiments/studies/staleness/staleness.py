@@ -15,7 +15,6 @@ from math import ceil
 from statistics import fmean
 from typing import Any
 
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
 from sparsync.experiments.studies.staleness.stale_descent import OPTIMISERS
@@ -29,6 +28,7 @@ from sparsync.experiments.studies.staleness.stale_training import (
     fastest,
     steps_to_target,
 )
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 STEP_SIZES: dict[str, tuple[float, ...]] = {
@@ -143,16 +143,13 @@ SIZES: dict[ProfileName, Sizes] = {
 }
 
 
-def run_staleness(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_staleness(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run every setting, every rate and every limit; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: cases at a time.
+        pool: runs the cases.
         seed: of parameters, batches and delays.
-        advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
         `settings`: see `setting_record`, those out of reach are named in `unreached`; `rates`: see `rate_rows`;
@@ -160,7 +157,7 @@ def run_staleness(
     """
     sizes = SIZES[profile_name]
     settings, rates, limits = _cases(sizes, seed)
-    found = iter(run_cases(_call, [*settings, *rates, *limits], job_count=job_count, advance=advance))
+    found = iter(pool.run(_call, [*settings, *rates, *limits]))
     records = [(setting, next(found)) for setting in sizes.settings()]
     return {
         "profile": profile_name,

@@ -20,7 +20,6 @@ from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.racing.contest import Parameter
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.synchronisation.frontier import staleness_counts
 from sparsync.experiments.studies.synchronisation.split_predictions import (
@@ -31,6 +30,7 @@ from sparsync.experiments.studies.synchronisation.split_predictions import (
     residual_steps,
 )
 from sparsync.experiments.studies.synchronisation.trials import Trial, network, run_trial, tuned
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 GRID_CLUSTER, LINE_CLUSTER = "pareto", "equal"
@@ -149,16 +149,13 @@ class _Case:
     seed: int
 
 
-def run_budgets(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_budgets(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run the grid and the lines on both problems; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: processes at a time.
+        pool: runs the cases.
         seed: of all runs.
-        advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
         `step_sizes` tried, by problem; `cells`: for each `problem`, `rule` and `density` of the grid the best
@@ -168,7 +165,7 @@ def run_budgets(
     """
     sizes = SIZES[profile_name]
     cases = _cases(profile_name, seed)
-    rows = run_cases(run_case, cases, job_count=job_count, advance=advance)
+    rows = pool.run(run_case, cases)
     constants = {
         problem: problem_constants(_make_problem(problem, sizes)(seed), sizes.worker_count) for problem in sizes.rules
     }

@@ -21,11 +21,11 @@ from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.dssp import Dssp, DsspPrinted
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.monitors.judge import Judge
 from sparsync.verify.monitors.trace import Departed, Event, Joined, Stepped
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 LOWER, UPPER = 3, 15
@@ -106,16 +106,13 @@ class LeadCase:
         return CLUSTERS[self.cluster](self.workers, self.seed)
 
 
-def run_dssp_leads(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_dssp_leads(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run every rule on every pair and cluster; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: runs at a time.
+        pool: runs the cases.
         seed: the first of the clusters' seeds.
-        advance: called after each of the `case_count(profile_name)` runs.
 
     Returns:
         For each run its rule, cluster, `workers`, `ratio`, `seed` and the `largest_lead` until each of the `horizons`;
@@ -123,7 +120,7 @@ def run_dssp_leads(
         `stated_for_grants`, that for the grants of the capped form, which reach to s_U − 1 before a step.
     """
     sizes = SIZES[profile_name]
-    found = run_cases(run_case, cases(sizes, seed), job_count=job_count, advance=advance)
+    found = pool.run(run_case, cases(sizes, seed))
     return {
         "profile": profile_name,
         "seed": seed,

@@ -6,7 +6,6 @@ what is not said is ours, and stands in `SETTINGS`. Time and messages alone are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import pstdev
 from typing import Any
@@ -18,8 +17,8 @@ from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.racing.contest import Parameter, judge_of_ledgers, make_policy
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 Contestant = tuple[str, dict[str, Parameter]]
@@ -155,20 +154,17 @@ def case_count(profile_name: ProfileName) -> int:
     return len(headline_cases())
 
 
-def run_headlines(
-    profile_name: ProfileName, *, job_count: int = 1, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_headlines(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
     """Simulate all settings; the study's JSON. It is small, and the same in every profile.
 
     Args:
         profile_name: noted only.
-        job_count: simulations at a time.
-        advance: called after each of the `case_count` simulations.
+        pool: runs the cases.
 
     Returns:
         A row for each setting and contestant, see `run_contestant`.
     """
-    rows = run_cases(run_contestant, headline_cases(), job_count=job_count, advance=advance)
+    rows = pool.run(run_contestant, headline_cases())
     return {"profile": profile_name, "rows": rows, "provenance": provenance(process_count=1)}
 
 

@@ -11,16 +11,16 @@ import math
 import random
 import timeit
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from sparsync.experiments.planners.zipline import COSTS, Times, exhaustive, printed_zipline, zipline
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 SMALL_WORKERS = (2, 3, 4)
@@ -116,16 +116,13 @@ Part = tuple[Callable[[Any], Any], Any]
 """A function and what it is called with."""
 
 
-def run_planned_barriers(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_planned_barriers(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run all parts; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: cases at a time; plans are timed one after another in this process.
+        pool: runs the cases; plans are timed one after another in this process.
         seed: names the random streams.
-        advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
         `small`: see `compare_small`. `timings`: planner, `workers`, `look_ahead`, `wall_seconds` of the best
@@ -134,12 +131,9 @@ def run_planned_barriers(
     sizes = SIZES[profile_name]
     small = [(family, sizes.instances, seed) for family in FAMILIES]
     spans = [(workers, sizes.span_look_aheads, sizes.draws, seed) for workers in SPAN_WORKERS]
-    timings = []
-    for timed in timed_cases(sizes, seed):
-        timings.append(time_plan(timed))
-        advance()
+    timings = replace(pool, job_count=1).run(time_plan, timed_cases(sizes, seed))
     parts: list[Part] = [(compare_small, case) for case in small] + [(find_spans, case) for case in spans]
-    found = run_cases(_run_part, parts, job_count=job_count, advance=advance)
+    found = pool.run(_run_part, parts)
     return {
         "profile": profile_name,
         "seed": seed,

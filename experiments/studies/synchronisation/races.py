@@ -6,17 +6,16 @@ waiting differs. A policy that breaks a bound which its source claims is recorde
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import Outcome, Race, run_contestant
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.verify.monitors.judge import Violation
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 RACED_CLUSTERS = ("equal", "one_slow", "pareto", "churn")
@@ -72,16 +71,13 @@ def case_count(profile_name: ProfileName) -> int:
     return len(race_cases(profile_name))
 
 
-def run_races(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_races(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Race every policy; the study's JSON.
 
     Args:
         profile_name: key of `CONDITIONS`.
-        job_count: races at a time.
+        pool: runs the cases.
         seed: added to every race's own.
-        advance: called after each of the `case_count` races.
 
     Returns:
         `seconds` of the measurements, and for each race what it was, its curves `accuracy` and `sent_bytes`, and
@@ -89,7 +85,7 @@ def run_races(
     """
     conditions = CONDITIONS[profile_name]
     race = replace(conditions.race, bandwidth=conditions.bandwidth)
-    rows = run_cases(partial(run_race, race, seed), race_cases(profile_name), job_count=job_count, advance=advance)
+    rows = pool.run(partial(run_race, race, seed), race_cases(profile_name))
     return {
         "profile": profile_name,
         "seed": seed,

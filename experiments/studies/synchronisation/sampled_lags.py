@@ -9,7 +9,7 @@ geometric beyond r. Rule: Wang, Catterall and Mortier 2017, as `experiments/poli
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,10 +20,10 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.presets import SLOW_FACTOR
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.psp import Pbsp, Pssp
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.synchronisation.lag_readings import Readings, read_lags
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 STALENESS = (0, 3)
@@ -80,21 +80,18 @@ class LagCase:
     seed: int
 
 
-def run_sampled_lags(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_sampled_lags(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run every sample size, staleness, cluster and number of workers; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: runs at a time.
+        pool: runs the cases.
         seed: of the clusters and of the samples.
-        advance: called after each of the `case_count(profile_name)` runs.
 
     Returns:
         For each run its case and what `run_case` measures.
     """
-    found = run_cases(run_case, cases(SIZES[profile_name], seed), job_count=job_count, advance=advance)
+    found = pool.run(run_case, cases(SIZES[profile_name], seed))
     return {"profile": profile_name, "seed": seed, "runs": found, "provenance": provenance(process_count=1)}
 
 

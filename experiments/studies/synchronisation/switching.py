@@ -25,7 +25,6 @@ from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.smooth_switch import SmoothSwitch
 from sparsync.experiments.racing.contest import Parameter
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.synchronisation.frontier import FrontierCase, frontier_case
 from sparsync.experiments.studies.synchronisation.trials import (
@@ -37,6 +36,7 @@ from sparsync.experiments.studies.synchronisation.trials import (
     tuned,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 Order = Literal[
@@ -152,16 +152,13 @@ class _Case:
     seed: int
 
 
-def run_switching(
-    profile_name: ProfileName, *, job_count: int = 1, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+def run_switching(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
     """Run every contestant under every condition, and look for the limits of the step size; the study's JSON.
 
     Args:
         profile_name: key of `SIZES`.
-        job_count: processes at a time.
+        pool: runs the cases.
         seed: of all runs.
-        advance: called after each of the `case_count(profile_name)` cases.
 
     Returns:
         `runs`: of each `condition`, `cluster`, `order` and synchronous `share` the tuned `step_size`, the `end_error`
@@ -172,7 +169,7 @@ def run_switching(
     sizes, in_turn = SIZES[profile_name], STATEMENTS["reports_in_turn_limit"]
     contests, limits = _cases(profile_name, seed), _frontier_cases(sizes, seed)
     cases: list[_Case | FrontierCase] = [*limits, *contests]
-    found = run_cases(run_any, cases, job_count=job_count, advance=advance)
+    found = pool.run(run_any, cases)
     frontier, runs = found[: len(limits)], found[len(limits) :]
     times = measurement_times(sizes.seconds, POINTS)
     targets = {(run["condition"], run["cluster"]): fmean(run["end_error"]) for run in runs if run["order"] == "bsp"}

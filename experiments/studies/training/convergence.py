@@ -5,8 +5,7 @@ Runs are simulated in one process each, several at a time; every run leaves one 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -15,11 +14,11 @@ from typing import Any
 import torch
 
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.pool import run_cases
 from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
 from sparsync.experiments.training.data import Dataset, PixelScale, load_dataset
 from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import RUNS, Run
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import write_json
 
 DENSITIES = (0.001, 0.01)
@@ -86,32 +85,30 @@ def _size(profile: Profile) -> dict[str, Any]:
     return size if profile.steps is None else {**size, "steps": profile.steps}
 
 
-def run_convergence(
-    profile_name: ProfileName, folder: Path, *, job_count: int, advance: Callable[[], None] = lambda: None
-) -> None:
-    """Run every case and write `folder/<case>.json`; results of an earlier run in the folder are removed first.
+def run_convergence(profile_name: ProfileName, folder: Path, pool: Pool = ALONE) -> None:
+    """Run every case; once all are there, write `folder/<case>.json` for each and remove every other result there.
 
     Args:
         profile_name: key of `PROFILES`.
         folder: created if absent.
-        job_count: runs at a time.
-        advance: called after each run.
+        pool: runs the cases.
+
+    Raises:
+        CasesFailedError: some runs failed; the folder is as it was. One that diverged has not failed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.glob("*.json"):
+    cases = convergence_cases(PROFILES[profile_name])
+    records = pool.run(partial(run_case, profile_name=profile_name), cases)
+    for case, record in zip(cases, records, strict=True):
+        write_json(folder / case.file_name, record)
+    for stale in set(folder.glob("*.json")) - {folder / case.file_name for case in cases}:
         stale.unlink()
-    run_cases(
-        partial(_run_case, profile_name=profile_name, folder=folder),
-        convergence_cases(PROFILES[profile_name]),
-        job_count=job_count,
-        advance=advance,
-    )
 
 
-def _run_case(case: Case, profile_name: ProfileName, folder: Path) -> None:
+def run_case(case: Case, profile_name: ProfileName) -> dict[str, Any]:
+    """The JSON of one training run."""
     result = simulate(case.run, _data(case.run.data, case.run.pixels), device=_device(profile_name))
     record = training_record(case.run_name, result, process_count=1)
-    write_json(folder / case.file_name, {"setting": case.setting, "profile": profile_name, **record})
+    return {"setting": case.setting, "profile": profile_name, **record}
 
 
 def _device(profile_name: ProfileName) -> str:
@@ -122,8 +119,3 @@ def _device(profile_name: ProfileName) -> str:
 @cache
 def _data(source: str, pixels: PixelScale) -> Dataset:
     return load_dataset(source, pixels=pixels)
-
-
-def default_job_count() -> int:
-    """One run per processor; each run computes on one thread."""
-    return len(os.sched_getaffinity(0))

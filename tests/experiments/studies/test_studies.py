@@ -21,6 +21,7 @@ from sparsync.experiments.training.runs import RUNS
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.contraction.ladder import STATEMENTS
+from sparsync.verify.tools.pool import Pool
 
 TINY = replace(
     PROFILES["smoke"], steps=2, observed_steps=(1, 2), sample_dimension=500, selection_dimensions=(300,), workers=2
@@ -131,7 +132,7 @@ def test_convergence_study_writes_a_file_per_case_and_removes_stale_ones(
     monkeypatch.setattr(convergence, "convergence_cases", lambda _: cases)
     (tmp_path / "stale.json").write_text("{}")
     advanced: list[None] = []
-    convergence.run_convergence("smoke", tmp_path, job_count=2, advance=lambda: advanced.append(None))
+    convergence.run_convergence("smoke", tmp_path, Pool(2, advance=lambda: advanced.append(None)))
     assert {path.name for path in tmp_path.iterdir()} == {case.file_name for case in cases}
     assert len(advanced) == 2
     for case in cases:

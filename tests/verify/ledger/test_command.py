@@ -23,7 +23,6 @@ from sparsync.verify.ledger.command import main
 from sparsync.verify.ledger.mutants import MUTANTS
 from sparsync.verify.ledger.mutation import wrong_bound
 from sparsync.verify.tools.outcome import PROFILES, Outcome, Profile
-from sparsync.verify.tools.pool import workers
 
 LABELS = ("top_k", "square_convex")
 """Two statements: that every one earns its grades is the claim of `test_evidence.py`."""
@@ -226,31 +225,46 @@ def test_bounds_are_scaled_where_the_profile_says_so(tmp_path: Path, monkeypatch
     assert (status, data["mutants"]["mutants_count"]) == (0, 1)
 
 
-def test_searches_are_read_from_the_ledger_of_the_same_sources(
-    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_evidence_that_is_kept_is_not_found_again_unless_fresh_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = plain.copied_to(tmp_path)
+    store = ("--store", str(tmp_path / "store"))
+    _, first = run(tmp_path, *store)
     runs = counting_property_check(monkeypatch)
-    status, again = run(tmp_path)
+    status, again = run(tmp_path, *store)
     assert (status, runs) == (0, [])
-    assert again == first
-    printed = capsys.readouterr().out
-    assert f"ran on the same sources at {first['provenance']['date_utc']}" in " ".join(printed.split())
-    assert "1 of 1 mutants killed" in printed
-    run(tmp_path, "--fresh")
+    assert {**again, "provenance": None, "certificates": None} == {**first, "provenance": None, "certificates": None}
+    run(tmp_path, *store, "--fresh")
     # Once for the statement, once for the mutant.
     assert runs == ["property", "property"]
 
 
-def test_searches_run_again_where_the_sources_have_changed(
-    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_evidence_is_found_again_where_the_sources_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain.copied_to(tmp_path)
+    store = ("--store", str(tmp_path / "store"))
+    run(tmp_path, *store)
     runs = counting_property_check(monkeypatch)
-    monkeypatch.setattr("sparsync.verify.ledger.command.evidence_digest", lambda _profile: "0" * 64)
-    _, data = run(tmp_path)
-    assert runs
-    assert data["evidence_sha256"] == "0" * 64
+    monkeypatch.setattr("sparsync.verify.tools.store.sources_digest", lambda _module, _packages: "0" * 64)
+    run(tmp_path, *store)
+    assert runs == ["property", "property"]
+
+
+def test_evidence_that_cannot_be_computed_is_named_and_all_other_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_profile: Profile) -> Outcome:
+        raise ArithmeticError("no solver")
+
+    store = tmp_path / "store"
+    with monkeypatch.context() as broken:
+        broken.setitem(CHECKS["top_k"], "property", fails)
+        (tmp_path / "new").mkdir()
+        assert main(["--profile", "smoke", "--output", str(tmp_path / "new/verify.json"), "--store", str(store)]) == 1
+    assert "FAILED ('top_k'" in capsys.readouterr().out
+    assert not (tmp_path / "new" / "verify.json").exists()
+    assert len(list(store.rglob("*.result"))) == len(LABELS) - 1
+    assert run(tmp_path, "--store", str(store))[0] == 0
 
 
 @pytest.mark.slow
@@ -270,8 +284,6 @@ def test_a_number_of_processes_below_one_is_refused(tmp_path: Path, count: str) 
     with pytest.raises(SystemExit) as refusal:
         run(tmp_path, "--jobs", count)
     assert refusal.value.code == 2
-    with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"), workers(0, preloaded="json"):
-        pass
 
 
 def test_another_folder_of_certificates_can_be_named(tmp_path: Path) -> None:
@@ -321,8 +333,8 @@ def test_mutants_are_counted_with_the_grades_that_killed_them(plain: Plain) -> N
 
 def test_a_mutant_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
-    for module in ("ledger", "collection", "report"):
-        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless})
+    for module in ("command", "collection", "report"):
+        monkeypatch.setattr(f"sparsync.verify.ledger.{module}.MUTANTS", {"harmless": harmless})
     status, data = run(tmp_path)
     assert status == 1
     assert data["failures"] == ["mutant harmless of top_k: survives rational"]

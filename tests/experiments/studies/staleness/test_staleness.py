@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -22,7 +21,7 @@ from sparsync.experiments.studies.staleness.staleness import (
     run_staleness,
     setting_record,
 )
-from tests.support.inline_pool import run_inline
+from sparsync.verify.tools.pool import Pool
 
 LINEAR = Setting(0, "sgd", 2)
 TINY = replace(
@@ -89,7 +88,6 @@ def test_a_setting_that_no_step_size_brings_to_the_target_is_named_and_the_other
     """Deep networks need more steps than they are given: the longest study must not end for that."""
     assert setting_record(LINEAR, replace(TINY, target=1.5, tuning_limit=2), 0) is None
     monkeypatch.setitem(SIZES, "smoke", replace(TINY, hidden_counts=(0, 1), middle=LINEAR))
-    monkeypatch.setattr(staleness, "run_cases", run_inline)
     monkeypatch.setattr(staleness, "setting_record", lambda setting, *_: None if setting.hidden_count else {"it": 1})
     study = run_staleness("smoke")
     assert study["settings"] == [{"it": 1}] * len(study["settings"])
@@ -115,12 +113,11 @@ def test_every_optimiser_is_tuned_over_equally_many_steps_a_factor_of_two_apart(
 
 def test_the_study_is_its_cases_and_the_same_for_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", TINY)
-    monkeypatch.setattr(staleness, "run_cases", _here)
     monkeypatch.setattr(staleness, "PROBLEMS", {"quadratic": None})
     monkeypatch.setattr(stale_limits, "LEAST_STEP_COUNT", 40)
     monkeypatch.setattr(stale_limits, "PERIOD_COUNT", 10)
     advanced: list[None] = []
-    study = run_staleness("smoke", advance=lambda: advanced.append(None))
+    study = run_staleness("smoke", Pool(advance=lambda: advanced.append(None)))
     assert len(advanced) == case_count("smoke")
     assert [row["hidden_count"] for row in study["settings"]] == [0, 0]
     assert [row["staleness"] for row in study["rates"]] == list(staleness.RATE_STALENESSES)
@@ -128,13 +125,3 @@ def test_the_study_is_its_cases_and_the_same_for_the_same_seed(monkeypatch: pyte
     json.dumps(study, allow_nan=False)
     again = run_staleness("smoke")
     assert {**study, "provenance": None} == {**again, "provenance": None}
-
-
-def _here(run: Callable[[Any], Any], cases: Sequence[Any], *, job_count: int, advance: Callable[[], None]) -> list[Any]:
-    """As `run_cases` does, in this process; cases must survive the way to another."""
-    assert job_count == 1
-    found = []
-    for case in cases:
-        found.append(run(pickle.loads(pickle.dumps(case))))
-        advance()
-    return found

@@ -35,7 +35,7 @@ from sparsync.experiments.studies.synchronisation.split_predictions import (
 )
 from sparsync.experiments.studies.synchronisation.trials import Curve, Trial, measurement_times, run_trial, tuned
 from sparsync.verify.monitors.trace import Sent
-from tests.support.inline_pool import run_inline
+from sparsync.verify.tools.pool import Pool
 
 TINY = replace(SIZES["smoke"], rules={"quadratic": ("bsp", "local 4")}, steps={"quadratic": (0.3,)})
 
@@ -202,9 +202,8 @@ def test_the_agreement_names_both_best_splits_and_the_cost_of_the_wrong_one() ->
 
 def test_the_study_runs_the_grid_and_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", TINY)
-    monkeypatch.setattr(budgets, "run_cases", run_inline)
     advanced: list[None] = []
-    study = run_budgets("smoke", advance=lambda: advanced.append(None))
+    study = run_budgets("smoke", Pool(advance=lambda: advanced.append(None)))
     assert len(advanced) == case_count("smoke")
     assert [(cell["rule"], cell["density"]) for cell in study["cells"]] == [
         (rule, density) for rule in ("bsp", "local 4") for density in DENSITIES

@@ -11,7 +11,6 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.dssp import Dssp
-from sparsync.experiments.studies.synchronisation import dssp_leads
 from sparsync.experiments.studies.synchronisation.dssp_leads import (
     LOWER,
     PAIR,
@@ -28,7 +27,7 @@ from sparsync.experiments.studies.synchronisation.dssp_leads import (
 )
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Departed, Event, Joined, Stepped
-from tests.support.barrier_data import in_this_process
+from sparsync.verify.tools.pool import Pool
 from tests.support.policy_runs import largest_lead
 
 TINY = Sizes((1.0, math.sqrt(2)), (20, 40), ("exponential",), (3,), 2)
@@ -86,9 +85,8 @@ def test_a_capped_rule_is_held_to_its_promise(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_study_runs_every_rule_on_every_pair_and_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", TINY)
-    monkeypatch.setattr(dssp_leads, "run_cases", in_this_process)
     advanced: list[None] = []
-    study = run_dssp_leads("smoke", seed=4, advance=lambda: advanced.append(None))
+    study = run_dssp_leads("smoke", Pool(advance=lambda: advanced.append(None)), seed=4)
     assert len(advanced) == case_count("smoke") == len(study["runs"]) == 3 * (2 + 2)
     assert [(run["rule"], run["cluster"], run["seed"]) for run in study["runs"][-3:]] == [
         (rule, "exponential", 5) for rule in RULES

@@ -10,7 +10,7 @@ import pytest
 from sparsync.experiments.studies.synchronisation import headlines
 from sparsync.experiments.studies.synchronisation.headlines import SETTINGS, case_count, headline_cases, run_contestant
 from sparsync.theory.statements import STATEMENTS
-from tests.support.inline_pool import run_inline
+from sparsync.verify.tools.pool import Pool
 
 
 def _rows(setting: str) -> dict[str, dict[str, Any]]:
@@ -68,10 +68,9 @@ def test_the_study_is_the_same_in_every_profile(monkeypatch: pytest.MonkeyPatch)
     assert case_count("smoke") == case_count("full") == len(set(cases)) == len(cases)
     chosen = cases[:2]
     monkeypatch.setattr(headlines, "headline_cases", lambda: chosen)
-    monkeypatch.setattr(headlines, "run_cases", run_inline)
     advanced: list[None] = []
     # Whole studies run in several processes: what these are told survives the way there.
     assert pickle.loads(pickle.dumps((run_contestant, cases))) == (run_contestant, cases)
-    study = headlines.run_headlines("smoke", job_count=1, advance=lambda: advanced.append(None))
+    study = headlines.run_headlines("smoke", Pool(advance=lambda: advanced.append(None)))
     assert study["rows"] == [run_contestant(case) for case in chosen]
     assert len(advanced) == 2

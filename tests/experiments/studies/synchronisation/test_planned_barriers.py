@@ -26,7 +26,7 @@ from sparsync.experiments.studies.synchronisation.planned_barriers import (
     span_bound,
     time_plan,
 )
-from tests.support.barrier_data import in_this_process
+from sparsync.verify.tools.pool import Pool
 
 ROWS = st.lists(st.lists(st.integers(1, 12).map(float), min_size=1, max_size=4).map(sorted), min_size=1, max_size=4)
 TINY = Sizes(20, (3, 10), (2, 5), 3, 1, (4, 8), 2)
@@ -119,10 +119,9 @@ def test_of_several_draws_the_nearest_to_its_bound_counts() -> None:
 
 def test_the_study_times_and_compares_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", TINY)
-    monkeypatch.setattr(planned_barriers, "run_cases", in_this_process)
     advanced: list[None] = []
     study, again, other = (
-        run_planned_barriers("smoke", seed=seed, advance=lambda: advanced.append(None)) for seed in (1, 1, 2)
+        run_planned_barriers("smoke", Pool(advance=lambda: advanced.append(None)), seed=seed) for seed in (1, 1, 2)
     )
     assert len(advanced) == 3 * case_count("smoke")
     sizes = [(row["planner"], row["workers"], row["look_ahead"]) for row in study["timings"]]

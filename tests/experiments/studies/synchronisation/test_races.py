@@ -20,6 +20,7 @@ from sparsync.experiments.studies.synchronisation.races import (
 )
 from sparsync.experiments.training.models import FlatModel
 from sparsync.verify.monitors.judge import Violation
+from sparsync.verify.tools.pool import Pool
 
 SHORT = replace(CONDITIONS["smoke"].race, bandwidth=CONDITIONS["smoke"].bandwidth)
 
@@ -92,7 +93,7 @@ def test_the_study_holds_what_single_races_give(monkeypatch: pytest.MonkeyPatch)
     chosen = [("ssp", "pareto", "top_k", 0), ("ds_sync", "equal", "none", 0)]
     monkeypatch.setattr("sparsync.experiments.studies.synchronisation.races.race_cases", lambda _profile: chosen)
     advanced: list[None] = []
-    study = run_races("smoke", job_count=2, advance=lambda: advanced.append(None))
+    study = run_races("smoke", Pool(2, advance=lambda: advanced.append(None)))
     assert study["races"] == [run_race(SHORT, 0, case) for case in chosen]
     assert len(advanced) == case_count("smoke") == 2
     assert study["seconds"] == [0.0, 2.0, 4.0, 6.0]

@@ -30,7 +30,7 @@ from sparsync.experiments.studies.synchronisation.sampled_lags import (
     stated_law,
 )
 from sparsync.verify.monitors.trace import Applied, Arrived, Event, Released, Sent, Started, Stepped
-from tests.support.barrier_data import in_this_process
+from sparsync.verify.tools.pool import Pool
 
 
 def report(time: float, worker: int, message: int) -> list[Event]:
@@ -195,10 +195,9 @@ def test_batches_find_the_error_of_dependent_values() -> None:
 
 def test_the_study_runs_every_sample_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", Sizes({4: 20.0, 6: 10.0}))
-    monkeypatch.setattr(sampled_lags, "run_cases", in_this_process)
     advanced: list[None] = []
     study, again, other = (
-        run_sampled_lags("smoke", seed=seed, advance=lambda: advanced.append(None)) for seed in (1, 1, 2)
+        run_sampled_lags("smoke", Pool(advance=lambda: advanced.append(None)), seed=seed) for seed in (1, 1, 2)
     )
     assert len(advanced) == 3 * case_count("smoke") == 3 * len(study["runs"])
     sizes = [(run["workers"], run["cluster"], run["staleness"], run["sample"]) for run in study["runs"]]

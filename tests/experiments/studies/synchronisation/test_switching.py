@@ -31,7 +31,7 @@ from sparsync.experiments.studies.synchronisation.switching import (
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.monitors.trace import Applied
-from tests.support.inline_pool import run_inline
+from sparsync.verify.tools.pool import Pool
 
 TINY = replace(SIZES["smoke"], seconds=6.0, quadratic_steps=(0.2, 0.4), frontier_seconds=12.0)
 
@@ -140,11 +140,10 @@ def test_the_target_is_reached_at_the_first_measurement_that_is_no_worse() -> No
 
 def test_the_study_runs_every_contestant_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "smoke", replace(TINY, seed_count=2))
-    monkeypatch.setattr(switching, "run_cases", run_inline)
     monkeypatch.setattr(switching, "LIMIT_MOMENTA", (0.0,))
     monkeypatch.setattr(switching, "CONDITIONS", {"same optimum": ("quadratic", 0.0, 0.0)})
     advanced: list[None] = []
-    study = run_switching("smoke", advance=lambda: advanced.append(None))
+    study = run_switching("smoke", Pool(advance=lambda: advanced.append(None)))
     assert len(advanced) == case_count("smoke") == len(study["runs"]) + len(study["frontier"])
     assert len(study["runs"]) == 2 * (2 + 4)
     for run in study["runs"]:

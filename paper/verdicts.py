@@ -1,0 +1,104 @@
+"""Is what README and the paper say found again? Claims as relations, judged on the record and on a run of yours.
+
+A claim bounds a number that is estimated from result files. It is reproduced where the whole interval obeys the bounds,
+not reproduced where the whole interval breaks one, and inconclusive otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from paper.intervals import Estimate
+
+
+class Verdict(Enum):
+    """What an estimate says of a claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    INCONCLUSIVE = "inconclusive"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A relation that README or the paper states.
+
+    Args:
+        name: short, unique.
+        text: the relation in words, with its bound.
+        said_in: where: README, abstract, or a section.
+        estimate: the number, from a folder of results; it raises FileNotFoundError where they are not there.
+        least: the number is at least this.
+        most: the number is at most this.
+        percent: shown in percent, a difference of shares in points.
+    """
+
+    name: str
+    text: str
+    said_in: str
+    estimate: Callable[[Path], Estimate]
+    least: float = -math.inf
+    most: float = math.inf
+    percent: bool = False
+
+    def verdict(self, estimate: Estimate | None) -> Verdict:
+        """What an estimate says of the claim; None: there is none."""
+        if estimate is None:
+            return Verdict.NOT_RUN
+        if self.least <= estimate.low and estimate.high <= self.most:
+            return Verdict.REPRODUCED
+        if estimate.high < self.least or estimate.low > self.most:
+            return Verdict.NOT_REPRODUCED
+        return Verdict.INCONCLUSIVE
+
+    def shown(self, estimate: Estimate | None) -> str:
+        """`0.12 [−0.30, 0.54]`, or the number alone where it is exact."""
+        if estimate is None:
+            return "–"
+        factor = 100 if self.percent else 1
+        value, low, high = (_number(factor * part) for part in (estimate.value, estimate.low, estimate.high))
+        unit = " %" if self.percent else ""
+        return f"{value}{unit}" if estimate.low == estimate.high else f"{value}{unit} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim with the numbers of the record and of a run, and the verdict on the run."""
+
+    claim: Claim
+    recorded: Estimate | None
+    found: Estimate | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the run."""
+        return self.claim.verdict(self.found)
+
+
+def judged(claim: Claim, *, record_folder: Path, data_folder: Path) -> Judgement:
+    """The claim judged on a folder of results, beside the record.
+
+    Raises:
+        ValueError: a file is there and lacks a field.
+    """
+    return Judgement(claim, _estimated(claim, record_folder), _estimated(claim, data_folder))
+
+
+def _estimated(claim: Claim, folder: Path) -> Estimate | None:
+    try:
+        return claim.estimate(folder)
+    except FileNotFoundError:
+        return None
+
+
+def _number(value: float) -> str:
+    """Three significant digits at most, a minus sign that is one, and no point where none is needed."""
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    text = f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.3g}"
+    return text.replace("-", "−")
