@@ -15,7 +15,7 @@ from pathlib import Path
 from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
-from paper.studies.timing_table import timings_markdown
+from paper.studies.kernels import timings_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 

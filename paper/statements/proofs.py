@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 
 from paper.latex import escape
-from paper.results import Result, ledger_result
+from paper.results import Result, result
 from paper.statements.claims import LABEL, claim_latex
 from paper.statements.formulas import formula
 from sparsync.theory.language.statement import Statement
@@ -91,7 +91,7 @@ def ledger_records(data_folder: Path) -> dict[str, Result]:
         FileNotFoundError: the ledger has not been written.
         ValueError: the ledger lacks a statement.
     """
-    ledger = ledger_result(data_folder)
+    ledger = result(data_folder, "verify")
     by_label = {record["label"]: record for record in ledger.records("statements")}
     missing = [label for label in STATEMENTS if label not in by_label]
     if missing:
