@@ -1,9 +1,9 @@
-"""Write ledger and timings into README.md, and every statement with its proof into `paper/proofs.md` beside it.
+"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, and what the kernel costs.
 
-    python -m paper.readme --data-folder paper/data --readme README.md
+    python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
-Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`; the text between the
-two marks of a block is replaced, the rest is kept.
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`. In `ledger.md` and
+`kernels.md` the text between two marks is replaced, the rest is kept; `proofs.md` is written as a whole.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from paper.studies.kernels import timings_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
-PROOFS = Path("paper", "proofs.md")
-"""The page of proofs, seen from the folder of README."""
+PROOFS = "proofs.md"
+"""The page of proofs, beside that of the ledger."""
 _HEAD = "| statement | what it is about | checks | evidence |\n|---|---|---|---|\n"
 
 
@@ -40,39 +40,44 @@ def ledger_markdown(data_folder: Path) -> str:
     )
 
 
-BLOCKS: dict[str, Callable[[Path], str]] = {"timings": timings_markdown, "ledger": ledger_markdown}
-"""What is written into README, each from the data folder and between the marks of its name."""
+BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
+    "ledger": ("ledger.md", ledger_markdown),
+    "timings": ("kernels.md", timings_markdown),
+}
+"""By the name in the marks: the page, and what stands between them, from the data folder."""
 
 
 def marks(name: str) -> tuple[str, str]:
     """The lines before and behind a block."""
-    return f"<!-- {name}: written by paper/readme.py -->", f"<!-- end of {name} -->"
+    return f"<!-- {name}: written by paper/write_docs.py -->", f"<!-- end of {name} -->"
 
 
-def updated(readme: str, name: str, block: str) -> str:
+def updated(page: str, name: str, block: str) -> str:
     """The text with everything between the marks of a block replaced.
 
     Raises:
         ValueError: the marks are not there, once each and in order.
     """
     first, last = marks(name)
-    before, start, rest = readme.partition(first)
+    before, start, rest = page.partition(first)
     _, end, after = rest.partition(last)
     if not (start and end) or first in after or last in after or first in rest:
-        raise ValueError(f"README needs the marks {first!r} and {last!r}, once each and in this order")
+        raise ValueError(f"the page of {name} needs the marks {first!r} and {last!r}, once each and in this order")
     return f"{before}{first}\n{block}{last}{after}"
 
 
-def all_updated(readme: str, data_folder: Path) -> str:
-    """The text with every block replaced.
+def all_pages(data_folder: Path, docs_folder: Path) -> dict[str, str]:
+    """The text of every page, by file name.
 
     Raises:
-        FileNotFoundError: results are missing.
+        FileNotFoundError: results or pages are missing.
         ValueError: marks are missing, or results are incomplete.
     """
-    for name, markdown in BLOCKS.items():
-        readme = updated(readme, name, markdown(data_folder))
-    return readme
+    pages = {
+        page: updated((docs_folder / page).read_text(encoding="utf-8"), name, markdown(data_folder))
+        for name, (page, markdown) in BLOCKS.items()
+    }
+    return pages | {PROOFS: proofs_markdown(data_folder)}
 
 
 @interrupt_as_line()
@@ -80,25 +85,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (None: the process's own arguments).
 
     Raises:
-        SystemExit: malformed arguments, missing results, or a README without marks.
+        SystemExit: malformed arguments, missing results, or a page without marks.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m paper.readme", description="Write ledger and timings into README.md."
-    )
+    parser = argparse.ArgumentParser(prog="python -m paper.write_docs", description="Write the pages of paper/docs.")
     parser.add_argument("--data-folder", type=Path, required=True, help="where verify.json and kernels-*.json are")
-    parser.add_argument("--readme", type=Path, required=True, help="the file to rewrite; proofs go to paper/ beside it")
+    parser.add_argument("--docs-folder", type=Path, required=True, help="where the pages are that are rewritten")
     options = parser.parse_args(arguments)
     try:
-        text = all_updated(options.readme.read_text(encoding="utf-8"), options.data_folder)
-        proofs = proofs_markdown(options.data_folder)
-        write_text(options.readme, text)
-        write_text(options.readme.parent / PROOFS, proofs)
+        for page, text in all_pages(options.data_folder, options.docs_folder).items():
+            write_text(options.docs_folder / page, text)
     except (ValueError, OSError) as error:
         raise SystemExit(f"error: {error}") from error
 
 
 def _row(label: str, title: str, earned: Sequence[str]) -> str:
-    cells = (f"[`{label}`]({PROOFS.as_posix()}#{label})", title.replace("|", r"\|"), f"[checks]({checks_file(label)})")
+    cells = (f"[`{label}`]({PROOFS}#{label})", title.replace("|", r"\|"), f"[checks](../../{checks_file(label)})")
     return f"| {' | '.join(cells)} | {', '.join(earned)} |\n"
 
 
