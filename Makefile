@@ -32,7 +32,7 @@ PRETEND_RUN = PYTHONPATH=build/typing $(PRETEND)/venv/bin/python -m
 PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
 SANITIZED = sparsync.experiments.studies.kernels.checks --device cuda
 
-.PHONY: help install check test test-all verify formal reproduce paper bench gpu pretend-gpu clean
+.PHONY: help install check test test-all verify formal reproduce paper docs bench gpu pretend-gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,7 +68,6 @@ verify: $(STAMP) ## check certificates and formal proofs, print the ledger (FRES
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.verify.ledger.command --profile $(PROFILE) --output $(DATA)/verify.json --formal build/formal --jobs $(JOBS) $(if $(filter-out 0,$(FRESH)),--fresh)
 	$(RUN) verify/check_certificates.py $(DATA)/certificates
-	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
 formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest on
 	mkdir -p $(DATA)
@@ -92,12 +91,14 @@ paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pd
 	$(RUN) -m paper.numbers --data-folder paper/data --output-folder paper/generated
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
+docs: $(STAMP) ## ledger, proofs and timings from paper/data into the pages of paper/docs
+	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
+
 bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection.selection --profile $(PROFILE) --output $(DATA)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
 	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
-	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
 # Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no other.
 # Interrupted, pytest still says what failed. Tests that need the GPU come first, and all of them have cuda in their names.

@@ -2,58 +2,24 @@
 
     python -m paper.figures --data-folder paper/data --output-folder paper/generated
 
-Each figure is one function from a data folder to a figure, and one line in `FIGURES`.
+Each figure is one function from a data folder to a figure, which its study exports.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from paper.studies.barrier_figure import barriers
-from paper.studies.budgets_figure import budgets
-from paper.studies.kernel_figure import kernels
-from paper.studies.lag_figure import sampled_lags
-from paper.studies.phase_figure import phases
-from paper.studies.race_figure import races
-from paper.studies.rate_figure import tight_rate
-from paper.studies.refinement_figure import failure_map
-from paper.studies.shape_figures import ladder, profiles
-from paper.studies.staleness_figure import stale_theory, staleness
-from paper.studies.steady_figure import steady_state
-from paper.studies.switching_figure import step_limits, switching
-from paper.studies.training_figures import convergence, counts, momentum
-from paper.studies.worst_figure import worst_cases
+from paper.studies.registry import STUDIES
+from paper.studies.study import Draw
 from paper.style import PNG_DOTS_PER_INCH, paper_style
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.provenance import write_whole
 
-FIGURES: dict[str, Callable[[Path], Figure]] = {
-    "ladder": ladder,
-    "profiles": profiles,
-    "worst_cases": worst_cases,
-    "convergence": convergence,
-    "counts": counts,
-    "momentum": momentum,
-    "phases": phases,
-    "tight_rate": tight_rate,
-    "steady_state": steady_state,
-    "failure_map": failure_map,
-    "kernels": kernels,
-    "races": races,
-    "barriers": barriers,
-    "sampled_lags": sampled_lags,
-    "switching": switching,
-    "step_limits": step_limits,
-    "budgets": budgets,
-    "staleness": staleness,
-    "stale_theory": stale_theory,
-}
+FIGURES: dict[str, Draw] = {name: draw for study in STUDIES.values() for name, draw in study.figures.items()}
 """Every figure by file name."""
 
 _FORMATS: dict[str, dict[str, Any]] = {

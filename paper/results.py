@@ -2,7 +2,7 @@
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
 `experiments/reproduce.py`, `experiments/studies/kernels/study.py`, `verify/ledger/command.py` and
-`verify/formal/coq.py`; read by `figures.py` and `numbers.py`. Nothing is trained here.
+`verify/formal/coq.py`; read by the files of `studies/`. Nothing is trained here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from sparsync.verify.tools.provenance import write_whole
+
+COMMANDS = {"engine_speed": "make bench", "kernels": "make bench", "formal": "make formal"}
+"""What writes results that `make reproduce` does not write."""
+COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
+"""Names that stand for several files: a run each, or a machine each."""
 
 _SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
 
@@ -50,96 +55,34 @@ class Result:
         return [Result(self.path, fields) for fields in self[name]]
 
 
-def contraction_result(data_folder: Path) -> Result:
-    """The study of relative errors and sorted magnitudes."""
-    return _read(data_folder / "contraction.json")
-
-
-def steady_state_result(data_folder: Path) -> Result:
-    """The study of the gain that error feedback settles at."""
-    return _read(data_folder / "steady_state.json")
-
-
-def refinement_result(data_folder: Path) -> Result:
-    """The study of the counts that the released threshold rule ends with."""
-    return _read(data_folder / "refinement.json")
-
-
-def dssp_leads_result(data_folder: Path) -> Result:
-    """The study of how far DSSP lets workers get ahead."""
-    return _read(data_folder / "dssp_leads.json")
-
-
-def planned_barriers_result(data_folder: Path) -> Result:
-    """The study of ZipLine's optima, seconds and spreads."""
-    return _read(data_folder / "planned_barriers.json")
-
-
-def sampled_lags_result(data_folder: Path) -> Result:
-    """The study of lags at barriers that look at a few workers only."""
-    return _read(data_folder / "sampled_lags.json")
-
-
-def phases_result(data_folder: Path) -> Result:
-    """The study of the exponents that laws reach."""
-    return _read(data_folder / "phases.json")
-
-
-def staleness_result(data_folder: Path) -> Result:
-    """The study of updates that arrive late."""
-    return _read(data_folder / "staleness.json")
-
-
-def quadratics_result(data_folder: Path) -> Result:
-    """The study of error feedback on quadratics."""
-    return _read(data_folder / "quadratics.json")
-
-
-def races_result(data_folder: Path) -> Result:
-    """The races of all synchronisation models."""
-    return _read(data_folder / "races.json")
-
-
-def switching_result(data_folder: Path) -> Result:
-    """The study of synchronous and asynchronous training, one after the other."""
-    return _read(data_folder / "switching.json")
-
-
-def budgets_result(data_folder: Path) -> Result:
-    """The study of densities against synchronisation at equal lines."""
-    return _read(data_folder / "budgets.json")
-
-
-def engine_speed_result(data_folder: Path) -> Result:
-    """How fast every policy is simulated."""
-    return _read(data_folder / "engine_speed.json", written_by="make bench")
-
-
-def headlines_result(data_folder: Path) -> Result:
-    """What published settings give here."""
-    return _read(data_folder / "headlines.json")
-
-
-def kernel_results(data_folder: Path) -> list[Result]:
-    """The study of the fused kernel on every machine that it ran on, in the order of the file names.
+def result(data_folder: Path, name: str) -> Result:
+    """The content of `<name>.json`.
 
     Raises:
-        FileNotFoundError: it ran on none.
+        FileNotFoundError: there is no such file; the message says which command writes it.
+        ValueError: it is not JSON.
     """
-    paths = sorted(data_folder.glob("kernels-*.json"))
+    return _read(data_folder / f"{name}.json", name)
+
+
+def results(data_folder: Path, name: str) -> list[Result]:
+    """All results of a name, in the order of the file names: one, or those of a collection.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: one is not JSON.
+    """
+    if name not in COLLECTIONS:
+        return [result(data_folder, name)]
+    paths = sorted(data_folder.glob(COLLECTIONS[name]))
     if not paths:
-        raise FileNotFoundError(f"{data_folder / 'kernels-*.json'} is missing; `make bench` writes it")
-    return [_read(path) for path in paths]
+        raise _missing(data_folder / COLLECTIONS[name], name)
+    return [_read(path, name) for path in paths]
 
 
-def ledger_result(data_folder: Path) -> Result:
-    """The evidence for every statement, and the counterexamples."""
-    return _read(data_folder / "verify.json")
-
-
-def formal_result(data_folder: Path) -> Result:
-    """What Coq says of every formal theorem."""
-    return _read(data_folder / "formal.json", written_by="make formal")
+def command(name: str) -> str:
+    """Which command writes the results of a name: `make reproduce` where nothing else is said."""
+    return COMMANDS.get(name, "make reproduce")
 
 
 def training_results(data_folder: Path, setting: str, run_name: str, density: float) -> list[Result]:
@@ -157,20 +100,21 @@ def training_results(data_folder: Path, setting: str, run_name: str, density: fl
     pattern = f"{setting}-{run_name}-{density:g}-*.json"
     paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
     if not paths:
-        raise FileNotFoundError(f"{data_folder / 'convergence' / pattern} is missing; `make reproduce` writes it")
-    return sorted((_read(path) for path in paths), key=lambda result: int(result["seed"]))
+        raise _missing(data_folder / "convergence" / pattern, "convergence")
+    return sorted((_read(path, "convergence") for path in paths), key=lambda run: int(run["seed"]))
 
 
-def all_training_results(data_folder: Path) -> list[Result]:
-    """Every training run of the data folder, in the order of the file names.
+def trained_runs(data_folder: Path, setting: str) -> set[str]:
+    """The names of all runs of a setting, whatever their density and seed.
 
     Raises:
         FileNotFoundError: there is none.
     """
-    paths = sorted((data_folder / "convergence").glob("*.json"))
+    pattern = f"{setting}-*.json"
+    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
     if not paths:
-        raise FileNotFoundError(f"{data_folder / 'convergence' / '*.json'} is missing; `make reproduce` writes it")
-    return [_read(path) for path in paths]
+        raise _missing(data_folder / "convergence" / pattern, "convergence")
+    return {path.name.split("-")[1] for path in paths}
 
 
 def write_text(path: Path, text: str) -> None:
@@ -178,10 +122,14 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
-def _read(path: Path, *, written_by: str = "make reproduce") -> Result:
+def _read(path: Path, name: str) -> Result:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; `{written_by}` writes it")
+        raise _missing(path, name)
     try:
         return Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
+
+
+def _missing(path: Path, name: str) -> FileNotFoundError:
+    return FileNotFoundError(f"{path} is missing; `{command(name)}` writes it")

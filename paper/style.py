@@ -1,7 +1,7 @@
-"""How does every figure look? Names and colours of the methods, one set of matplotlib parameters, the smoke note.
+"""How does every figure look? Colours, curves, one set of matplotlib parameters, the smoke note.
 
-A method has the same colour and dash in every figure. The colours are Okabe and Ito's (2008) palette, which readers
-with any common colour vision tell apart; dashes tell the curves apart in grey print.
+A method has the same colour and dash in every figure, see `rules.py`. The colours are Okabe and Ito's (2008) palette,
+which readers with any common colour vision tell apart; dashes tell the curves apart in grey print.
 """
 
 from __future__ import annotations
@@ -50,15 +50,6 @@ class Look:
         """The keyword arguments of `Axes.plot`."""
         return {"label": self.title, "color": self.colour, "linestyle": self.dash}
 
-
-METHODS: dict[str, Look] = {
-    "dense": Look("dense", BLACK, (0, (4, 1.5))),
-    "top_k": Look("Top-$k$", BLUE),
-    "random_k": Look("Rand-$k$", GREY, (0, (1, 1))),
-    "gaussian_k": Look("Gaussian-$k$ (ours)", GREEN, (0, (3, 2))),
-    "gaussian_k_released": Look("Gaussian-$k$ (released)", VERMILION, (0, (5, 1, 1, 1))),
-}
-"""By the ending of the run's name: `fnn3_<method>` in `experiments/training/runs.py`."""
 
 _PARAMETERS: dict[RcKeyType, Any] = {
     "font.family": "STIXGeneral",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from paper.results import Result, formal_result
+from paper.results import Result, result
 from paper.statements.claims import claim_latex
 from paper.statements.proofs import label_link, theorem_latex, theorem_link, title_latex
 
@@ -29,7 +29,7 @@ def formal_table(data_folder: Path) -> str:
         FileNotFoundError: Coq has not been asked.
         ValueError: a field is missing, or a sentence holds a character that LaTeX does not know.
     """
-    theorems = formal_result(data_folder).records("theorems")
+    theorems = result(data_folder, "formal").records("theorems")
     names = {str(theorem["name"]) for theorem in theorems}
     files = groupby(theorems, key=lambda theorem: _file(str(theorem["name"])))
     parts = ("\\addlinespace[2pt]\n".join(_row(theorem, names) for theorem in group) for _, group in files)
@@ -46,11 +46,11 @@ def closed_theorems(data_folder: Path) -> list[str]:
         FileNotFoundError: Coq has not been asked.
         ValueError: one does.
     """
-    result = formal_result(data_folder)
-    theorems = result.records("theorems")
+    record = result(data_folder, "formal")
+    theorems = record.records("theorems")
     resting = [f"{theorem['name']} on {', '.join(theorem['axioms'])}" for theorem in theorems if theorem["axioms"]]
     if resting:
-        raise ValueError(f"{result.path}: the text says that all theorems are closed, but {'; '.join(resting)}")
+        raise ValueError(f"{record.path}: the text says that all theorems are closed, but {'; '.join(resting)}")
     return [str(theorem["name"]) for theorem in theorems]
 
 

@@ -1,6 +1,6 @@
 """What is stated, why does it hold, and on what evidence? Every statement with its proof, for paper and repository.
 
-`proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/proofs.md` that README links to. The words
+`proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/docs/proofs.md`. The words
 of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers and the names of
 formal theorems are the ledger's.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 
 from paper.latex import escape
-from paper.results import Result, ledger_result
+from paper.results import Result, result
 from paper.statements.claims import LABEL, claim_latex
 from paper.statements.formulas import formula
 from sparsync.theory.language.statement import Statement
@@ -37,11 +37,11 @@ SHORTEST_SHARED = 3
 
 _PAGE_HEAD = r"""# Every statement with its proof
 
-Written by [`paper/readme.py`](readme.py) from [`theory/`](../theory) and the ledger [`verify.json`](data/verify.json).
-Each step of a proof is a computation that must come out as zero or true; `make verify FRESH=1` executes them all. Where
-the evidence is `formal`, the theorems that it names are proved in Coq, from the sources in
-[`verify/formal/`](../verify/formal); `make formal` compiles them. The symbols are those of
-[`theory/language/symbols.py`](../theory/language/symbols.py), which says what each stands for; $`\mathbb{N}`$ begins
+Written by [`paper/write_docs.py`](../write_docs.py) from [`theory/`](../../theory) and the ledger
+[`verify.json`](../data/verify.json). Each step of a proof is a computation that must come out as zero or true;
+`make verify FRESH=1` executes them all. Where the evidence is `formal`, the theorems that it names are proved in Coq,
+from the sources in [`verify/formal/`](../../verify/formal); `make formal` compiles them. The symbols are those of
+[`theory/language/symbols.py`](../../theory/language/symbols.py), which says what each stands for; $`\mathbb{N}`$ begins
 with 1, and $`\mathbb{N}_0`$ with 0.
 """
 
@@ -65,7 +65,7 @@ def proofs_latex(data_folder: Path) -> str:
 
 
 def proofs_markdown(data_folder: Path) -> str:
-    """The page `paper/proofs.md`: the same statements, with links to the files that derive and check them.
+    """The page `paper/docs/proofs.md`: the same statements, with links to the files that derive and check them.
 
     Raises:
         FileNotFoundError: the ledger has not been written.
@@ -91,7 +91,7 @@ def ledger_records(data_folder: Path) -> dict[str, Result]:
         FileNotFoundError: the ledger has not been written.
         ValueError: the ledger lacks a statement.
     """
-    ledger = ledger_result(data_folder)
+    ledger = result(data_folder, "verify")
     by_label = {record["label"]: record for record in ledger.records("statements")}
     missing = [label for label in STATEMENTS if label not in by_label]
     if missing:
@@ -234,8 +234,8 @@ def _markdown_block(statement: Statement, evidence: str) -> str:
     return (
         f"\n### {label}\n\n**{_markdown_text(statement.title)}**\n\n{_markdown_mathematics(_conditions(statement))}\n"
         f"```math\n{formula(statement.relation)}\n```\n\n"
-        f"Proof, executed in [`{proof_file(label)}`](../{proof_file(label)}):\n\n{steps}\n"
-        f"Evidence: {evidence}; checked in [`{checks}`](../{checks}). Source: {_markdown_text(statement.source)}.\n"
+        f"Proof, executed in [`{proof_file(label)}`](../../{proof_file(label)}):\n\n{steps}\n"
+        f"Evidence: {evidence}; checked in [`{checks}`](../../{checks}). Source: {_markdown_text(statement.source)}.\n"
     )
 
 
@@ -277,7 +277,7 @@ def _markdown_link(label: str) -> str:
 
 
 def _markdown_theorem(name: str) -> str:
-    return f"[`{name}`](../verify/formal/{name.partition('.')[0]}.v)"
+    return f"[`{name}`](../../verify/formal/{name.partition('.')[0]}.v)"
 
 
 def _markdown_text(text: str) -> str:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paper import latex
-from paper.results import Result, headlines_result, planned_barriers_result, races_result, switching_result
-from paper.studies.barrier_facts import scan_ratio, timing_rows
-from paper.studies.race_facts import CLUSTERS, SELECTORS, mean_curve, runs, smoothed, speed_up
-from paper.studies.staleness_facts import OPTIMISERS, SIZES, relative_steps
-from paper.studies.switching_facts import better_than_ends, switch_shares, time_ratio
+from paper.results import Result, result
+from paper.studies.barriers import scan_ratio, timing_rows
+from paper.studies.races import CLUSTERS, SELECTORS, mean_curve, runs, smoothed, speed_up
+from paper.studies.staleness import OPTIMISERS, SIZES, relative_steps
+from paper.studies.study import Study
+from paper.studies.switching import better_than_ends, switch_shares, time_ratio
 
 REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE = "reproduced", "not reproduced", "not comparable"
 
@@ -53,7 +54,7 @@ def measured(data_folder: Path, setting: str, contestant: str) -> Result:
     Raises:
         ValueError: the study holds no such run.
     """
-    study = headlines_result(data_folder)
+    study = result(data_folder, "headlines")
     for row in study.records("rows"):
         if (row["setting"], row["contestant"]) == (setting, contestant):
             return row
@@ -74,7 +75,7 @@ def final_accuracy(study: Result, policy: str, cluster: str, selector: str) -> f
 
 def won_races(data_folder: Path, policy: str, others: tuple[str, ...]) -> tuple[int, int]:
     """In how many of the clusters and sendings a policy ends above all others, and how many there are."""
-    study = races_result(data_folder)
+    study = result(data_folder, "races")
     races = [(cluster, selector) for cluster in CLUSTERS for selector in SELECTORS]
     won = sum(
         final_accuracy(study, policy, *race) > max(final_accuracy(study, other, *race) for other in others)
@@ -85,7 +86,7 @@ def won_races(data_folder: Path, policy: str, others: tuple[str, ...]) -> tuple[
 
 def has_curves_of(data_folder: Path, policy: str, other: str) -> bool:
     """Does a policy have the other's accuracies, digit by digit, in every race?"""
-    study = races_result(data_folder)
+    study = result(data_folder, "races")
     return all(
         mean_curve(runs(study, policy, cluster, selector), "accuracy")
         == mean_curve(runs(study, other, cluster, selector), "accuracy")
@@ -176,7 +177,7 @@ _GROWING = "asynchronous_first_falling"
 
 def growing_wins(data_folder: Path) -> dict[float, tuple[int, int]]:
     """By share of the barrier: where growing groups end better than both extremes, and how many places there are."""
-    shares = switch_shares(switching_result(data_folder))
+    shares = switch_shares(result(data_folder, "switching"))
     return {share: better_than_ends(data_folder, _GROWING, share) for share in shares}
 
 
@@ -198,7 +199,7 @@ def _growing_is_better(data_folder: Path) -> bool:
 
 def largest_plan(data_folder: Path) -> float:
     """Seconds of the sweep for the most workers, looking furthest ahead."""
-    timings = timing_rows(planned_barriers_result(data_folder), "sweep")
+    timings = timing_rows(result(data_folder, "planned_barriers"), "sweep")
     return max(float(timing["wall_seconds"]) for timing in timings)
 
 
@@ -207,7 +208,7 @@ FAR_FASTER = 10
 
 
 def _plan_seconds(data_folder: Path) -> str:
-    workers = latex.integer(timing_rows(planned_barriers_result(data_folder), "scan")[-1]["workers"])
+    workers = latex.integer(timing_rows(result(data_folder, "planned_barriers"), "scan")[-1]["workers"])
     ratio = latex.decimal(scan_ratio(data_folder, "scan"), 0)
     return (
         f"{latex.decimal(largest_plan(data_folder), 2)}\\,s; a scan takes {ratio} times as long for {workers} workers"
@@ -216,7 +217,7 @@ def _plan_seconds(data_folder: Path) -> str:
 
 def _switch_time(data_folder: Path, order: str) -> float | None:
     """BSP's time to the error of its end over that of others, with the smallest share of a barrier or none."""
-    share = 0.0 if order == "asp" else min(switch_shares(switching_result(data_folder)))
+    share = 0.0 if order == "asp" else min(switch_shares(result(data_folder, "switching")))
     return time_ratio(data_folder, "network", "one_slow", order, share)
 
 
@@ -379,3 +380,9 @@ def headline_table(data_folder: Path) -> str:
         for headline in HEADLINES
     )
     return "\\addlinespace[2pt]\n".join(rows)
+
+
+STUDY = Study(
+    tables={"headlines.tex": headline_table},
+    results=("headlines", "races", "planned_barriers", "switching", "staleness"),
+)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paper.studies.steady_figure import STREAMS
+from paper.studies.steady_state import STREAMS
 from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.contraction import ladder
@@ -25,6 +25,14 @@ METHODS = (
     "dgc_released",
     "dgc_grace",
     "sidco_released",
+    "sidco_adaptive",
+    "oktopk_released",
+)
+MOMENTUM_METHODS = (
+    "top_k",
+    "gaussian_k",
+    "gaussian_k_released",
+    "dgc_released",
     "sidco_adaptive",
     "oktopk_released",
 )
@@ -74,7 +82,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
         for method in METHODS if density == 0.001 else METHODS[1:]:
             for seed in seeds:
                 write_run(folder, setting, method, density, seed, profile=profile)
-    for method in METHODS[1:]:
+    for method in MOMENTUM_METHODS:
         for seed in seeds:
             write_run(folder, "momentum", method, 0.001, seed, profile=profile)
     return folder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from paper.studies.budgets_facts import PROBLEMS
-from paper.studies.switching_facts import CLUSTERS, CONDITIONS
+from paper.studies.budgets import PROBLEMS
+from paper.studies.switching import CLUSTERS, CONDITIONS
 
 SHARES = (0.125, 0.5)
 ORDERS = (

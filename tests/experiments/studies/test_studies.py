@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from paper.studies.training_tables import MOMENTUM_RULES
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.experiments.studies.selection import selection
@@ -22,6 +21,7 @@ from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.contraction.ladder import STATEMENTS
 from sparsync.verify.tools.pool import Pool
+from tests.support.paper_data import MOMENTUM_METHODS
 
 TINY = replace(
     PROFILES["smoke"], steps=2, observed_steps=(1, 2), sample_dimension=500, selection_dimensions=(300,), workers=2
@@ -116,7 +116,7 @@ def test_convergence_cases_have_distinct_files_and_paired_seeds(profile: str) ->
     assert len({case.file_name for case in cases}) == len(cases)
     assert {case.run_name for case in cases} == set(RUNS)
     with_momentum = {case.run_name for case in cases if case.setting == "momentum"}
-    assert with_momentum == {f"fnn3_{rule}" for rule in ("top_k", *MOMENTUM_RULES)}
+    assert with_momentum == {f"fnn3_{rule}" for rule in MOMENTUM_METHODS}
     for setting, seed_count in (("plain", size.seed_count), ("momentum", size.momentum_seed_count)):
         seeds: dict[tuple[str, float], set[int]] = defaultdict(set)
         for case in (case for case in cases if case.setting == setting):

@@ -138,7 +138,7 @@ def test_every_link_of_the_page_leads_somewhere(page: str) -> None:
     targets = set(re.findall(r"(?<!\\)\]\(([^)]*)\)", page))
     files = {target for target in targets if not target.startswith("#")}
     assert {target.removeprefix("#") for target in targets - files} <= set(STATEMENTS)
-    assert all((proofs.ROOT / "paper" / target).exists() for target in files)
+    assert all((proofs.ROOT / "paper" / "docs" / target).exists() for target in files)
 
 
 def test_a_formula_of_the_page_is_in_the_form_that_markdown_leaves_alone(page: str) -> None:
@@ -176,8 +176,8 @@ def test_the_grade_formal_names_its_theorems_and_leads_to_them(tmp_path: Path) -
     links = ", ".join(theorem_link(name) for name in detail["theorems"])
     assert rf"\emph{{Evidence:}} formal ({links}). " in proofs_latex(folder)
     assert (
-        "Evidence: formal ([`tail.square_best`](../verify/formal/tail.v), "
-        "[`top_k.band_contracts`](../verify/formal/top_k.v)); checked in"
+        "Evidence: formal ([`tail.square_best`](../../verify/formal/tail.v), "
+        "[`top_k.band_contracts`](../../verify/formal/top_k.v)); checked in"
     ) in proofs_markdown(folder)
 
 

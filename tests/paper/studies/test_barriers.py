@@ -1,21 +1,16 @@
-"""The figures of the studies on barriers show what the files say, and the text's numbers are those of the files."""
+"""The figure of leads and planned barriers shows what the files say, and the text's numbers are those of the files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from paper.results import planned_barriers_result, sampled_lags_result
-from paper.studies.barrier_facts import BARRIER_MACROS, printed_shares, span_exponent, timing_rows
-from paper.studies.barrier_figure import barriers
-from paper.studies.lag_facts import LAG_MACROS, held_count, lag_table, passing_points, shown_run
-from paper.studies.lag_figure import sampled_lags
+from paper.results import result
+from paper.studies.barriers import MACROS, barriers, printed_shares, span_exponent, timing_rows
 from paper.style import paper_style
 from tests.support.barrier_data import write_barrier_results
 from tests.support.paper_data import rewrite
@@ -58,29 +53,6 @@ def test_seconds_and_spreads_are_drawn_as_measured(data_folder: Path) -> None:
     assert bounds.get_ydata() == pytest.approx([2 * 16 ** (-1 / 3), 1 / 2])
 
 
-def test_lags_and_passes_are_drawn_as_measured(data_folder: Path) -> None:
-    with paper_style():
-        left, middle, right = sampled_lags(data_folder).axes
-    # Eight of nine others are looked at: one laggard is missed with probability 1/9.
-    assert _lines(left, r"$\beta=8$")[0][1] == pytest.approx([1, 1 / 9])
-    assert np.asarray(middle.get_lines()[0].get_ydata()).tolist() == [0.8] * 4
-    assert [label.get_text() for label in middle.get_xticklabels()] == ["0", "1", "8", "all"]
-    assert _lines(right, "equal workers") == [[[place, 1.5] for place in range(4)]]
-    # The 99 % quantile, dotted, and the bound on the mean, dashed, which there is none of without a sample.
-    dotted, dashed = (
-        [np.asarray(line.get_ydata()).tolist() for line in right.get_lines() if line.get_linestyle() == style]
-        for style in (":", "--")
-    )
-    assert (dotted, dashed) == ([[4] * 4] * 2, [[4.0] * 3] * 2)
-
-
-@pytest.mark.parametrize("draw", [barriers, sampled_lags])
-def test_smoke_results_say_so(draw: Callable[[Path], Figure], tmp_path: Path) -> None:
-    with paper_style():
-        figure = draw(write_barrier_results(tmp_path, profile="smoke"))
-    assert "smoke" in figure.get_suptitle()
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -109,41 +81,7 @@ def test_smoke_results_say_so(draw: Callable[[Path], Figure], tmp_path: Path) ->
 def test_numbers_about_planned_barriers_and_leads_are_those_of_the_files(
     name: str, value: float, data_folder: Path
 ) -> None:
-    assert _number(BARRIER_MACROS[name](data_folder)) == value
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("LagWorkers", 20),
-        ("LagRuns", 32),
-        ("LagLooks", 32 * 150),
-        ("LagChiSquare", 40),
-        ("LagCompared", 32),
-        ("LagLargestDeviation", 1.5),
-        ("LagPassShare", 80),
-        ("LagStatedShare", 0.4),
-        ("LagWaitingRuns", 24),
-        ("LagHeldSlowestMean", 12),
-        ("LagHeldSlowestSquare", 24),
-        ("LagHeldAnotherMean", 24),
-        ("LagTailSlowestSmallest", 0.75),
-        ("LagTailSlowestLargest", 0.78),
-        ("LagHeadLargest", 7),
-        ("LagFreeHeadLargest", 0.5),
-        ("LagSlowestHeadLargest", 7),
-        ("LagGrowth", 2),
-        ("LagEqualGrowth", 1.5),
-    ],
-)
-def test_numbers_about_sampled_barriers_are_those_of_the_files(name: str, value: float, data_folder: Path) -> None:
-    assert _number(LAG_MACROS[name](data_folder)) == value
-
-
-@pytest.mark.parametrize("macros", [BARRIER_MACROS, LAG_MACROS])
-def test_every_macro_has_letters_only_and_a_value(macros: dict[str, Callable[[Path], str]], data_folder: Path) -> None:
-    assert all(re.fullmatch("[A-Za-z]+", name) for name in macros)
-    assert all(macro(data_folder) for macro in macros.values())
+    assert _number(MACROS[name](data_folder)) == value
 
 
 def test_shares_leave_out_equal_speeds(data_folder: Path) -> None:
@@ -154,38 +92,22 @@ def test_the_exponent_of_four_workers_is_a_third(data_folder: Path) -> None:
     assert span_exponent(data_folder, 4) == pytest.approx(-1 / 3)
 
 
-def test_a_bound_counts_as_held_where_it_is_met(data_folder: Path) -> None:
-    # Without staleness a mean of 1.5 exceeds 1, and a second moment of 3 meets 3.
-    assert held_count(data_folder, "slowest", "mean") == (12, 24)
-    assert held_count(data_folder, "slowest", "second_moment") == (24, 24)
+def test_smoke_results_say_so(tmp_path: Path) -> None:
+    with paper_style():
+        figure = barriers(write_barrier_results(tmp_path, profile="smoke"))
+    assert "smoke" in figure.get_suptitle()
 
 
-def test_passes_have_their_stated_error(data_folder: Path) -> None:
-    laggards, shares, errors = passing_points(shown_run(data_folder, "exponential", 0))
-    assert (laggards, shares) == ([0, 1], [1.0, 0.4])
-    # Of 19 others 8 are looked at.
-    assert errors == pytest.approx([0, (8 / 19 * 11 / 19 / 50) ** 0.5])
-
-
-def test_the_table_has_a_row_per_sample_size_and_no_bound_without_one(data_folder: Path) -> None:
-    lines = lag_table(data_folder).splitlines()
-    rows = [line.replace(r"\ensuremath", "").translate(str.maketrans("", "", "{}")) for line in lines[5:-2]]
-    half = "1.50 (0.25) & 4 & 0.50 & "
-    assert rows == [
-        rf"{sample} & {half}{bound} & {half}{bound} \\"
-        for sample, bound in ((0, "none"), (1, "4.00"), (8, "4.00"), (19, "4.00"))
-    ]
-    assert all(line.count("&") in (2, 8) for line in lines if "&" in line)
+def test_every_macro_has_letters_only_and_a_value(data_folder: Path) -> None:
+    assert all(re.fullmatch("[A-Za-z]+", name) for name in MACROS)
+    assert all(macro(data_folder) for macro in MACROS.values())
 
 
 def test_what_a_file_lacks_is_named(tmp_path: Path) -> None:
     folder = write_barrier_results(tmp_path)
     rewrite(folder / "planned_barriers.json", timings=[])
-    rewrite(folder / "sampled_lags.json", runs=sampled_lags_result(folder)["runs"][:1])
     with pytest.raises(ValueError, match=r"planned_barriers\.json: no timing of the planner 'scan'"):
-        timing_rows(planned_barriers_result(folder), "scan")
-    with pytest.raises(ValueError, match=r"sampled_lags\.json: no run of 10 workers, cluster 'exponential'"):
-        shown_run(folder, "exponential", 3)
+        timing_rows(result(folder, "planned_barriers"), "scan")
     (folder / "dssp_leads.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"dssp_leads\.json is missing"):
         barriers(folder)

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 
-from paper.results import budgets_result
-from paper.studies.budgets_facts import (
-    BUDGETS_MACROS,
+from paper.results import result
+from paper.studies.budgets import (
+    MACROS,
     PREDICTORS,
     agreement_table,
     at_an_edge,
+    budgets,
     cell,
     largest_residual_ratio,
     line_bound_ratio,
@@ -22,7 +23,6 @@ from paper.studies.budgets_facts import (
     mean_error,
     residual_bound,
 )
-from paper.studies.budgets_figure import budgets
 from sparsync.experiments.studies.synchronisation.split_predictions import PREDICTORS as FIELDS
 from sparsync.experiments.studies.synchronisation.split_predictions import perturbation
 from tests.support.paper_data import write
@@ -74,7 +74,7 @@ def test_the_residual_bound_is_the_perturbation_without_delay() -> None:
 
 
 def test_the_facts_are_those_of_the_file(folder: Path) -> None:
-    study = budgets_result(folder)
+    study = result(folder, "budgets")
     assert mean_error(cell(study, "network", "bsp", 1.0)) == pytest.approx(1.2)
     assert [row["period"] for row in line_rows(study, "network")] == [1, 16]
     assert (line_ratio(folder, "network"), line_bound_ratio(folder)) == (1.5, 1 / 16)
@@ -97,12 +97,12 @@ def test_of_two_lines_the_longer_is_shown_and_of_equal_ones_that_of_most_bytes(f
     for wider in (2.0, 0.5):
         record["lines"] += [line | {"density": wider * line["density"]} for line in record["lines"][:4]]
     write(folder / "budgets.json", record)
-    assert [row["density"] for row in line_rows(budgets_result(folder), "network")] == [2 * share, 32 * share]
+    assert [row["density"] for row in line_rows(result(folder, "budgets"), "network")] == [2 * share, 32 * share]
     record["lines"] += [
         line | {"period": 2, "density": share} for line in record["lines"] if line["density"] == share / 2
     ]
     write(folder / "budgets.json", record)
-    assert [row["period"] for row in line_rows(budgets_result(folder), "network")] == [1, 2, 16]
+    assert [row["period"] for row in line_rows(result(folder, "budgets"), "network")] == [1, 2, 16]
 
 
 def test_the_table_has_a_row_for_each_predictor_of_the_study(folder: Path) -> None:
@@ -111,14 +111,14 @@ def test_the_table_has_a_row_for_each_predictor_of_the_study(folder: Path) -> No
 
 
 def test_every_macro_can_be_written(folder: Path) -> None:
-    written = {name: macro(folder) for name, macro in BUDGETS_MACROS.items()}
+    written = {name: macro(folder) for name, macro in MACROS.items()}
     assert all(written.values())
     assert written["BudgetQuadraticBest"] == r"bsp at density \ensuremath{0.01}"
     assert written["BudgetNetworkPredictedError"] == r"\ensuremath{1.20}"
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:
-    study = budgets_result(folder)
+    study = result(folder, "budgets")
     with pytest.raises(ValueError, match=r"no cell of 'asp' at density 0\.01"):
         cell(study, "network", "asp", 0.01)
     with pytest.raises(ValueError, match="no line of the problem 'other'"):
@@ -127,7 +127,7 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     record["cells"][0]["end_error"] = []
     write(folder / "budgets.json", record)
     with pytest.raises(ValueError, match=r"no error of 'bsp' at density 0\.01"):
-        mean_error(cell(budgets_result(folder), "quadratic", "bsp", 0.01))
+        mean_error(cell(result(folder, "budgets"), "quadratic", "bsp", 0.01))
 
 
 def test_the_ends_of_the_step_sizes_are_counted_in_cells_and_lines(folder: Path) -> None:
@@ -138,11 +138,11 @@ def test_the_ends_of_the_step_sizes_are_counted_in_cells_and_lines(folder: Path)
     write(folder / "budgets.json", record)
     found = at_an_edge(folder)
     assert (found[0], found.count(True), len(found)) == (True, 2, 12)
-    told = BUDGETS_MACROS["BudgetStepSizes"](folder)
+    told = MACROS["BudgetStepSizes"](folder)
     assert re.sub(r"\\ensuremath\{([^{}]*)\}", r"\1", told) == "3 step sizes from 0.1 to 1.5"
 
 
 def test_step_sizes_of_several_kinds_are_an_error(folder: Path) -> None:
     write(folder / "budgets.json", budgets_record() | {"step_sizes": {"quadratic": [0.1], "network": [0.2]}})
     with pytest.raises(ValueError, match=r"different step sizes: \[\(0.1,\), \(0.2,\)\]"):
-        BUDGETS_MACROS["BudgetStepSizes"](folder)
+        MACROS["BudgetStepSizes"](folder)

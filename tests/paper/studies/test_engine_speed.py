@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from paper.results import engine_speed_result
-from paper.studies.speed_facts import SPEED_MACROS, slow_policies, speed_row
+from paper.results import result
+from paper.studies.engine_speed import MACROS, slow_policies, speed_row
 from tests.support.paper_data import write
 
 
@@ -24,15 +24,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_policies_below_the_aim_are_named(folder: Path) -> None:
-    assert slow_policies(engine_speed_result(folder)) == {"aw_psp": 4_040.0}
-    assert SPEED_MACROS["SpeedSlow"](folder) == r"\texttt{aw\_psp} \ensuremath{4.0}"
+    assert slow_policies(result(folder, "engine_speed")) == {"aw_psp": 4_040.0}
+    assert MACROS["SpeedSlow"](folder) == r"\texttt{aw\_psp} \ensuremath{4.0}"
 
 
 @pytest.mark.parametrize(("name", "text"), [("SpeedBsp", "120"), ("SpeedBspJudged", "70"), ("SpeedWorkers", "1000")])
 def test_a_number_is_what_was_timed(name: str, text: str, folder: Path) -> None:
-    assert SPEED_MACROS[name](folder) == rf"\ensuremath{{{text}}}"
+    assert MACROS[name](folder) == rf"\ensuremath{{{text}}}"
 
 
 def test_a_policy_that_was_not_timed_is_named(folder: Path) -> None:
     with pytest.raises(ValueError, match="no timing of 'asp', is_judged True"):
-        speed_row(engine_speed_result(folder), "asp", is_judged=True)
+        speed_row(result(folder, "engine_speed"), "asp", is_judged=True)

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from paper.results import (
-    headlines_result,
-    planned_barriers_result,
-    races_result,
-    staleness_result,
-    switching_result,
-)
+from paper.results import result
 from paper.studies.headlines import (
     HEADLINES,
     NOT_COMPARABLE,
@@ -29,7 +23,7 @@ from paper.studies.headlines import (
     step_ratio,
     won_races,
 )
-from paper.studies.staleness_facts import OPTIMISERS, SIZES, sweep
+from paper.studies.staleness import OPTIMISERS, SIZES, sweep
 from tests.support.paper_data import rewrite, write_results
 
 
@@ -44,7 +38,7 @@ def _verdict(source: str, folder: Path) -> str:
 
 
 def _change(folder: Path, study: str, field: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    rows = {"headlines": headlines_result, "races": races_result}[study](folder)[field]
+    rows = result(folder, study)[field]
     rewrite(folder / f"{study}.json", **{field: [change(row) for row in rows]})
 
 
@@ -102,7 +96,7 @@ def test_the_best_at_the_end_is_counted_over_all_races(folder: Path) -> None:
 def test_growing_groups_are_judged_at_tuned_steps(folder: Path) -> None:
     """Against both extremes everywhere; a tie is no win."""
     assert _verdict("vora2024", folder) == REPRODUCED
-    runs = switching_result(folder)["runs"]
+    runs = result(folder, "switching")["runs"]
     ends = {(run["condition"], run["cluster"]): run["end_error"] for run in runs if run["order"] == "asp"}
 
     def as_good_as_asp(run: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +128,7 @@ def test_a_sample_that_lets_workers_drift_apart_turns_the_verdict(folder: Path) 
 
 def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
     assert has_curves_of(folder, "parameter_database", "bsp")
-    rows = races_result(folder)["races"]
+    rows = result(folder, "races")["races"]
     row = next(row for row in rows if (row["policy"], row["cluster"]) == ("parameter_database", "churn"))
     row["accuracy"][3] += 0.0001
     rewrite(folder / "races.json", races=rows)
@@ -144,7 +138,7 @@ def test_one_digit_in_one_race_is_another_curve(folder: Path) -> None:
 def test_a_slow_plan_turns_the_verdict(folder: Path) -> None:
     plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
     assert plan.verdict(folder) == REPRODUCED
-    timings = planned_barriers_result(folder)["timings"]
+    timings = result(folder, "planned_barriers")["timings"]
     slower = [row | {"wall_seconds": 100 * row["wall_seconds"]} for row in timings if row["planner"] == "sweep"]
     others = [row for row in timings if row["planner"] != "sweep"]
     rewrite(folder / "planned_barriers.json", timings=slower + others)
@@ -154,7 +148,7 @@ def test_a_slow_plan_turns_the_verdict(folder: Path) -> None:
 
 def test_a_plan_that_is_twice_as_fast_as_a_scan_is_not_far_faster(folder: Path) -> None:
     plan = next(headline for headline in HEADLINES if "plans" in headline.claim)
-    timings = planned_barriers_result(folder)["timings"]
+    timings = result(folder, "planned_barriers")["timings"]
     by_size = {(row["workers"], row["look_ahead"]): row for row in timings if row["planner"] == "sweep"}
     scans = [
         row | {"wall_seconds": 2 * by_size[row["workers"], row["look_ahead"]]["wall_seconds"]}
@@ -167,13 +161,13 @@ def test_a_plan_that_is_twice_as_fast_as_a_scan_is_not_far_faster(folder: Path) 
 
 def test_a_switch_that_never_reaches_the_error_of_bsp_turns_the_verdict(folder: Path) -> None:
     assert _verdict("li2021", folder) == REPRODUCED
-    runs = switching_result(folder)["runs"]
+    runs = result(folder, "switching")["runs"]
     rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": None} for run in runs])
     assert _verdict("li2021", folder) == NOT_REPRODUCED
 
 
 def test_a_switch_that_is_as_late_as_bsp_is_no_gain(folder: Path) -> None:
-    runs = switching_result(folder)["runs"]
+    runs = result(folder, "switching")["runs"]
     rewrite(folder / "switching.json", runs=[run | {"seconds_to_target": 36.0} for run in runs])
     assert _verdict("li2021", folder) == NOT_REPRODUCED
 
@@ -183,7 +177,7 @@ def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
 
 
 def test_the_end_of_a_race_is_the_mean_of_its_last_two_measurements(folder: Path) -> None:
-    study = races_result(folder)
+    study = result(folder, "races")
     last = next(row["accuracy"][-2:] for row in study["races"] if (row["policy"], row["selector"]) == ("bsp", "none"))
     assert final_accuracy(study, "bsp", study["races"][0]["cluster"], "none") == pytest.approx(sum(last) / 2)
 
@@ -212,7 +206,7 @@ AS_ANNOUNCED = {"Shallow": 1.0, "Deep": 2.0, "Sgd": 1.5, "Adagrad": 1.5, "Moment
     ],
 )
 def test_every_part_of_what_delays_harm_is_judged_at_four(word: str, steps: float, verdict: str, folder: Path) -> None:
-    study = staleness_result(folder)
+    study = result(folder, "staleness")
     multiples = {(OPTIMISERS | SIZES)[name]: value for name, value in (AS_ANNOUNCED | {word: steps}).items()}
     for (swept, value), multiple in multiples.items():
         (setting,) = (one for one in sweep(study, swept) if one[swept] == value)

@@ -1,28 +1,20 @@
-"""The paper's figure, table and numbers of the fused kernel are what its result files say, and name what is missing."""
+"""Figure, tables and numbers of the fused kernel are what its result files say, and name what is missing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 from paper import latex
-from paper.studies import kernel_facts
-from paper.studies.kernel_figure import CONTENDERS, LIMIT, kernels
-from tests.paper.test_numbers import plain
+from paper.studies.kernels import COLUMNS, LIMIT, LOOKS, MACROS, kernel_table, kernels, timings_markdown
+from tests.support.drawing import drawn_line, plain
 from tests.support.paper_data import kernels_record, rewrite, write, write_results
 
 
 @pytest.fixture
 def data_folder(tmp_path: Path) -> Path:
     return write_results(tmp_path / "data")
-
-
-def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
-    line = next(line for line in axes.get_lines() if line.get_label() == label)
-    return np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist()
 
 
 @pytest.mark.parametrize(
@@ -53,24 +45,24 @@ def _line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
-    assert plain(kernel_facts.KERNEL_MACROS[name](data_folder)) == text
+    assert plain(MACROS[name](data_folder)) == text
 
 
 def test_the_newest_result_of_a_kind_of_machine_counts(data_folder: Path) -> None:
     write(data_folder / "kernels-a.json", kernels_record("quick", slowness=2, date="2026-03-01"))
     write(data_folder / "kernels-z.json", kernels_record("quick", slowness=4, date="2026-02-01"))
-    assert plain(kernel_facts.KERNEL_MACROS["KernelRate"](data_folder)) == "6"
+    assert plain(MACROS["KernelRate"](data_folder)) == "6"
 
 
 def test_a_gpu_without_a_result_is_said_to_be_not_measured(data_folder: Path) -> None:
-    table = kernel_facts.kernel_table(data_folder)
+    table = kernel_table(data_folder)
     assert r"\emph{GPU}: not measured" in table
     write(data_folder / "kernels-gpu.json", kernels_record("full", device="cuda"))
-    assert "not measured" not in kernel_facts.kernel_table(data_folder)
+    assert "not measured" not in kernel_table(data_folder)
 
 
 def test_the_table_gives_milliseconds_of_the_addition_and_multiples_of_it(data_folder: Path) -> None:
-    rows = [row.split(" & ") for row in kernel_facts.kernel_table(data_folder).splitlines() if " & " in row]
+    rows = [row.split(" & ") for row in kernel_table(data_folder).splitlines() if " & " in row]
     assert rows[0][1:] == [*(f"$d={latex.scientific(10**power)}$" for power in (3, 5, 7)), r"VGG-16 \\"]
     assert plain(rows[1][3]) == "10.0"
     by_name = {row[0]: [plain(cell).removesuffix(r" \\") for cell in row[1:]] for row in rows[1:]}
@@ -81,11 +73,11 @@ def test_the_table_gives_milliseconds_of_the_addition_and_multiples_of_it(data_f
 
 def test_the_figure_draws_times_in_milliseconds_and_shares_of_the_floor(data_folder: Path) -> None:
     left, right = kernels(data_folder).axes
-    dimensions, milliseconds = _line(left, CONTENDERS["gaussian_k, cold"].title)
+    dimensions, milliseconds = drawn_line(left, LOOKS["gaussian_k, cold"].title)
     assert dimensions == [1e3, 1e5, 1e7]
     assert milliseconds == pytest.approx([0.004, 0.4, 40])
-    assert _line(left, LIMIT)[1] == pytest.approx([0.001, 0.1, 10])
-    assert _line(right, CONTENDERS["torch.topk, unsorted"].title)[1] == [1 / 64] * 3
+    assert drawn_line(left, LIMIT)[1] == pytest.approx([0.001, 0.1, 10])
+    assert drawn_line(right, LOOKS["torch.topk, unsorted"].title)[1] == [1 / 64] * 3
 
 
 def test_a_gpu_has_panels_of_its_own_and_its_limit_is_the_copy(data_folder: Path) -> None:
@@ -93,7 +85,7 @@ def test_a_gpu_has_panels_of_its_own_and_its_limit_is_the_copy(data_folder: Path
     panels = kernels(data_folder).axes
     assert len(panels) == 4
     # A copy of 8 bytes takes the time of the addition here, so 12 bytes take half as long again.
-    assert _line(panels[2], LIMIT)[1] == pytest.approx([0.0015, 0.15, 15])
+    assert drawn_line(panels[2], LIMIT)[1] == pytest.approx([0.0015, 0.15, 15])
 
 
 def test_missing_results_are_named_with_the_command_that_writes_them(data_folder: Path) -> None:
@@ -108,12 +100,64 @@ def test_missing_results_are_named_with_the_command_that_writes_them(data_folder
 def test_a_contender_that_was_not_measured_is_named(data_folder: Path) -> None:
     rewrite(data_folder / "kernels-test.json", rows=[])
     with pytest.raises(ValueError, match=r"kernels-test\.json: no row of 'gaussian_k, warm' on a Gaussian vector"):
-        kernel_facts.KERNEL_MACROS["KernelWarmRatio"](data_folder)
+        MACROS["KernelWarmRatio"](data_folder)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(1000, "10^{3}"), (25_600_000, r"2.56\cdot 10^{7}"), (999_999, "10^{6}"), (0.5, r"5\cdot 10^{-1}")],
-)
-def test_large_numbers_are_written_with_a_power_of_ten(value: float, text: str) -> None:
-    assert latex.scientific(value) == rf"\ensuremath{{{text}}}"
+def page_rows(text: str) -> dict[str, list[str]]:
+    """The cells of each line of a table, by the first one."""
+    lines = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {name.strip(): [cell.strip() for cell in cells] for name, *cells in lines}
+
+
+def test_every_case_has_a_row_of_its_time_and_of_multiples_of_it(data_folder: Path) -> None:
+    found = page_rows(timings_markdown(data_folder))
+    # Nothing of cub was measured on the processor.
+    words = [word for word in COLUMNS.values() if "cub" not in word]
+    assert found.pop("") == ["`e += g`, ms", *words]
+    multiples = ["2.0 ×", "4.0 ×", "2.0 ×", "4.0 ×", "64 ×", "32 ×", "12 ×", "6.0 ×"]
+    # The record's training run takes four times as long.
+    slower = ["8.0 ×", "16 ×", "8.0 ×", "16 ×", "256 ×", "128 ×", "48 ×", "24 ×"]
+    assert found == {
+        "d = 1,000": ["0.001", *multiples],
+        "d = 100,000": ["0.100", *multiples],
+        "d = 10,000,000": ["10.0", *multiples],
+        "a training run, d = 5,000": ["0.005", *slower],
+        "VGG-16, 32 tensors, d = 1,000,000": ["1.0", *multiples],
+    }
+
+
+def test_a_case_that_a_contender_was_not_timed_on_is_left_empty(data_folder: Path) -> None:
+    record = kernels_record("quick")
+    record["rows"] = [
+        row for row in record["rows"] if (row["contender"], row["dimension"]) != ("torch.topk, unsorted", 1000)
+    ]
+    write(data_folder / "kernels-test.json", record)
+    assert page_rows(timings_markdown(data_folder))["d = 1,000"][5] == ""
+
+
+def test_what_was_measured_is_said_above_the_table(data_folder: Path) -> None:
+    text = timings_markdown(data_folder)
+    assert text.startswith("\nTest & Sons 100%, 2 threads, density 0.001, profile `quick`, 2026-01-01:\n\n|")
+
+
+def test_a_gpu_has_a_table_of_its_own_once_it_was_measured(data_folder: Path) -> None:
+    assert timings_markdown(data_folder).endswith("\n\nGPU: not measured.\n")
+    write(data_folder / "kernels-gpu.json", kernels_record("full", device="cuda") | {"hardware": "NVIDIA H200"})
+    text = timings_markdown(data_folder)
+    assert "not measured" not in text
+    assert text.count("`e += g`, ms") == 2
+    assert "\n\nNVIDIA H200, density 0.001, profile `full`, 2026-01-01:\n\n|" in text
+
+
+def test_no_processor_is_an_error_that_says_what_to_do(data_folder: Path) -> None:
+    (data_folder / "kernels-test.json").unlink()
+    with pytest.raises(FileNotFoundError, match="`make bench` writes it"):
+        timings_markdown(data_folder)
+
+
+def test_a_contender_without_words_has_a_row_and_a_column_under_its_own_name(data_folder: Path) -> None:
+    record = kernels_record("quick")
+    others = [row | {"contender": "first_k, warm"} for row in record["rows"] if row["contender"] == "add"]
+    write(data_folder / "kernels-test.json", record | {"rows": record["rows"] + others})
+    assert "\nfirst\\_k, warm & " in kernel_table(data_folder)
+    assert timings_markdown(data_folder).splitlines()[3].endswith("| `first_k, warm` |")

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper.results import races_result
-from paper.studies.race_facts import (
+from paper.results import result
+from paper.studies.races import (
     CLUSTERS,
-    RACE_MACROS,
+    MACROS,
     SELECTORS,
+    SHOWN,
     broken_bounds,
     bytes_to_target,
     race_table,
+    races,
     seconds_to_target,
     smoothed,
     speed_up,
 )
-from paper.studies.race_figure import SHOWN, races
 from tests.support.paper_data import write
 
 FAST, SLOW = [0.1, 0.6, 0.75, 0.75, 0.75], [0.1, 0.2, 0.5, 0.7, 0.76]
@@ -55,7 +56,7 @@ def test_smoothing_takes_neighbours_that_are_there() -> None:
 
 def test_the_target_is_reached_by_the_smoothed_mean(folder: Path) -> None:
     """FAST smoothed is 0.35, 0.4833, 0.7, …; SLOW 0.15, 0.267, 0.467, 0.653, 0.73."""
-    study = races_result(folder)
+    study = result(folder, "races")
     assert seconds_to_target(study, "asp", "equal", "none") == 20
     assert seconds_to_target(study, "bsp", "equal", "none") == 30
     assert seconds_to_target(study, "ssp", "equal", "none") is None
@@ -64,7 +65,7 @@ def test_the_target_is_reached_by_the_smoothed_mean(folder: Path) -> None:
 
 
 def test_one_high_measurement_is_not_yet_the_target(folder: Path) -> None:
-    study = races_result(folder)
+    study = result(folder, "races")
     for row in study.fields["races"][:2]:
         row["accuracy"] = [0.1, 0.7, 0.1, 0.7, 0.76]
     assert (study["races"][0]["policy"], study["races"][0]["cluster"]) == ("bsp", "equal")
@@ -77,7 +78,7 @@ def test_speed_is_relative_to_bsp_that_sends_alike(folder: Path) -> None:
 
 
 def test_the_mean_of_all_repetitions_counts(folder: Path) -> None:
-    study = races_result(folder)
+    study = result(folder, "races")
     study.fields["races"][0]["accuracy"] = FAST
     assert seconds_to_target(study, "bsp", "equal", "none") == 30
     study.fields["races"][0]["accuracy"] = [1.0] * 5
@@ -95,13 +96,13 @@ def test_a_line_of_the_table_shows_seconds_waiting_and_lead(folder: Path) -> Non
 
 
 def test_broken_bounds_are_counted_and_named(folder: Path) -> None:
-    assert broken_bounds(races_result(folder)) == {"ssp": 1}
-    assert RACE_MACROS["RaceBroken"](folder) == r"\texttt{ssp} in 1"
+    assert broken_bounds(result(folder, "races")) == {"ssp": 1}
+    assert MACROS["RaceBroken"](folder) == r"\texttt{ssp} in 1"
 
 
 def test_an_unknown_contestant_is_named(folder: Path) -> None:
     with pytest.raises(ValueError, match="no race of 'adsp' in cluster 'equal' with selector 'none'"):
-        seconds_to_target(races_result(folder), "adsp", "equal", "none")
+        seconds_to_target(result(folder, "races"), "adsp", "equal", "none")
 
 
 def test_coloured_lines_are_the_smoothed_accuracies(folder: Path) -> None:

@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from paper.results import staleness_result
-from paper.studies import staleness_facts
-from paper.studies.staleness_facts import STALENESS_MACROS, relative_steps, staleness_table, sweep
-from paper.studies.staleness_figure import RATES, stale_theory, staleness
+from paper.results import result
+from paper.studies.staleness import (
+    MACROS,
+    OPTIMISER_NAMES,
+    RATES,
+    relative_steps,
+    stale_theory,
+    staleness,
+    staleness_table,
+    sweep,
+)
 from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
 from sparsync.experiments.studies.staleness.stale_descent import OPTIMISERS
 from tests.support.paper_data import write
@@ -68,7 +75,7 @@ def heights(axes: Axes, fillstyle: str) -> list[float]:
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
-    assert plain(STALENESS_MACROS[name](data_folder)) == text
+    assert plain(MACROS[name](data_folder)) == text
 
 
 def test_a_target_that_was_missed_is_said_so(data_folder: Path) -> None:
@@ -79,16 +86,16 @@ def test_a_target_that_was_missed_is_said_so(data_folder: Path) -> None:
     for setting in settings:
         for run in setting["runs"]:
             run["relative"] = None
-    assert STALENESS_MACROS["StaleSgd"](rewritten(data_folder, settings=settings)) == "not reached"
+    assert MACROS["StaleSgd"](rewritten(data_folder, settings=settings)) == "not reached"
 
 
-@pytest.mark.parametrize("name", STALENESS_MACROS)
+@pytest.mark.parametrize("name", MACROS)
 def test_every_macro_has_a_value(name: str, data_folder: Path) -> None:
-    assert STALENESS_MACROS[name](data_folder)
+    assert MACROS[name](data_folder)
 
 
 def test_a_sweep_changes_one_thing_in_a_fixed_order(data_folder: Path) -> None:
-    study = staleness_result(data_folder)
+    study = result(data_folder, "staleness")
     assert [setting["hidden_count"] for setting in sweep(study, "hidden_count")] == [0, 1, 2, 3, 4]
     assert [setting["worker_count"] for setting in sweep(study, "worker_count")] == [1, 4, 8]
     assert [setting["optimiser"] for setting in sweep(study, "optimiser")] == list(OPTIMISERS)
@@ -144,17 +151,17 @@ def test_limits_are_drawn_as_stated_and_as_measured_for_either_delay(data_folder
 
 def test_every_problem_and_optimiser_of_the_study_has_a_name() -> None:
     assert list(RATES) == list(PROBLEMS)
-    assert list(staleness_facts.OPTIMISER_NAMES) == list(OPTIMISERS)
+    assert list(OPTIMISER_NAMES) == list(OPTIMISERS)
 
 
 def test_gaps_in_the_file_are_named(data_folder: Path) -> None:
     with pytest.raises(ValueError, match=r"staleness\.json: no rate on 'quadratic'"):
         stale_theory(rewritten(data_folder, rates=[]))
     with pytest.raises(ValueError, match="no setting as the middle but for 'optimiser'"):
-        STALENESS_MACROS["StaleAdam"](rewritten(data_folder, settings=[]))
+        MACROS["StaleAdam"](rewritten(data_folder, settings=[]))
     kept = [setting for setting in staleness_record()["settings"] if setting["hidden_count"] < 4]
     with pytest.raises(ValueError, match="no setting with hidden_count 4"):
-        STALENESS_MACROS["StaleDeepLateBest"](rewritten(data_folder, settings=kept))
+        MACROS["StaleDeepLateBest"](rewritten(data_folder, settings=kept))
     (data_folder / "staleness.json").unlink()
     with pytest.raises(FileNotFoundError, match="make reproduce"):
         staleness(data_folder)

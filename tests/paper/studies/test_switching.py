@@ -9,21 +9,24 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from paper.results import switching_result
-from paper.studies.switching_facts import (
+from paper.results import result
+from paper.studies.switching import (
     CLUSTERS,
     CONDITIONS,
-    SWITCHING_MACROS,
+    LIMITS,
+    MACROS,
+    ORDERS,
     end_errors,
     largest_limit_deviation,
     largest_step_runs,
     limit,
+    step_limits,
     switch_shares,
+    switching,
     switching_table,
     time_ratio,
     won_pairs,
 )
-from paper.studies.switching_figure import LIMITS, ORDERS, step_limits, switching
 from tests.support.paper_data import write
 from tests.support.switching_data import switching_record
 
@@ -103,7 +106,7 @@ def test_the_table_has_a_row_for_each_place_and_marks_its_least(folder: Path) ->
 
 
 def test_every_macro_can_be_written(folder: Path) -> None:
-    written = {name: macro(folder) for name, macro in SWITCHING_MACROS.items()}
+    written = {name: macro(folder) for name, macro in MACROS.items()}
     assert all(written.values())
     assert written["SwitchNetworkPairs"] == r"\ensuremath{4} of \ensuremath{8}"
     assert written["SwitchAspTime"] == written["SwitchSyncFallingTime"] == r"\ensuremath{1.5}"
@@ -111,7 +114,7 @@ def test_every_macro_can_be_written(folder: Path) -> None:
 
 
 def test_what_is_missing_or_diverged_is_named(folder: Path) -> None:
-    study = switching_result(folder)
+    study = result(folder, "switching")
     assert switch_shares(study) == [0.125, 0.5]
     with pytest.raises(ValueError, match="no run of 'other' under 'network' on 'pareto'"):
         end_errors(study, *PLACE, "other")
@@ -123,8 +126,8 @@ def test_what_is_missing_or_diverged_is_named(folder: Path) -> None:
     for run in record["runs"]:
         run["seconds_to_target"] = None
     write(folder / "switching.json", record)
-    assert SWITCHING_MACROS["SwitchAspTime"](folder) == "--"
+    assert MACROS["SwitchAspTime"](folder) == "--"
     record["runs"][0]["end_error"] = [None, 0.2]
     write(folder / "switching.json", record)
     with pytest.raises(ValueError, match="diverged"):
-        end_errors(switching_result(folder), "same optimum", "one_slow", "synchronous_first")
+        end_errors(result(folder, "switching"), "same optimum", "one_slow", "synchronous_first")

@@ -1,0 +1,128 @@
+"""Which numbers do the training runs give? Accuracies, paired differences, counts, gains and bytes, per condition.
+
+Read from `convergence/` of the data folder; formatted in `convergence.py` and `convergence_tables.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from paper import rules
+from paper.results import Result, trained_runs, training_results
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the runs of a table's row or column have in common.
+
+    Args:
+        setting: plain, standardised, momentum or paper (the settings of the released code).
+        density: k/d.
+    """
+
+    setting: str
+    density: float
+
+
+THOUSANDTH = Condition("plain", 0.001)
+HUNDREDTH = Condition("plain", 0.01)
+STANDARDISED = Condition("standardised", 0.001)
+RELEASED_SETTINGS = Condition("paper", 0.001)
+MOMENTUM = Condition("momentum", 0.001)
+SMOOTHING_UPDATES = 20
+"""The loss is drawn as the mean of this many updates, at the last of them."""
+
+
+def trained_methods(data_folder: Path, condition: Condition) -> list[str]:
+    """Every method that has runs in the setting of a condition.
+
+    Raises:
+        FileNotFoundError: none has.
+    """
+    names = trained_runs(data_folder, condition.setting)
+    return rules.in_order({name.removeprefix("fnn3_").removesuffix("_paper") for name in names})
+
+
+def condition_results(data_folder: Path, condition: Condition, method: str) -> list[Result]:
+    """One result per seed; a dense run has no density, and lies among those of density 0.001.
+
+    Args:
+        data_folder: holds the folder `convergence`.
+        condition: see there.
+        method: the ending of the run's name, `fnn3_<method>`.
+
+    Raises:
+        FileNotFoundError: no such run.
+    """
+    ending = "_paper" if condition.setting == "paper" else ""
+    density = THOUSANDTH.density if method == "dense" else condition.density
+    return training_results(data_folder, condition.setting, f"fnn3_{method}{ending}", density)
+
+
+def accuracies(results: Sequence[Result]) -> list[float]:
+    """Final test accuracy of each seed in per cent."""
+    return [100 * result["test_accuracy"] for result in results]
+
+
+def paired_differences(results: Sequence[Result], references: Sequence[Result]) -> list[float]:
+    """Final test accuracy of each result minus that of the reference with the same seed, in percentage points.
+
+    Raises:
+        ValueError: the seeds of the two differ.
+    """
+    seeds, reference_seeds = ([int(result["seed"]) for result in group] for group in (results, references))
+    if seeds != reference_seeds:
+        raise ValueError(f"{results[0].path} and its fellows have the seeds {seeds}, not {reference_seeds}")
+    pairs = zip(results, references, strict=True)
+    return [100 * (result["test_accuracy"] - reference["test_accuracy"]) for result, reference in pairs]
+
+
+def band_share(results: Sequence[Result]) -> float:
+    """Share of the updates, over all seeds, at which every worker's count lies in [2k/3, 4k/3]; exact in integers."""
+    inside = [
+        2 * target <= 3 * smallest and 3 * largest <= 4 * target
+        for result in results
+        for smallest, largest, target in zip(
+            result["smallest_selected_count"], result["largest_selected_count"], result["target_count"], strict=True
+        )
+    ]
+    return fmean(inside)
+
+
+def relative_counts(results: Sequence[Result], name: str, *, only_later_half: bool = False) -> list[float]:
+    """A count over k at every update of every seed, or of the later half of its updates.
+
+    Args:
+        results: the runs.
+        name: `selected_count` (mean of the workers), `smallest_selected_count` or `largest_selected_count`.
+        only_later_half: leave the first half of each run out, rounded down.
+    """
+    pairs = [[*zip(result[name], result["target_count"], strict=True)] for result in results]
+    return [count / target for run in pairs for count, target in run[len(run) // 2 * only_later_half :]]
+
+
+def median_gain(results: Sequence[Result]) -> float:
+    """The median over updates and seeds of δ/κ, with δ the mean of the workers and κ = k/d."""
+    return median(gain for result in results for gain in gains(result))
+
+
+def gains(result: Result) -> list[float]:
+    """δ/κ at every update, with δ the mean of the workers and κ = k/d."""
+    return [
+        delta * result["dimension"] / target
+        for delta, target in zip(result["delta"], result["target_count"], strict=True)
+    ]
+
+
+def bytes_per_update(results: Sequence[Result]) -> float:
+    """What all workers together hand to the collective, on average over updates and seeds."""
+    return fmean(sent for result in results for sent in result["sent_bytes"])
+
+
+def moving_mean(values: Sequence[float], width: int) -> list[float]:
+    """The mean of each `width` consecutive values, at most as many as there are; [n − width + 1] means."""
+    width = min(width, len(values))
+    return [fmean(values[end - width : end]) for end in range(width, len(values) + 1)]

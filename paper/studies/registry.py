@@ -1,0 +1,43 @@
+"""Every study of the paper, in the order of the text. A new one is a file here and a line below."""
+
+from __future__ import annotations
+
+from paper.studies import (
+    barriers,
+    budgets,
+    contraction,
+    convergence,
+    engine_speed,
+    headlines,
+    kernels,
+    ledger,
+    phases,
+    quadratics,
+    races,
+    refinement,
+    sampled_lags,
+    staleness,
+    steady_state,
+    switching,
+)
+from paper.studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    "ledger": ledger.STUDY,
+    "contraction": contraction.STUDY,
+    "phases": phases.STUDY,
+    "steady_state": steady_state.STUDY,
+    "quadratics": quadratics.STUDY,
+    "refinement": refinement.STUDY,
+    "kernels": kernels.STUDY,
+    "convergence": convergence.STUDY,
+    "engine_speed": engine_speed.STUDY,
+    "races": races.STUDY,
+    "barriers": barriers.STUDY,
+    "sampled_lags": sampled_lags.STUDY,
+    "switching": switching.STUDY,
+    "budgets": budgets.STUDY,
+    "staleness": staleness.STUDY,
+    "headlines": headlines.STUDY,
+}
+"""By the name of the study's file."""

@@ -1,0 +1,390 @@
+"""What do late updates cost, and what does theory say of it? The study `staleness`.
+
+Reads `staleness.json`; a target that was not reached in the study's patience is said to be so. One figure: steps to the
+target as multiples of those without delays, by depth, optimiser and number of workers; the other: the coherence of
+gradients along these runs, the rate's two sides, and the largest stable steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import fmean, median, quantiles
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from paper import latex
+from paper.results import Result, result
+from paper.studies.study import Macro, Study
+from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+
+SWEPT = ("hidden_count", "optimiser", "worker_count")
+"""What a setting consists of; a sweep changes one and keeps the others as in the study's middle."""
+NOT_REACHED = "not reached"
+OPTIMISER_NAMES = {
+    "sgd": "SGD",
+    "momentum": "momentum",
+    "adam": "Adam",
+    "adagrad": "Adagrad",
+    "rmsprop": "RMSProp",
+}
+"""How each optimiser is written."""
+Setting = tuple[str, str | int]
+OPTIMISERS: dict[str, Setting] = {
+    "Sgd": ("optimiser", "sgd"),
+    "Momentum": ("optimiser", "momentum"),
+    "Adam": ("optimiser", "adam"),
+    "Adagrad": ("optimiser", "adagrad"),
+    "Rmsprop": ("optimiser", "rmsprop"),
+}
+"""Words of macro names to what a sweep is set to; quoted at s = 4, with smaller steps too as `Best`."""
+WORKERS: dict[str, Setting] = {"OneWorker": ("worker_count", 1), "EightWorkers": ("worker_count", 8)}
+SIZES: dict[str, Setting] = {"Shallow": ("hidden_count", 0), "Deep": ("hidden_count", 4), **WORKERS}
+"""Quoted at s = 8 with smaller steps too as `LateBest`."""
+KEPT: dict[str, Setting] = {**OPTIMISERS, **WORKERS}
+"""Quoted at s = 4 with the step size kept."""
+PANELS = {"hidden_count": "hidden layers", "optimiser": "optimiser", "worker_count": "workers"}
+"""Title of each sweep's panel."""
+COLOURS = (SKY, BLUE, PURPLE, VERMILION, ORANGE, BLACK)
+"""By the place of the staleness."""
+MARKERS = ("o", "s", "D", "v", "P", "X")
+"""By the place of the staleness."""
+RATES = {
+    "quadratic": Look("quadratic", BLUE),
+    "quadratic, noise": Look("quadratic with noise", SKY, (0, (4, 1.5))),
+    "regression": Look("regression", VERMILION),
+    "regression, noise": Look("regression with noise", ORANGE, (0, (4, 1.5))),
+}
+"""The problems that the rate is checked on."""
+MOMENTA = {0.0: Look("no momentum", BLUE), 0.9: Look("momentum 0.9", VERMILION)}
+"""The momenta of the largest stable steps."""
+_SPREAD = 0.5
+"""Width that the points of one setting share."""
+
+
+def sweep(study: Result, swept: str) -> list[Result]:
+    """The settings that differ from the middle in one thing at most, ascending; optimisers in the study's order.
+
+    Raises:
+        ValueError: there is none.
+    """
+    middle = study["middle"]
+    others = [name for name in SWEPT if name != swept]
+    found = [setting for setting in study.records("settings") if all(setting[name] == middle[name] for name in others)]
+    if not found:
+        raise ValueError(f"{study.path}: no setting as the middle but for {swept!r}")
+    if swept == "optimiser":
+        return sorted(found, key=lambda setting: list(OPTIMISER_NAMES).index(setting[swept]))
+    return sorted(found, key=lambda setting: int(setting[swept]))
+
+
+def late_run(setting: Result, staleness: int) -> Result:
+    """The runs of a setting at a staleness.
+
+    Raises:
+        ValueError: there are none.
+    """
+    for run in setting.records("runs"):
+        if run["staleness"] == staleness:
+            return run
+    raise ValueError(f"{setting.path}: no run at s = {staleness}")
+
+
+def undelayed_steps(setting: Result) -> float:
+    """Mean steps to the target without delays."""
+    return fmean(late_run(setting, 0)["steps"])
+
+
+def coherences(study: Result, staleness: int) -> list[float]:
+    """Of all settings, along the runs with their step size kept.
+
+    Raises:
+        ValueError: nothing was measured.
+    """
+    found = [float(value) for row in study.records("settings") for value in late_run(row, staleness)["coherence"]]
+    if not found:
+        raise ValueError(f"{study.path}: no coherence was measured at s = {staleness}")
+    return found
+
+
+def limit_ratios(study: Result, momentum: float) -> list[float]:
+    """Measured over stated limit at every fixed delay."""
+    return [row["fixed"] / row["stated"] for row in study.records("limits") if row["momentum"] == momentum]
+
+
+def uniform_gains(study: Result, momentum: float) -> list[float]:
+    """Measured limit for uniform delays over that for the fixed one of the same mean, at every delay but 0."""
+    rows = [row for row in study.records("limits") if row["momentum"] == momentum and row["delay"]]
+    return [row["uniform"] / row["fixed"] for row in rows]
+
+
+def staleness_table(data_folder: Path) -> str:
+    r"""A `tabular`: a row per setting of the three sweeps, steps without delays, and multiples of them with delays."""
+    study = result(data_folder, "staleness")
+    heads = " & ".join(f"$s={staleness}$" for staleness in study["stalenesses"])
+    retuned = study["retuned_stalenesses"][-1]
+    lines = [f" & $\\eta$ & steps & {heads} & $s={retuned}$, best $\\eta$ \\\\", "\\midrule"]
+    for place, swept in enumerate(SWEPT):
+        lines += ["\\addlinespace"] * bool(place)
+        lines += [_row(setting, swept, study) for setting in sweep(study, swept)]
+    layout = f"@{{}}l{'r' * (len(study['stalenesses']) + 3)}@{{}}"
+    return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n" + "\n".join(lines) + "\n\\bottomrule\n\\end{tabular}\n"
+
+
+def setting_title(setting: Result, swept: str) -> str:
+    """The value that a sweep gives to a setting, in words."""
+    value = setting[swept]
+    if swept == "optimiser":
+        return OPTIMISER_NAMES[value]
+    noun = {"hidden_count": "hidden layer", "worker_count": "worker"}[swept]
+    return f"{value or 'no'} {noun}{'s' if value > 1 else ''}"
+
+
+def relative_steps(
+    data_folder: Path, *, swept: str, value: str | int, field: str = "relative", staleness: int = 4
+) -> float | None:
+    """Steps over those without delays, None if the target was not reached.
+
+    Args:
+        data_folder: holds `staleness.json`.
+        swept: what differs from the middle.
+        value: of that.
+        field: "relative", with the step size kept, or "best_relative", with smaller ones tried too.
+        staleness: s.
+
+    Raises:
+        ValueError: the study holds no such setting.
+    """
+    study = result(data_folder, "staleness")
+    for setting in sweep(study, swept):
+        if setting[swept] == value:
+            found: float | None = late_run(setting, staleness)[field]
+            return found
+    raise ValueError(f"{study.path}: no setting with {swept} {value!r}")
+
+
+def staleness(data_folder: Path) -> Figure:
+    """Relative steps to the target; what was not reached stands above the line, at the study's patience."""
+    study = result(data_folder, "staleness")
+    figure = new_figure(2.9, profile=study["profile"])
+    panels = figure.subplots(1, 3, sharey=True, width_ratios=[5, 5, 3])
+    beyond = study["patience"] + 0.25
+    for axes, swept in zip(panels, SWEPT, strict=True):
+        for position, setting in enumerate(sweep(study, swept)):
+            for place, at, late in _late_runs(study, setting, position):
+                look: dict[str, Any] = {
+                    "marker": MARKERS[place],
+                    "color": COLOURS[place],
+                    "linestyle": "none",
+                    "markersize": 4.5,
+                }
+                axes.plot(at, _height(late["relative"], beyond), **look)
+                if "best_relative" in late.fields and late["best_step_size"] != setting["step_size"]:
+                    axes.plot(at, _height(late["best_relative"], beyond), fillstyle="none", **look)
+        _name_settings(axes, study, swept)
+        axes.axhline(study["patience"] + 0.1, color=BLACK, linewidth=0.6)
+        axes.set_ylim(0.9, study["patience"] + 0.4)
+    multiples = range(1, study["patience"] + 1)
+    panels[0].set_yticks([*multiples, beyond], [*map(str, multiples), "not reached"])
+    panels[0].set_ylabel("steps, as a multiple of $s=0$")
+    _legend(figure, study)
+    return figure
+
+
+def stale_theory(data_folder: Path) -> Figure:
+    """Coherence by depth, the share of the rate's bound that runs fill, and limits of the step beside the stated."""
+    study = result(data_folder, "staleness")
+    figure = new_figure(2.9, profile=study["profile"])
+    left, middle, right = figure.subplots(1, 3)
+    _draw_coherence(left, study)
+    _draw_rates(middle, study)
+    _draw_limits(right, study)
+    return figure
+
+
+def _row(setting: Result, swept: str, study: Result) -> str:
+    multiples = [_multiple(late_run(setting, staleness)["relative"]) for staleness in study["stalenesses"]]
+    best = _multiple(late_run(setting, study["retuned_stalenesses"][-1])["best_relative"])
+    steps = latex.decimal(undelayed_steps(setting), 0)
+    cells = [setting_title(setting, swept), latex.shortest(setting["step_size"]), steps, *multiples, best]
+    return " & ".join(cells) + r" \\"
+
+
+def _multiple(relative: float | None) -> str:
+    return "--" if relative is None else latex.decimal(relative, 2)
+
+
+def _relative(data_folder: Path, *, swept: str, value: str | int, field: str = "relative", staleness: int = 4) -> str:
+    relative = relative_steps(data_folder, swept=swept, value=value, field=field, staleness=staleness)
+    return NOT_REACHED if relative is None else latex.decimal(relative, 2)
+
+
+def _momentum_coherence(data_folder: Path) -> str:
+    """The median along the runs with momentum at s = 8; short runs end before the first measurement."""
+    by_name = {setting["optimiser"]: setting for setting in sweep(result(data_folder, "staleness"), "optimiser")}
+    found = late_run(by_name["momentum"], 8)["coherence"]
+    return latex.decimal(median(found), 2) if found else "--"
+
+
+def _rate_shares(data_folder: Path, *, choose: Callable[[list[float]], float]) -> str:
+    rows = result(data_folder, "staleness").records("rates")
+    return latex.decimal(choose([row["left"] / row["right"] for row in rows]), 2)
+
+
+def _least_rate_coherence(data_folder: Path) -> str:
+    return latex.decimal(min(row["coherence"] for row in result(data_folder, "staleness").records("rates")), 2)
+
+
+def _coherence(data_folder: Path, *, staleness: int) -> str:
+    return latex.decimal(median(coherences(result(data_folder, "staleness"), staleness)), 2)
+
+
+def _negative_coherence(data_folder: Path, *, staleness: int) -> str:
+    """Share of the measurements at which an earlier gradient points against the present one."""
+    found = coherences(result(data_folder, "staleness"), staleness)
+    return latex.percent(sum(value < 0 for value in found) / len(found), 0)
+
+
+def _limit_error(data_folder: Path) -> str:
+    """The largest relative distance of a measured limit from the stated one, in per cent."""
+    study = result(data_folder, "staleness")
+    ratios = [ratio for momentum in (0.0, 0.9) for ratio in limit_ratios(study, momentum)]
+    return latex.percent(max(abs(ratio - 1) for ratio in ratios))
+
+
+def _uniform_gain(data_folder: Path, *, momentum: float, choose: Callable[[list[float]], float]) -> str:
+    return latex.decimal(choose(uniform_gains(result(data_folder, "staleness"), momentum)), 2)
+
+
+def _height(relative: float | None, beyond: float) -> float:
+    return beyond if relative is None else relative
+
+
+def _late_runs(study: Result, setting: Result, position: int) -> list[tuple[int, float, Result]]:
+    """Place of the staleness, where it is drawn, and its runs."""
+    stalenesses = study["stalenesses"]
+    gap = _SPREAD / max(1, len(stalenesses) - 1)
+    first = position - _SPREAD / 2 if len(stalenesses) > 1 else position
+    return [(place, first + gap * place, late_run(setting, at)) for place, at in enumerate(stalenesses)]
+
+
+def _name_settings(axes: Axes, study: Result, swept: str) -> None:
+    values = [setting[swept] for setting in sweep(study, swept)]
+    names = [OPTIMISER_NAMES[value] if swept == "optimiser" else str(value) for value in values]
+    axes.set_xticks(range(len(names)), names, rotation=35 if swept == "optimiser" else 0)
+    axes.set(title=PANELS[swept], xlim=(-0.5, len(names) - 0.5))
+    axes.grid(visible=False, axis="x")
+
+
+def _legend(figure: Figure, study: Result) -> None:
+    handles = [
+        Line2D([], [], color=COLOURS[place], marker=MARKERS[place], linestyle="none", markersize=4.5, label=f"$s={at}$")
+        for place, at in enumerate(study["stalenesses"])
+    ]
+    hollow: dict[str, Any] = {"color": GREY, "marker": "o", "fillstyle": "none", "linestyle": "none", "markersize": 4.5}
+    handles.append(Line2D([], [], label="hollow: with the best of smaller step sizes", **hollow))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def _draw_coherence(axes: Axes, study: Result) -> None:
+    """Median and quartiles along the runs."""
+    for position, setting in enumerate(sweep(study, "hidden_count")):
+        for place, at, late in _late_runs(study, setting, position):
+            if len(late["coherence"]) < 2:
+                continue
+            low, middle, high = quantiles(late["coherence"], n=4, method="inclusive")
+            axes.plot([at, at], [low, high], color=COLOURS[place])
+            axes.plot(at, middle, marker=MARKERS[place], color=COLOURS[place], markersize=4, linestyle="none")
+    axes.axhline(0, color=BLACK, linewidth=0.6)
+    _name_settings(axes, study, "hidden_count")
+    axes.set(title="coherence along runs", xlabel="hidden layers", ylabel=r"$\nu_t$", ylim=(None, 1))
+    handles = [
+        Line2D([], [], color=COLOURS[place], marker=MARKERS[place], markersize=4, label=f"$s={at}$")
+        for place, at in enumerate(study["stalenesses"])
+    ]
+    axes.legend(handles=handles, loc="upper right", fontsize=7)
+
+
+def _draw_rates(axes: Axes, study: Result) -> None:
+    for name, look in RATES.items():
+        rows = [row for row in study.records("rates") if row["problem"] == name]
+        if not rows:
+            raise ValueError(f"{study.path}: no rate on {name!r}")
+        shares = [row["left"] / row["right"] for row in rows]
+        axes.plot([row["staleness"] for row in rows], shares, marker=".", **look.line)
+    axes.axhline(1, color=BLACK, linewidth=0.6)
+    axes.annotate("bound", (0.02, 1), xycoords=("axes fraction", "data"), va="bottom", fontsize=7)
+    axes.set(title="runs, as a share of the bound", xlabel="$s+1$", xscale="log", yscale="log", ylim=(0.001, 2))
+    axes.xaxis.set(major_locator=FixedLocator([1, 4, 16]), major_formatter="{x:g}", minor_locator=NullLocator())
+    axes.legend(loc="lower right", fontsize=6.5)
+
+
+def _draw_limits(axes: Axes, study: Result) -> None:
+    delays = sorted({row["delay"] for row in study.records("limits")} - {0})
+    for momentum, look in MOMENTA.items():
+        by_delay = {row["delay"]: row for row in study.records("limits") if row["momentum"] == momentum}
+        rows = [by_delay[delay] for delay in delays]
+        marked: dict[str, Any] = {"color": look.colour, "markersize": 4, "linestyle": "none"}
+        axes.plot(delays, [row["stated"] for row in rows], color=look.colour)
+        axes.plot(delays, [row["fixed"] for row in rows], "o", **marked)
+        axes.plot(delays, [row["uniform"] for row in rows], "D", fillstyle="none", **marked)
+        below: dict[str, Any] = {
+            "xytext": (-2, -26),
+            "textcoords": "offset points",
+            "fontsize": 7,
+            "color": look.colour,
+        }
+        axes.annotate(look.title, (delays[0], rows[0]["stated"]), **below)
+    least = min(row["stated"] for row in study.records("limits"))
+    axes.set(
+        title="largest stable step", xlabel=r"mean delay $\tau$", ylabel=r"$\eta\lambda$", xscale="log", yscale="log"
+    )
+    axes.set_ylim(least / 12, 3)
+    axes.xaxis.set(major_locator=FixedLocator(delays), major_formatter="{x:g}", minor_locator=NullLocator())
+    grey: dict[str, Any] = {"color": GREY, "markersize": 4}
+    handles = [
+        Line2D([], [], label="stated, fixed delay", **grey),
+        Line2D([], [], marker="o", linestyle="none", label="run, fixed delay", **grey),
+        Line2D([], [], marker="D", fillstyle="none", linestyle="none", label="run, uniform delay", **grey),
+    ]
+    axes.legend(handles=handles, loc="lower left", fontsize=6.5)
+
+
+MACROS: dict[str, Macro] = {
+    "StaleTarget": lambda folder: latex.percent(result(folder, "staleness")["target"], 0),
+    "StalePatience": lambda folder: latex.integer(result(folder, "staleness")["patience"]),
+    "StaleSeeds": lambda folder: latex.integer(result(folder, "staleness")["seed_count"]),
+    "StaleBatch": lambda folder: latex.integer(result(folder, "staleness")["batch_size"]),
+    **{f"Stale{word}": partial(_relative, swept=swept, value=value) for word, (swept, value) in KEPT.items()},
+    **{
+        f"Stale{word}Best": partial(_relative, swept=swept, value=value, field="best_relative")
+        for word, (swept, value) in OPTIMISERS.items()
+    },
+    **{
+        f"Stale{word}LateBest": partial(_relative, swept=swept, value=value, field="best_relative", staleness=8)
+        for word, (swept, value) in SIZES.items()
+    },
+    "StaleCoherenceFour": partial(_coherence, staleness=4),
+    "StaleCoherenceSixteen": partial(_coherence, staleness=16),
+    "StaleMomentumCoherence": _momentum_coherence,
+    "StaleNegativeFour": partial(_negative_coherence, staleness=4),
+    "StaleNegativeSixteen": partial(_negative_coherence, staleness=16),
+    "StaleRateLeast": partial(_rate_shares, choose=min),
+    "StaleRateMost": partial(_rate_shares, choose=max),
+    "StaleRateCoherence": _least_rate_coherence,
+    "StaleLimitError": _limit_error,
+    "StaleUniformGain": partial(_uniform_gain, momentum=0.0, choose=max),
+    "StaleUniformMomentumGain": partial(_uniform_gain, momentum=0.9, choose=max),
+}
+
+STUDY = Study(
+    macros=MACROS,
+    figures={"staleness": staleness, "stale_theory": stale_theory},
+    tables={"staleness.tex": staleness_table},
+    results=("staleness",),
+)

@@ -1,0 +1,107 @@
+"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, and what the kernel costs.
+
+    python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
+
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`. In `ledger.md` and
+`kernels.md` the text between two marks is replaced, the rest is kept; `proofs.md` is written as a whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from paper.results import write_text
+from paper.statements.proofs import checks_file, proofs_markdown
+from paper.statements.tables import all_grades
+from paper.studies.kernels import timings_markdown
+from sparsync.theory.statements import FAMILIES
+from sparsync.verify.tools.interrupts import interrupt_as_line
+
+PROOFS = "proofs.md"
+"""The page of proofs, beside that of the ledger."""
+_HEAD = "| statement | what it is about | checks | evidence |\n|---|---|---|---|\n"
+
+
+def ledger_markdown(data_folder: Path) -> str:
+    """One table per family, folded: label linked to its proof on the page, title, link to its checks, grades.
+
+    Raises:
+        FileNotFoundError: the ledger has not been written.
+        ValueError: the ledger lacks a statement, or a statement has no checks.
+    """
+    earned = all_grades(data_folder)
+    return "\n".join(
+        f"<details><summary>{title}: {len(family)} statements</summary>\n\n{_HEAD}"
+        + "".join(_row(label, family[label].title, earned[label]) for label in family)
+        + "\n</details>\n"
+        for title, family in FAMILIES.items()
+    )
+
+
+BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
+    "ledger": ("ledger.md", ledger_markdown),
+    "timings": ("kernels.md", timings_markdown),
+}
+"""By the name in the marks: the page, and what stands between them, from the data folder."""
+
+
+def marks(name: str) -> tuple[str, str]:
+    """The lines before and behind a block."""
+    return f"<!-- {name}: written by paper/write_docs.py -->", f"<!-- end of {name} -->"
+
+
+def updated(page: str, name: str, block: str) -> str:
+    """The text with everything between the marks of a block replaced.
+
+    Raises:
+        ValueError: the marks are not there, once each and in order.
+    """
+    first, last = marks(name)
+    before, start, rest = page.partition(first)
+    _, end, after = rest.partition(last)
+    if not (start and end) or first in after or last in after or first in rest:
+        raise ValueError(f"the page of {name} needs the marks {first!r} and {last!r}, once each and in this order")
+    return f"{before}{first}\n{block}{last}{after}"
+
+
+def all_pages(data_folder: Path, docs_folder: Path) -> dict[str, str]:
+    """The text of every page, by file name.
+
+    Raises:
+        FileNotFoundError: results or pages are missing.
+        ValueError: marks are missing, or results are incomplete.
+    """
+    pages = {
+        page: updated((docs_folder / page).read_text(encoding="utf-8"), name, markdown(data_folder))
+        for name, (page, markdown) in BLOCKS.items()
+    }
+    return pages | {PROOFS: proofs_markdown(data_folder)}
+
+
+@interrupt_as_line()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (None: the process's own arguments).
+
+    Raises:
+        SystemExit: malformed arguments, missing results, or a page without marks.
+    """
+    parser = argparse.ArgumentParser(prog="python -m paper.write_docs", description="Write the pages of paper/docs.")
+    parser.add_argument("--data-folder", type=Path, required=True, help="where verify.json and kernels-*.json are")
+    parser.add_argument("--docs-folder", type=Path, required=True, help="where the pages are that are rewritten")
+    options = parser.parse_args(arguments)
+    try:
+        for page, text in all_pages(options.data_folder, options.docs_folder).items():
+            write_text(options.docs_folder / page, text)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"error: {error}") from error
+
+
+def _row(label: str, title: str, earned: Sequence[str]) -> str:
+    cells = (f"[`{label}`]({PROOFS}#{label})", title.replace("|", r"\|"), f"[checks](../../{checks_file(label)})")
+    return f"| {' | '.join(cells)} | {', '.join(earned)} |\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Every study of the paper is listed once, nothing that one exports hides another's, and every result is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+
+import pytest
+
+from paper.figures import FIGURES
+from paper.numbers import FILES, MACROS
+from paper.origins import ORIGINS
+from paper.results import COLLECTIONS, command, results
+from paper.studies.registry import STUDIES
+from paper.studies.study import Study
+from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
+from tests.support.paths import ROOT
+
+FOLDER = ROOT / "paper" / "studies"
+APART = {"torchrun"}
+"""Results that no study of the paper reads."""
+
+
+def test_every_file_that_exports_a_study_has_a_line_of_its_name() -> None:
+    exporting = {path.stem for path in FOLDER.glob("*.py") if "\nSTUDY = Study(" in path.read_text(encoding="utf-8")}
+    assert exporting == set(STUDIES)
+    assert all(import_module(f"paper.studies.{name}").STUDY is study for name, study in STUDIES.items())
+
+
+@pytest.mark.parametrize("part", ["macros", "figures", "tables"])
+def test_no_two_studies_export_the_same_name(part: str) -> None:
+    names = Counter(name for study in STUDIES.values() for name in getattr(study, part))
+    assert names.most_common(1)[0][1] == 1
+    assert set(names) <= {"macros": set(MACROS), "figures": set(FIGURES), "tables": set(FILES)}[part]
+
+
+def test_where_numbers_come_from_is_no_study_s_to_say() -> None:
+    assert not set(ORIGINS) & {name for study in STUDIES.values() for name in study.macros}
+    assert "numbers.tex" not in {name for study in STUDIES.values() for name in study.tables}
+
+
+def test_every_study_that_is_run_is_read() -> None:
+    read = {name for study in STUDIES.values() for name in study.results}
+    assert {*SINGLE_STUDIES, *CASE_STUDIES} <= read
+    tracked = {path.stem for path in (ROOT / "paper" / "data").glob("*.json") if not path.stem.startswith("kernels-")}
+    assert tracked | set(COLLECTIONS) == read | APART
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_results_that_there_are(name: str) -> None:
+    assert STUDIES[name].results
+    assert all(results(ROOT / "paper" / "data", read) for read in STUDIES[name].results)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("races", "reproduce"), ("verify", "reproduce"), ("formal", "formal"), ("kernels", "bench")],
+)
+def test_a_result_is_known_by_the_command_that_writes_it(name: str, wanted: str) -> None:
+    assert command(name) == f"make {wanted}"
+
+
+def test_a_study_may_be_empty() -> None:
+    assert Study() == Study(macros={}, figures={}, tables={}, results=())
