@@ -25,12 +25,13 @@ from rich.console import Console
 
 from sparsync.verify.tools.arguments import positive
 from sparsync.verify.tools.interrupts import SIGNALS, interrupt_as_line, interrupts_held_back
+from sparsync.verify.tools.provenance import provenance, write_json
 
 RECORD = Path("paper", "data")
 GENERATED = Path("paper", "generated")
 FORMAL = Path("build", "formal")
 STORE = Path("build", "store")
-PROFILES = ("smoke", "quick", "full")
+PROFILES = ("smoke", "quick", "record", "full")
 _PR_SET_PDEATHSIG = 1
 """Linux: the signal that a process gets when the one that began it ends."""
 ENDING_SECONDS = 60
@@ -60,6 +61,11 @@ class Stage:
 def data_folder(profile: str) -> Path:
     """Where a profile's results lie."""
     return Path("build", profile, "data")
+
+
+def run_file(profile: str) -> Path:
+    """What a whole run of a profile leaves: when it ended, and which stages failed."""
+    return Path("build", profile, "run.json")
 
 
 def measuring_stages(profile: str, *, jobs: int, only: Sequence[str], fresh: bool) -> list[Stage]:
@@ -151,6 +157,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, console: Console) -> list[str]:
     """Run every stage; the names of those that failed are returned."""
+    data_folder(profile).mkdir(parents=True, exist_ok=True)
     measured, began = measuring_stages(profile, jobs=jobs, only=only, fresh=fresh), time.monotonic()
     failed = [stage.name for stage in measured if not _succeeds(stage, console)]
     if not only and not shutil.which("coqc"):
@@ -163,6 +170,8 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     console.print(
         f"{minutes:.1f} min; results in {data_folder(profile)}, figures and report in {GENERATED}", markup=False
     )
+    if not only:
+        write_json(run_file(profile), {"failed": failed, "provenance": provenance(process_count=jobs)})
     return failed
 
 

@@ -24,6 +24,10 @@ class Verdict(Enum):
     NOT_RUN = "not run"
 
 
+class NotMeasuredError(Exception):
+    """The results are there, but of a run too small to say anything of the claim."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A relation that README or the paper states.
@@ -32,10 +36,10 @@ class Claim:
         name: short, unique.
         text: the relation in words, with its bound.
         said_in: where: README, abstract, or a section.
-        estimate: the number, from a folder of results; it raises FileNotFoundError where they are not there.
+        estimate: the number, from a folder of results; it raises FileNotFoundError where they are not there, and
+            NotMeasuredError where the run was too small.
         least: the number is at least this.
         most: the number is at most this.
-        percent: shown in percent, a difference of shares in points.
     """
 
     name: str
@@ -44,7 +48,6 @@ class Claim:
     estimate: Callable[[Path], Estimate]
     least: float = -math.inf
     most: float = math.inf
-    percent: bool = False
 
     def verdict(self, estimate: Estimate | None) -> Verdict:
         """What an estimate says of the claim; None: there is none."""
@@ -60,10 +63,10 @@ class Claim:
         """`0.12 [−0.30, 0.54]`, or the number alone where it is exact."""
         if estimate is None:
             return "–"
-        factor = 100 if self.percent else 1
-        value, low, high = (_number(factor * part) for part in (estimate.value, estimate.low, estimate.high))
-        unit = " %" if self.percent else ""
-        return f"{value}{unit}" if estimate.low == estimate.high else f"{value}{unit} [{low}, {high}]"
+        if estimate.low == estimate.high:
+            return _number(estimate.value)
+        value, low, high = (_number(part, decimals=2) for part in (estimate.value, estimate.low, estimate.high))
+        return f"{value} [{low}, {high}]"
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,16 @@ def judged(claim: Claim, *, record_folder: Path, data_folder: Path) -> Judgement
 def _estimated(claim: Claim, folder: Path) -> Estimate | None:
     try:
         return claim.estimate(folder)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotMeasuredError):
         return None
 
 
-def _number(value: float) -> str:
-    """Three significant digits at most, a minus sign that is one, and no point where none is needed."""
+def _number(value: float, *, decimals: int | None = None) -> str:
+    """So many decimals, or three significant digits at most and no point where none is needed; a true minus sign."""
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    text = f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.3g}"
+    if decimals is not None:
+        text = f"{value:.{decimals}f}"
+    else:
+        text = f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.3g}"
     return text.replace("-", "−")

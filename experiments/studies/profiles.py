@@ -1,11 +1,12 @@
-"""How large each study is in the three profiles: smoke (CI), quick (two cores, minutes), full (GPU nodes)."""
+"""How large is each study? smoke (CI), quick (two cores, minutes), record (hours, tracked), full (GPU nodes)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
-ProfileName = Literal["smoke", "quick", "full"]
+ProfileName = Literal["smoke", "quick", "record", "full"]
 
 
 @dataclass(frozen=True)
@@ -14,8 +15,10 @@ class Profile:
 
     Args:
         steps: updates of each training run; None keeps the run's own number.
-        seed_count: paired seeds of the convergence runs.
-        momentum_seed_count: paired seeds of the runs with momentum 0.9.
+        seed_count: paired seeds of the training runs with unit pixels, for the methods that claims are made of.
+        setting_seed_count: the same in the other settings, standardised pixels and those of the released code.
+        momentum_seed_count: the same with momentum 0.9.
+        other_seed_count: of all other rules, everywhere.
         workers: n.
         data: source of the training data.
         observed_steps: updates whose corrected gradients are looked at, from 1.
@@ -28,7 +31,9 @@ class Profile:
 
     steps: int | None
     seed_count: int
+    setting_seed_count: int
     momentum_seed_count: int
+    other_seed_count: int
     workers: int
     data: str
     observed_steps: tuple[int, ...]
@@ -39,11 +44,29 @@ class Profile:
     quadratic_steps: int
 
 
+_QUICK = Profile(
+    steps=None,
+    seed_count=5,
+    setting_seed_count=3,
+    momentum_seed_count=5,
+    other_seed_count=1,
+    workers=4,
+    data="embedded",
+    observed_steps=(1, 100, 600),
+    sample_dimension=100_000,
+    selection_dimensions=(10_000, 100_000, 1_000_000),
+    steady_dimension=20_000,
+    steady_steps=10_000,
+    quadratic_steps=1000,
+)
+
 PROFILES: dict[ProfileName, Profile] = {
     "smoke": Profile(
         steps=20,
         seed_count=1,
+        setting_seed_count=1,
         momentum_seed_count=1,
+        other_seed_count=1,
         workers=4,
         data="embedded",
         observed_steps=(1, 20),
@@ -53,23 +76,14 @@ PROFILES: dict[ProfileName, Profile] = {
         steady_steps=200,
         quadratic_steps=20,
     ),
-    "quick": Profile(
-        steps=None,
-        seed_count=3,
-        momentum_seed_count=10,
-        workers=4,
-        data="embedded",
-        observed_steps=(1, 100, 600),
-        sample_dimension=100_000,
-        selection_dimensions=(10_000, 100_000, 1_000_000),
-        steady_dimension=20_000,
-        steady_steps=10_000,
-        quadratic_steps=1000,
-    ),
+    "quick": _QUICK,
+    "record": replace(_QUICK, seed_count=10, setting_seed_count=8, momentum_seed_count=10, other_seed_count=5),
     "full": Profile(
         steps=6000,
         seed_count=8,
+        setting_seed_count=8,
         momentum_seed_count=10,
+        other_seed_count=8,
         workers=16,
         data="fashion_mnist",
         observed_steps=(1, 100, 600, 6000),
@@ -80,3 +94,12 @@ PROFILES: dict[ProfileName, Profile] = {
         quadratic_steps=10_000,
     ),
 }
+
+Size = TypeVar("Size")
+
+
+def sized(sizes: Mapping[ProfileName, Size], profile_name: ProfileName) -> Size:
+    """A study's size in a profile; where none is given for the record, it is that of quick."""
+    if profile_name == "record" and profile_name not in sizes:
+        return sizes["quick"]
+    return sizes[profile_name]

@@ -19,7 +19,7 @@ from sparsync.verify.tight_rates.certificates import rate_certificates
 from sparsync.verify.tools.outcome import PROFILES, Outcome, Profile
 from sparsync.verify.tools.provenance import provenance, write_json
 
-STORED_DIMENSIONS = PROFILES["quick"].dimensions
+STORED_DIMENSIONS = PROFILES["record"].dimensions
 """Certificates of larger or other dimensions are checked and forgotten: their digits would fill megabytes."""
 
 Record = Mapping[str, Any]

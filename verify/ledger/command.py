@@ -1,6 +1,6 @@
 """Does every statement still hold? Runs all evidence, prints one row per statement, writes the result as JSON.
 
-    python -m sparsync.verify.ledger.command --profile smoke|quick|full --output FILE [--store DIR] [--fresh]
+    python -m sparsync.verify.ledger.command --profile smoke|quick|record|full --output FILE [--store DIR] [--fresh]
         [--certificates DIR] [--formal DIR] [--jobs N]
 
 Each statement's evidence and each mutant's fate is kept in the store as soon as it is found, under a digest of all

@@ -29,7 +29,7 @@ from sparsync.experiments.studies.kernels.laws import LAWS, Case, drawn_case, mo
 from sparsync.experiments.studies.kernels.memory import memory_rows
 from sparsync.experiments.studies.kernels.model_shapes import MODEL_SHAPES
 from sparsync.experiments.studies.kernels.timing import Effort, check_and_time
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.kernels.native import backend
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.provenance import provenance, require_folder, write_json
@@ -111,7 +111,7 @@ def run_kernels(
         RuntimeError: a contender's result is wrong, or the device is a GPU without a kernel.
     """
     require_kernel(device)
-    sizes, parts = SIZES[profile_name], study_parts(profile_name, device, seed)
+    sizes, parts = sized(SIZES, profile_name), study_parts(profile_name, device, seed)
     study: dict[str, Any] = {
         "profile": profile_name,
         "seed": seed,
@@ -144,7 +144,7 @@ def run_kernels(
 
 def study_parts(profile_name: ProfileName, device: torch.device, seed: int) -> list[Part]:
     """What a profile times, in this order; a GPU is lent for minutes, so what can best be missed comes last."""
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     drawn = [("gaussian", dimension, DENSITY) for dimension in sizes.dimensions]
     drawn += [("gaussian", dimension, 10 * DENSITY) for dimension in sizes.denser_dimensions]
     drawn += [(law, dimension, DENSITY) for law in LAWS if law != "gaussian" for dimension in sizes.law_dimensions]

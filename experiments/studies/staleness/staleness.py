@@ -15,7 +15,7 @@ from math import ceil
 from statistics import fmean
 from typing import Any
 
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
 from sparsync.experiments.studies.staleness.stale_descent import OPTIMISERS
 from sparsync.experiments.studies.staleness.stale_limits import MOMENTA, limit_row
@@ -155,7 +155,7 @@ def run_staleness(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 
         `settings`: see `setting_record`, those out of reach are named in `unreached`; `rates`: see `rate_rows`;
         `limits`: see `limit_row`; and the sizes.
     """
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     settings, rates, limits = _cases(sizes, seed)
     found = iter(pool.run(_call, [*settings, *rates, *limits]))
     records = [(setting, next(found)) for setting in sizes.settings()]
@@ -180,7 +180,7 @@ def run_staleness(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 
 
 def case_count(profile_name: ProfileName) -> int:
     """How many cases the study runs."""
-    return sum(len(kind) for kind in _cases(SIZES[profile_name], 0))
+    return sum(len(kind) for kind in _cases(sized(SIZES, profile_name), 0))
 
 
 def setting_record(setting: Setting, sizes: Sizes, seed: int) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.racing.contest import Parameter
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.frontier import staleness_counts
 from sparsync.experiments.studies.synchronisation.split_predictions import (
     agreement,
@@ -163,7 +163,7 @@ def run_budgets(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0)
         the `energy_bound` with either; `lines`: the same along constant density over period; `agreement`: see there,
         by problem.
     """
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     cases = _cases(profile_name, seed)
     rows = pool.run(run_case, cases)
     constants = {
@@ -226,7 +226,7 @@ def run_case(case: _Case) -> dict[str, Any]:
 
 
 def _cases(profile_name: ProfileName, seed: int) -> list[_Case]:
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     grid = [
         _Case(problem, GRID_CLUSTER, RULES[name], density, sizes, seed)
         for problem, names in sizes.rules.items()

@@ -21,7 +21,7 @@ from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.dssp import Dssp, DsspPrinted
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.monitors.judge import Judge
 from sparsync.verify.monitors.trace import Departed, Event, Joined, Stepped
@@ -119,7 +119,7 @@ def run_dssp_leads(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int =
         the `guarantee` of both forms of DSSP; and `stated`, the bound of `dssp_lead` for r = s_U − s_L, with
         `stated_for_grants`, that for the grants of the capped form, which reach to s_U − 1 before a step.
     """
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     found = pool.run(run_case, cases(sizes, seed))
     return {
         "profile": profile_name,
@@ -140,7 +140,7 @@ def run_dssp_leads(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int =
 
 def case_count(profile_name: ProfileName) -> int:
     """How many runs a profile has."""
-    return len(cases(SIZES[profile_name], seed=0))
+    return len(cases(sized(SIZES, profile_name), seed=0))
 
 
 def cases(sizes: Sizes, seed: int) -> list[LeadCase]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sparsync.experiments.planners.zipline import COSTS, Times, exhaustive, printed_zipline, zipline
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
@@ -128,7 +128,7 @@ def run_planned_barriers(profile_name: ProfileName, pool: Pool = ALONE, *, seed:
         `small`: see `compare_small`. `timings`: planner, `workers`, `look_ahead`, `wall_seconds` of the best
         repetition and the `spread` found. `wall_exponents`: see `fitted_exponents`. `spans`: see `find_spans`.
     """
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     small = [(family, sizes.instances, seed) for family in FAMILIES]
     spans = [(workers, sizes.span_look_aheads, sizes.draws, seed) for workers in SPAN_WORKERS]
     timings = replace(pool, job_count=1).run(time_plan, timed_cases(sizes, seed))
@@ -147,7 +147,7 @@ def run_planned_barriers(profile_name: ProfileName, pool: Pool = ALONE, *, seed:
 
 def case_count(profile_name: ProfileName) -> int:
     """How many cases a profile has."""
-    return len(FAMILIES) + len(timed_cases(SIZES[profile_name], seed=0)) + len(SPAN_WORKERS)
+    return len(FAMILIES) + len(timed_cases(sized(SIZES, profile_name), seed=0)) + len(SPAN_WORKERS)
 
 
 def compare_small(case: tuple[str, int, int]) -> dict[str, Any]:

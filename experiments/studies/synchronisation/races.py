@@ -12,7 +12,7 @@ from typing import Any
 
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import Outcome, Race, run_contestant
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.tools.pool import ALONE, Pool
@@ -59,7 +59,7 @@ def race_cases(profile_name: ProfileName) -> list[Case]:
     """All races of a profile."""
     return [
         (policy, cluster, selector, seed)
-        for seed in range(CONDITIONS[profile_name].seed_count)
+        for seed in range(sized(CONDITIONS, profile_name).seed_count)
         for cluster in RACED_CLUSTERS
         for selector in RACED_SELECTORS
         for policy in POLICIES
@@ -83,7 +83,7 @@ def run_races(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -
         `seconds` of the measurements, and for each race what it was, its curves `accuracy` and `sent_bytes`, and
         what the monitors counted.
     """
-    conditions = CONDITIONS[profile_name]
+    conditions = sized(CONDITIONS, profile_name)
     race = replace(conditions.race, bandwidth=conditions.bandwidth)
     rows = pool.run(partial(run_race, race, seed), race_cases(profile_name))
     return {

@@ -20,7 +20,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.presets import SLOW_FACTOR
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.psp import Pbsp, Pssp
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.lag_readings import Readings, read_lags
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.pool import ALONE, Pool
@@ -91,13 +91,13 @@ def run_sampled_lags(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int
     Returns:
         For each run its case and what `run_case` measures.
     """
-    found = pool.run(run_case, cases(SIZES[profile_name], seed))
+    found = pool.run(run_case, cases(sized(SIZES, profile_name), seed))
     return {"profile": profile_name, "seed": seed, "runs": found, "provenance": provenance(process_count=1)}
 
 
 def case_count(profile_name: ProfileName) -> int:
     """How many runs a profile has."""
-    return len(cases(SIZES[profile_name], seed=0))
+    return len(cases(sized(SIZES, profile_name), seed=0))
 
 
 def cases(sizes: Sizes, seed: int) -> list[LagCase]:

@@ -25,7 +25,7 @@ from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.smooth_switch import SmoothSwitch
 from sparsync.experiments.racing.contest import Parameter
-from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.frontier import FrontierCase, frontier_case
 from sparsync.experiments.studies.synchronisation.trials import (
     Trial,
@@ -166,7 +166,7 @@ def run_switching(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 
         reached the `target`, the mean error at the end of BSP under the same condition; null for never. `frontier`:
         see `frontier_case`; `limits`: `reports_in_turn_limit`. An infinite error is null.
     """
-    sizes, in_turn = SIZES[profile_name], STATEMENTS["reports_in_turn_limit"]
+    sizes, in_turn = sized(SIZES, profile_name), STATEMENTS["reports_in_turn_limit"]
     contests, limits = _cases(profile_name, seed), _frontier_cases(sizes, seed)
     cases: list[_Case | FrontierCase] = [*limits, *contests]
     found = pool.run(run_any, cases)
@@ -203,7 +203,7 @@ def run_switching(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 
 
 def case_count(profile_name: ProfileName) -> int:
     """How often `run_switching` advances."""
-    return len(_cases(profile_name, 0)) + len(_frontier_cases(SIZES[profile_name], 0))
+    return len(_cases(profile_name, 0)) + len(_frontier_cases(sized(SIZES, profile_name), 0))
 
 
 def run_any(case: _Case | FrontierCase) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def growth_for_share(cluster: Cluster, seconds: float, share: float) -> int:
 
 
 def _cases(profile_name: ProfileName, seed: int) -> list[_Case]:
-    sizes = SIZES[profile_name]
+    sizes = sized(SIZES, profile_name)
     ends: list[tuple[Order, float]] = [("asp", 0.0), ("bsp", 1.0)]
     switching = [(order, share) for order in ORDERS for share in sizes.shares]
     return [

@@ -1,0 +1,269 @@
+"""What do README, the abstract and the sections say of results? Every such claim as a relation that a run can decide.
+
+A claim is a bound on a number that is estimated from result files: see `verdicts.py` for the verdicts. Differences of
+accuracy are paired over seeds, in points; everything else is counted, and exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from paper.intervals import Estimate, exact, mean, paired_difference
+from paper.results import Result, result
+from paper.studies.barriers import agreement
+from paper.studies.convergence_runs import (
+    HUNDREDTH,
+    MOMENTUM,
+    RELEASED_SETTINGS,
+    STANDARDISED,
+    THOUSANDTH,
+    Condition,
+    band_share,
+    condition_results,
+)
+from paper.studies.quadratics import smallest_slack
+from paper.studies.races import broken_bounds
+from paper.studies.steady_state import predicted_gain, settled_gain
+from paper.verdicts import Claim, NotMeasuredError
+
+CLOSE_POINTS = 1.0
+"""Points of accuracy within which one method stays close to another."""
+SETTLED_RATIO = 1.05
+"""Factor within which a measured gain agrees with its law."""
+_OTHER_KINDS = 2
+"""Grades of a statement that has evidence besides its derivation."""
+
+
+def accuracy_difference(data_folder: Path, condition: Condition, method: str, reference: str) -> Estimate:
+    """Final test accuracy of a method minus that of another, in points, over the seeds that both have.
+
+    Raises:
+        FileNotFoundError: one has no runs.
+    """
+    first, second = (
+        {int(run["seed"]): 100 * run["test_accuracy"] for run in condition_results(data_folder, condition, name)}
+        for name in (method, reference)
+    )
+    seeds = sorted(first.keys() & second.keys())
+    return paired_difference([first[seed] for seed in seeds], [second[seed] for seed in seeds])
+
+
+def shares_in_range(data_folder: Path, condition: Condition, method: str) -> Estimate:
+    """The share of the updates at which every worker's count lies in [2k/3, 4k/3]: mean over the seeds."""
+    return mean([band_share([run]) for run in condition_results(data_folder, condition, method)])
+
+
+def least_share_in_range(data_folder: Path) -> Estimate:
+    """The least share of the updates with all counts in range of any run of Gaussian-k, in every setting."""
+    conditions = (THOUSANDTH, HUNDREDTH, STANDARDISED, RELEASED_SETTINGS, MOMENTUM)
+    runs = [run for each in conditions for run in condition_results(data_folder, each, "gaussian_k")]
+    return exact(min(band_share([run]) for run in runs), count=len(runs))
+
+
+def torchrun_agrees(data_folder: Path) -> Estimate:
+    """1 if real processes and the simulation of the same run ended with the same bits on this machine, else 0."""
+    compared = result(data_folder, "torchrun")
+    return exact(compared["parameters_sha256"] == compared["simulated_parameters_sha256"], count=1)
+
+
+def _ledger(data_folder: Path, counted: Callable[[Result], Sequence[bool]]) -> Estimate:
+    """How many records of the ledger are as they should not be, of how many."""
+    wrong = counted(result(data_folder, "verify"))
+    return exact(sum(wrong), count=len(wrong))
+
+
+def _lost_grades(ledger: Result) -> list[bool]:
+    return [bool(row["lost_grades"]) for row in ledger.records("statements")]
+
+
+def _one_kind_of_evidence(ledger: Result) -> list[bool]:
+    return [
+        len(row["grades"]) < _OTHER_KINDS or "symbolic" not in row["grades"] for row in ledger.records("statements")
+    ]
+
+
+def _surviving_mutants(ledger: Result) -> list[bool]:
+    return [not mutant["killed_by"] for mutant in ledger.record("mutants").records("mutants")]
+
+
+def _idle_counterexamples(ledger: Result) -> list[bool]:
+    return [not case["refutes"] for case in ledger.records("counterexamples")]
+
+
+def _theorems_with_axioms(data_folder: Path) -> Estimate:
+    theorems = result(data_folder, "formal").records("theorems")
+    return exact(sum(bool(theorem["axioms"]) for theorem in theorems), count=len(theorems))
+
+
+def _largest_lead_over_bound(data_folder: Path, *, rule: str) -> Estimate:
+    """The largest lead of any run of a rule, less the bound of theorem `dssp_lead` for its grants."""
+    study = result(data_folder, "dssp_leads")
+    leads = [max(run["largest_lead"]) for run in study.records("runs") if run["rule"] == rule]
+    return exact(max(leads) - study["stated_for_grants" if rule == "capped" else "stated"], count=len(leads))
+
+
+def _missed_optima(data_folder: Path) -> Estimate:
+    equal, instances = agreement(data_folder)
+    return exact(instances - equal, count=instances)
+
+
+def _other_broken_bounds(data_folder: Path) -> Estimate:
+    """Races in which a policy broke the bound that it promises, those of DSSP as printed apart."""
+    study = result(data_folder, "races")
+    broken = broken_bounds(study)
+    return exact(sum(count for policy, count in broken.items() if policy != "dssp_printed"), count=len(study["races"]))
+
+
+def _settled_over_law(data_folder: Path, *, stream: str, law: str) -> Estimate:
+    if result(data_folder, "steady_state")["profile"] == "smoke":
+        raise NotMeasuredError("the runs of profile smoke end before anything has settled")
+    return exact(settled_gain(data_folder, stream) / predicted_gain(data_folder, law))
+
+
+def _slack(data_folder: Path) -> Estimate:
+    return exact(smallest_slack(data_folder, "top_k"))
+
+
+def _late_rates_above_bound(data_folder: Path) -> Estimate:
+    rates = result(data_folder, "staleness").records("rates")
+    return exact(sum(rate["left"] > rate["right"] for rate in rates), count=len(rates))
+
+
+def _close(name: str, condition: Condition, where: str) -> Claim:
+    return Claim(
+        name=f"close_{name}",
+        text=f"Gaussian-k ends within {CLOSE_POINTS:g} point of exact Top-k, {where}",
+        said_in="abstract",
+        estimate=partial(accuracy_difference, condition=condition, method="gaussian_k", reference="top_k"),
+        least=-CLOSE_POINTS,
+        most=CLOSE_POINTS,
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "grades", "no statement loses a grade of its evidence", "README", partial(_ledger, counted=_lost_grades), most=0
+    ),
+    Claim(
+        "two_kinds",
+        "no statement lacks an executed derivation or evidence of another kind",
+        "abstract",
+        partial(_ledger, counted=_one_kind_of_evidence),
+        most=0,
+    ),
+    Claim(
+        "mutants", "no wrong statement goes unnoticed", "README", partial(_ledger, counted=_surviving_mutants), most=0
+    ),
+    Claim(
+        "counterexamples",
+        "no counterexample to a weaker wording fails",
+        "abstract",
+        partial(_ledger, counted=_idle_counterexamples),
+        most=0,
+    ),
+    Claim("formal", "no theorem in Coq rests on an axiom", "abstract", _theorems_with_axioms, most=0),
+    Claim(
+        "count_band", "Gaussian-k's counts lie in [2k/3, 4k/3] at every update", "README", least_share_in_range, least=1
+    ),
+    Claim(
+        "released_count",
+        "the released rule's counts lie there at less than half of the updates, density 0.001",
+        "abstract",
+        partial(shares_in_range, condition=THOUSANDTH, method="gaussian_k_released"),
+        most=0.5,
+    ),
+    _close("thousandth", THOUSANDTH, "density 0.001"),
+    _close("hundredth", HUNDREDTH, "density 0.01"),
+    _close("standardised", STANDARDISED, "standardised pixels, density 0.001"),
+    Claim(
+        "released_accuracy",
+        "the released rule ends below exact Top-k, density 0.001 (points)",
+        "abstract",
+        partial(accuracy_difference, condition=THOUSANDTH, method="gaussian_k_released", reference="top_k"),
+        most=0,
+    ),
+    Claim(
+        "little_lost",
+        "Top-k at density 0.001 ends at most 2 points below dense training",
+        "README",
+        partial(accuracy_difference, condition=THOUSANDTH, method="top_k", reference="dense"),
+        least=-2,
+    ),
+    Claim(
+        "released_settings",
+        "with the released settings Top-k ends below dense training (points)",
+        "README, Limits",
+        partial(accuracy_difference, condition=RELEASED_SETTINGS, method="top_k", reference="dense"),
+        most=0,
+    ),
+    Claim(
+        "momentum",
+        "with momentum 0.9 Top-k ends below dense training (points)",
+        "README, Limits",
+        partial(accuracy_difference, condition=MOMENTUM, method="top_k", reference="dense"),
+        most=0,
+    ),
+    Claim(
+        "torchrun",
+        "real processes and their simulation end with the same bits (1 = yes)",
+        "README",
+        torchrun_agrees,
+        least=1,
+    ),
+    Claim(
+        "steady_drift",
+        f"the gain under a persistent gradient agrees with its law within a factor {SETTLED_RATIO:g}",
+        "Theorem",
+        partial(_settled_over_law, stream="equal drift", law="steady_drift_equal"),
+        least=1 / SETTLED_RATIO,
+        most=SETTLED_RATIO,
+    ),
+    Claim(
+        "steady_noise",
+        f"the gain under pure noise agrees with its law within a factor {SETTLED_RATIO:g}",
+        "Theorem",
+        partial(_settled_over_law, stream="noise", law="steady_noise"),
+        least=1 / SETTLED_RATIO,
+        most=SETTLED_RATIO,
+    ),
+    Claim(
+        "tight_rate",
+        "no step of Top-k on a quadratic shrinks less than the tight rate (least slack)",
+        "Theorem",
+        _slack,
+        least=0,
+    ),
+    Claim(
+        "late_rate",
+        "no run with late gradients is above the rate of coherent descent",
+        "section on waiting",
+        _late_rates_above_bound,
+        most=0,
+    ),
+    Claim(
+        "dssp_capped",
+        "DSSP with capped grants never leads by more than its bound (lead − bound)",
+        "section on waiting",
+        partial(_largest_lead_over_bound, rule="capped"),
+        most=0,
+    ),
+    Claim(
+        "dssp_printed",
+        "DSSP as printed leads by more (lead − bound)",
+        "section on waiting",
+        partial(_largest_lead_over_bound, rule="printed"),
+        least=math.nextafter(0, 1),
+    ),
+    Claim(
+        "zipline",
+        "ZipLine misses no optimal barrier that a full search finds",
+        "section on waiting",
+        _missed_optima,
+        most=0,
+    ),
+    Claim("races", "no other policy breaks its bound in a race", "section on waiting", _other_broken_bounds, most=0),
+)
+"""In the order of the text."""
