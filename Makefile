@@ -25,14 +25,8 @@ AVX2 := $(if $(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),ATEN_CPU_CAPABILI
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
-GPU_TESTS = $(filter-out tests/kernels/test_native_build.py,$(wildcard tests/kernels/test_native*.py)) tests/kernels/cuda/test_native.py tests/experiments/studies/kernels/test_replay.py tests/experiments/test_simulate_cuda.py
-GPU_PYTEST = -m pytest -q -n 4 -m "not slow" --timeout 30 --timeout-method thread
-PRETEND = build/pretend-gpu
-PRETEND_RUN = PYTHONPATH=build/typing $(PRETEND)/venv/bin/python -m
-PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
-SANITIZED = sparsync.experiments.studies.kernels.checks --device cuda
 
-.PHONY: help install check test test-all verify formal reproduce paper bench gpu pretend-gpu clean
+.PHONY: help install check test test-all verify formal reproduce paper bench gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,40 +93,8 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
 	$(if $(filter smoke,$(PROFILE)),,$(RUN) -m paper.readme --data-folder $(DATA) --readme README.md)
 
-# Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no other.
-# Interrupted, pytest still says what failed. Tests that need the GPU come first, and all of them have cuda in their names.
-# compute-sanitizer sees allocations only if torch does not pool them, and would count entry points that torch asks for in
-# vain as errors; a launch that fails ends the checks anyway. An interrupt ends it at once and leaves what it watches behind,
-# so it is killed with all that it began; should anything outlive that, nobody waits for its output, and nothing more is timed.
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu)
-	@$(GPU_PYTHON) -c 'import sys, torch; torch.cuda.is_available() or sys.exit("make gpu needs a CUDA GPU: torch.cuda.is_available() is False")'
-	@mkdir -p $(OUT)
-	@failed=; ending="-s INT -k 15"; \
-	attempt() { name=$$1; shift; echo "== $$name"; timeout $$ending "$$@" >"$(OUT)/$$name.log" 2>&1 </dev/null || failed="$$failed $$name"; cat "$(OUT)/$$name.log"; }; \
-	export PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} PYTHONUNBUFFERED=1; \
-	attempt build 70 $(GPU_PYTHON) -m sparsync.kernels.native_build; \
-	attempt cuda-tests 60 $(GPU_PYTHON) $(GPU_PYTEST) -k cuda $(GPU_TESTS); \
-	attempt other-tests 50 $(GPU_PYTHON) $(GPU_PYTEST) -k "not cuda" $(GPU_TESTS); \
-	attempt checks 40 $(GPU_PYTHON) -m $(SANITIZED); \
-	attempt bench 140 $(GPU_PYTHON) -m sparsync.experiments.studies.kernels.study --profile full --device cuda --output-folder $(OUT); \
-	ending="-s KILL"; \
-	if command -v compute-sanitizer >/dev/null; then \
-	  for tool in memcheck racecheck; do \
-	    attempt $$tool 60 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool $$tool --kernel-name kns=sparsync --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m $(SANITIZED) --few; \
-	  done; \
-	else echo "compute-sanitizer was not found" | tee $(OUT)/memcheck.log; fi; \
-	test -z "$$failed" || { echo "make gpu: failed:$$failed" >&2; exit 1; }
-
-# The oldest torch that sparsync serves, as built for CUDA: several gigabytes, so neither CI nor `make test` does this.
-$(PRETEND)/venv/.installed: Makefile
-	$(PYTHON) -m venv $(PRETEND)/venv
-	$(PRETEND)/venv/bin/python -m pip install --quiet --disable-pip-version-check torch==2.11.0 $(PRETEND_NEEDS)
-	touch $@
-
-pretend-gpu: $(TYPING) $(PRETEND)/venv/.installed ## rehearse what gpu does, on a GPU that is not there (needs nvcc; installs 5 GB)
-	$(PRETEND_RUN) pytest -q -n $(JOBS) -m "not slow" -p tests.pretend_gpu -k cuda $(GPU_TESTS) tests/test_pretend_operators.py
-	$(PRETEND_RUN) tests.pretend_gpu $(SANITIZED)
-	$(PRETEND_RUN) tests.pretend_gpu sparsync.experiments.studies.kernels.study --profile smoke --device cuda --output-folder $(PRETEND)
+	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT)
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
