@@ -38,7 +38,6 @@ CPU_TESTS = (
     "tests/kernels/test_native_arguments.py",
     "tests/kernels/test_native_cases.py",
     "tests/kernels/test_native_passes.py",
-    "tests/kernels/test_native_races.py",
     "tests/kernels/test_native_threads.py",
     "tests/experiments/studies/kernels/test_replay.py",
 )
