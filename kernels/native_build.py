@@ -1,45 +1,36 @@
 """Compile the native op once, keep it, load it: sources in `csrc/` → one shared library → `torch.ops.sparsync`.
 
 The host compiler makes the CPU part, nvcc the CUDA part where there is one. The library uses torch's stable ABI, so it
-depends on no Python version. It is kept in a cache folder under a digest of all that it was made from, and made anew
-where it is no longer what was written; processes that want it at the same time wait for the first. Whatever is missing
-or fails is said in `Library.reason`.
+depends on no Python version, and is kept by `build_cache.py`. Whatever is missing or fails is said in `Library.reason`.
 
 `python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend.
 """
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import hashlib
-import json
 import os
 import platform
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from sparsync.kernels.build_cache import Made, cache_folder, cached, digest
 from sparsync.kernels.feedback_reference import REPORT_COLUMN_COUNT
 
 SOURCE_FOLDER = Path(__file__).resolve().parent / "csrc"
+CUDA_SOURCE = "cuda/op.cu"
 _TORCH_FOLDER = Path(torch.__file__).resolve().parent
-_CHECKOUT = SOURCE_FOLDER.parents[1]
 _COMMON_FLAGS = ("-DTORCH_TARGET_VERSION=0x020a000000000000", "-std=c++20", "-O3")
 _HOST_FLAGS = ("-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
-# Shared variables of the emulation are one per thread of the library, and device code reads words of other types.
-_EMULATION_FLAGS = ("-DSPARSYNC_EMULATE", "-fno-gnu-unique", "-fno-strict-aliasing")
-_CUDA_SOURCE = "cuda_op.cu"
 _CUDA_FLAGS = ("--fmad=false", "-cudart", "static", "--threads", "0", "-Xcompiler", ",".join(_HOST_FLAGS))
 # A100, H100 and H200, B200; later devices translate the PTX of the newest.
 _CUDA_ARCHITECTURES = (80, 90, 100)
@@ -53,7 +44,7 @@ class CompileStep:
     """One run of the host compiler.
 
     Args:
-        source: file in `SOURCE_FOLDER`.
+        source: file, relative to `SOURCE_FOLDER`.
         suffix: sets the object apart where one source is compiled several times.
         flags: besides those that every step has.
         machine: compiled on this architecture only; None compiles everywhere.
@@ -67,12 +58,12 @@ class CompileStep:
 
 HOST_STEPS = (
     CompileStep("op.cpp"),
-    CompileStep("cpu_call.cpp"),
-    CompileStep("cpu_emit.cpp"),
-    CompileStep("cpu_select.cpp"),
-    CompileStep("cpu_loops.cpp", "portable"),
-    CompileStep("cpu_loops.cpp", "avx2", ("-mavx2", "-mbmi2"), "x86_64"),
-    CompileStep("cpu_loops.cpp", "avx512", ("-mavx512f", "-mavx2", "-mbmi2"), "x86_64"),
+    CompileStep("cpu/call.cpp"),
+    CompileStep("cpu/emit.cpp"),
+    CompileStep("cpu/select.cpp"),
+    CompileStep("cpu/loops.cpp", "portable"),
+    CompileStep("cpu/loops.cpp", "avx2", ("-mavx2", "-mbmi2"), "x86_64"),
+    CompileStep("cpu/loops.cpp", "avx512", ("-mavx512f", "-mavx2", "-mbmi2"), "x86_64"),
 )
 """What the CPU part is made of; the loops once per instruction set, chosen between when they run."""
 
@@ -144,54 +135,62 @@ def build(folder: Path | None = None) -> Library:
         BuildError: there is no host compiler, or it failed. Where only nvcc fails, the library serves CPUs alone.
         OSError: the cache cannot be written.
     """
-    compiler, cuda_compiler = _host_compiler(), _cuda_compiler()
+    compiler, cuda_compiler = host_compiler(), _cuda_compiler()
     compilers = [compiler, cuda_compiler] if cuda_compiler else [compiler]
-    paths = [path for path in SOURCE_FOLDER.glob("*") if cuda_compiler or path.suffix in _HOST_SUFFIXES]
-    digest = _digest(compilers, _host_commands(compiler), paths)
-    target = (folder or cache_folder()) / f"libsparsync-{digest}.so"
-    made = _cached(target, lambda scratch, output: _make_native(compiler, cuda_compiler, scratch, output))
+    paths = [path for path in SOURCE_FOLDER.rglob("*") if cuda_compiler or path.suffix in _HOST_SUFFIXES]
+    name = f"libsparsync-{digest_of(compilers, _host_commands(compiler), paths)}.so"
+    target = (folder or cache_folder()) / name
+    made = cached(target, lambda scratch, output: _make_native(compiler, cuda_compiler, scratch, output))
     return Library(target, made.devices, made.reason)
 
 
-def build_emulated(
-    folder: Path | None = None, *, extra_flags: Sequence[str] = (), sources: Sequence[str | Path] | None = None
-) -> Path:
-    """Compile the CUDA sources for the CPU, with `csrc/emulation/` in place of the device; for tests.
-
-    Args:
-        folder: the cache; None is `cache_folder()`.
-        extra_flags: of the host compiler, for example a sanitiser.
-        sources: files, relative to `SOURCE_FOLDER`; None is the CUDA part of the op, which
-            becomes `torch.ops.sparsync_emulated`.
+def host_compiler() -> list[str]:
+    """The words of $CXX, else g++.
 
     Raises:
-        BuildError: there is no host compiler, or it failed.
-        OSError: the cache cannot be written.
+        BuildError: it is no command, or not on the PATH.
     """
-    compiler = _host_compiler()
-    files = [str(SOURCE_FOLDER / source) for source in sources or (_CUDA_SOURCE,)]
-    flags = [*_COMMON_FLAGS, *_HOST_FLAGS, *_EMULATION_FLAGS, *_include_flags(), *extra_flags]
-    command = [*compiler, *flags, "-shared", "-x", "c++", *files, "-x", "none", *_link_flags()]
-    digest = _digest([compiler], [command], [*SOURCE_FOLDER.rglob("*"), *map(Path, files)])
-    target = (folder or cache_folder()) / f"libsparsync-emulated-{digest}.so"
-
-    def make(scratch: Path, output: Path) -> _Made:
-        del scratch
-        _run([*command, "-o", str(output)])
-        return _Made(("cpu",), "")
-
-    _cached(target, make)
-    return target
+    try:
+        words = shlex.split(os.environ.get("CXX", "")) or ["g++"]
+    except ValueError as error:
+        raise BuildError(f"CXX holds no command: {error}") from error
+    if shutil.which(words[0]) is None:
+        raise BuildError(f"no C++ compiler: {words[0]} is not on the PATH")
+    return words
 
 
-def cache_folder() -> Path:
-    """$SPARSYNC_CACHE; else build/native of a checkout that can be written; else ~/.cache/sparsync."""
-    chosen = os.environ.get("SPARSYNC_CACHE")
-    if chosen:
-        return Path(chosen)
-    if (_CHECKOUT / "pyproject.toml").is_file() and os.access(_CHECKOUT, os.W_OK):
-        return _CHECKOUT / "build" / "native"
-    return Path.home() / ".cache" / "sparsync"
+def host_flags() -> list[str]:
+    """What the host compiler is told for every source: dialect, arithmetic, where to find torch and our headers."""
+    return [*_COMMON_FLAGS, *_HOST_FLAGS, *_include_flags()]
+
+
+def link_flags(*, for_nvcc: bool = False) -> list[str]:
+    """torch's libraries, kept even where linking needs no symbol of theirs: the CUDA stream is looked up by name.
+
+    Where they lie is not kept: torch, which loads the library, has loaded them, and compilers cut paths at commas, nvcc
+    also at spaces.
+    """
+    folder = _TORCH_FOLDER / "lib"
+    names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
+    to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
+    return [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
+
+
+def run_compiler(command: list[str]) -> None:
+    """Run it to its end.
+
+    Raises:
+        BuildError: it failed.
+    """
+    _finished(command)
+
+
+def digest_of(compilers: list[list[str]], commands: Sequence[Sequence[str]], sources: Sequence[Path]) -> str:
+    """16 hexadecimal digits of all that a library is made from."""
+    versions = [_output([*compiler, "--version"]) for compiler in compilers]
+    flags = [*_CUDA_FLAGS, *map(str, _CUDA_ARCHITECTURES), *link_flags()]
+    files = [path for path in sources if path.suffix in (*_HOST_SUFFIXES, *_CUDA_SUFFIXES)]
+    return digest([versions, commands, flags, torch.__version__, platform.machine()], files)
 
 
 def main() -> int:
@@ -205,60 +204,16 @@ def main() -> int:
     return 0
 
 
-class _Made(NamedTuple):
-    """What a library serves and why something is missing; kept beside it."""
-
-    devices: tuple[str, ...]
-    reason: str
-
-
-def _cached(target: Path, make: Callable[[Path, Path], _Made]) -> _Made:
-    """What is known of `target`, after `make(scratch folder, output)` unless it is whole; one process at a time."""
-    note = target.with_suffix(".json")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = _kept(target, note)
-        if kept is not None:
-            return kept
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            made = Path(scratch) / target.name
-            facts = make(Path(scratch), made)
-            written = {**facts._asdict(), **_fingerprint(made)}
-            made.with_suffix(".json").write_text(json.dumps(written), encoding="utf-8")
-            made.with_suffix(".json").replace(note)
-            made.replace(target)
-        return facts
-
-
-def _kept(target: Path, note: Path) -> _Made | None:
-    """What the note says, if it is of the very bytes in `target`: to load a library that was cut kills the process."""
-    if not (target.is_file() and note.is_file()):
-        return None
-    try:
-        found = json.loads(note.read_text(encoding="utf-8"))
-    except ValueError:  # The note was cut too, and all it says can be made anew.
-        return None
-    if {**found, **_fingerprint(target)} != found:
-        return None
-    return _Made(tuple(found["devices"]), found["reason"])
-
-
-def _fingerprint(path: Path) -> dict[str, int | str]:
-    with path.open("rb") as file:
-        return {"size_bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-
-
-def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: Path, output: Path) -> _Made:
+def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: Path, output: Path) -> Made:
     """Compile all steps at once and link them, with the CUDA part if there is one and it compiles."""
     host = [(command, scratch / f"host_{index}.o") for index, command in enumerate(_host_commands(compiler))]
     cuda_object = scratch / "cuda.o"
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         cuda: Future[None] | None = None
         if cuda_compiler:
-            command = [*cuda_compiler, *_cuda_flags(cuda_compiler), "-c", str(SOURCE_FOLDER / _CUDA_SOURCE)]
-            cuda = pool.submit(_run, [*command, "-ccbin", compiler[0], "-o", str(cuda_object)])
-        for finished in [pool.submit(_run, [*command, "-o", str(path)]) for command, path in host]:
+            command = [*cuda_compiler, *_cuda_flags(cuda_compiler), "-c", str(SOURCE_FOLDER / CUDA_SOURCE)]
+            cuda = pool.submit(run_compiler, [*command, "-ccbin", compiler[0], "-o", str(cuda_object)])
+        for finished in [pool.submit(run_compiler, [*command, "-o", str(path)]) for command, path in host]:
             finished.result()
     objects = [str(path) for _, path in host]
     reason = ""
@@ -266,34 +221,23 @@ def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: 
         try:
             cuda.result()
             link = [*cuda_compiler, "-ccbin", compiler[0], "-cudart", "static", "-shared", *objects, str(cuda_object)]
-            _run([*link, *_link_flags(for_nvcc=True), "-o", str(output)])
-            return _Made(("cpu", "cuda"), "")
+            run_compiler([*link, *link_flags(for_nvcc=True), "-o", str(output)])
+            return Made(("cpu", "cuda"), "")
         except BuildError as error:
             reason = f"no CUDA: {error}"
-    _run([*compiler, "-shared", *objects, *_link_flags(), "-o", str(output)])
-    return _Made(("cpu",), reason)
-
-
-def _host_compiler() -> list[str]:
-    try:
-        words = shlex.split(os.environ.get("CXX", "")) or ["g++"]
-    except ValueError as error:
-        raise BuildError(f"CXX holds no command: {error}") from error
-    if shutil.which(words[0]) is None:
-        raise BuildError(f"no C++ compiler: {words[0]} is not on the PATH")
-    return words
+    run_compiler([*compiler, "-shared", *objects, *link_flags(), "-o", str(output)])
+    return Made(("cpu",), reason)
 
 
 def _cuda_compiler() -> list[str] | None:
     home = os.environ.get("CUDA_HOME")
     found = shutil.which("nvcc") or (shutil.which("nvcc", path=str(Path(home) / "bin")) if home else None)
-    return [found] if found and (SOURCE_FOLDER / _CUDA_SOURCE).is_file() else None
+    return [found] if found and (SOURCE_FOLDER / CUDA_SOURCE).is_file() else None
 
 
 def _host_commands(compiler: list[str]) -> list[list[str]]:
-    flags = [*_COMMON_FLAGS, *_HOST_FLAGS, *_include_flags()]
     steps = [step for step in HOST_STEPS if step.machine in (None, platform.machine())]
-    return [[*compiler, *flags, *step.flags, "-c", str(SOURCE_FOLDER / step.source)] for step in steps]
+    return [[*compiler, *host_flags(), *step.flags, "-c", str(SOURCE_FOLDER / step.source)] for step in steps]
 
 
 def _cuda_flags(cuda_compiler: list[str]) -> list[str]:
@@ -308,35 +252,8 @@ def _include_flags() -> list[str]:
     return [f"-I{SOURCE_FOLDER}", "-isystem", str(_TORCH_FOLDER / "include")]
 
 
-def _link_flags(*, for_nvcc: bool = False) -> list[str]:
-    """torch's libraries, kept even where no symbol is needed while linking: the CUDA stream is looked up by name.
-
-    Where they lie is not kept: torch, which loads the library, has loaded them, and compilers cut paths at commas, nvcc
-    also at spaces.
-    """
-    folder = _TORCH_FOLDER / "lib"
-    names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
-    to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
-    return [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
-
-
-def _digest(compilers: list[list[str]], commands: Sequence[Sequence[str]], paths: Sequence[Path]) -> str:
-    """16 hexadecimal digits of all that a library is made from."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in paths if path.suffix in (*_HOST_SUFFIXES, *_CUDA_SUFFIXES)):
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    versions = [_output([*compiler, "--version"]) for compiler in compilers]
-    flags = [*_CUDA_FLAGS, *map(str, _CUDA_ARCHITECTURES), *_link_flags()]
-    digest.update(json.dumps([versions, commands, flags, torch.__version__, platform.machine()]).encode())
-    return digest.hexdigest()[:16]
-
-
 def _output(command: list[str]) -> str:
     return _finished(command).stdout
-
-
-def _run(command: list[str]) -> None:
-    _finished(command)
 
 
 def _finished(command: list[str]) -> subprocess.CompletedProcess[str]:

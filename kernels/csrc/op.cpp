@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cpu_loops.h"
-#include "cpu_select.h"
+#include "cpu/loops.h"
+#include "cpu/select.h"
 
 namespace sparsync {
 

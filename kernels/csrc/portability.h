@@ -1,9 +1,9 @@
 // One dialect, two machines: the names that a kernel may use beyond the CUDA language, for nvcc and for g++.
 //
 // nvcc compiles a `.cu` file against the CUDA runtime. With -DSPARSYNC_EMULATE, g++ compiles the same text
-// against emulation/cuda_emulation.h, and blocks and threads run on the host:
+// against the tests' emulation/cuda_emulation.h, and blocks and threads run on the host:
 //   g++ -x c++ -std=c++20 -O2 -DSPARSYNC_EMULATE -fno-gnu-unique -fno-strict-aliasing -ffp-contract=off
-//       -shared -fPIC -pthread -I kernels/csrc
+//       -shared -fPIC -pthread -I kernels/csrc -I tests/support
 #pragma once
 
 #include <cxxabi.h>

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cpu_loops.h"
-#include "cpu_select.h"
+#include "cpu/loops.h"
+#include "cpu/select.h"
 
 namespace sparsync {
 

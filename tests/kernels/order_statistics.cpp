@@ -1,7 +1,7 @@
 // The order statistics of the CPU's candidate lists, with C linkage.
 #include <algorithm>
 
-#include "cpu_ranks.h"
+#include "cpu/ranks.h"
 
 namespace {
 

@@ -18,9 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from sparsync.kernels import native_build
+from sparsync.kernels import build_cache, native_build
+from sparsync.kernels.build_cache import cache_folder
 from sparsync.kernels.native import backend
-from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build, cache_folder
+from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build
+from tests.support import emulated_build
+from tests.support.emulated_build import build_emulated
 
 COMPILER = """#!{python} -S
 import os, sys, time
@@ -99,7 +102,9 @@ def library_of(code: str, **environment: str) -> str:
 
 
 def test_every_source_of_the_host_is_compiled() -> None:
-    assert {step.source for step in HOST_STEPS} == {path.name for path in SOURCE_FOLDER.glob("*.cpp")}
+    assert {step.source for step in HOST_STEPS} == {
+        str(path.relative_to(SOURCE_FOLDER)) for path in SOURCE_FOLDER.rglob("*.cpp")
+    }
     assert len({(step.source, step.suffix) for step in HOST_STEPS}) == len(HOST_STEPS)
 
 
@@ -177,9 +182,9 @@ def test_another_compiler_makes_another_library(toolchain: Toolchain, monkeypatc
     assert toolchain.runs()[-1].startswith("clang++ -g -shared")
 
 
-def test_the_emulation_and_unused_cuda_sources_change_nothing(toolchain: Toolchain, sources: Path) -> None:
+def test_without_nvcc_the_cuda_sources_and_other_files_change_nothing(toolchain: Toolchain, sources: Path) -> None:
     first = build().path
-    for name in ("emulation/added.h", "added.cuh", "added.txt"):
+    for name in ("cuda/added.cuh", "cuda/added.cu", "added.txt"):
         (sources / name).write_text("// new\n")
     assert build().path == first
     assert len(toolchain.runs()) == here() + 1
@@ -230,7 +235,7 @@ def test_torch_may_lie_in_a_folder_with_spaces_and_commas(tmp_path: Path, monkey
     folder.symlink_to(native_build._TORCH_FOLDER)
     monkeypatch.setattr(native_build, "_TORCH_FOLDER", folder)
     source.write_text('extern "C" __attribute__((visibility("default"))) int one() { return 1; }', encoding="utf-8")
-    built = native_build.build_emulated(tmp_path / "cache", sources=[source])
+    built = build_emulated(tmp_path / "cache", sources=[source])
     assert ctypes.CDLL(str(built)).one() == 1
 
 
@@ -302,24 +307,31 @@ def test_where_nvcc_fails_the_cpu_part_serves_and_the_reason_is_kept(toolchain: 
     assert toolchain.runs() == runs
 
 
-def test_the_emulated_library_has_its_own_place(toolchain: Toolchain, sources: Path) -> None:
-    first = native_build.build_emulated()
-    assert native_build.build_emulated() == first
+def test_the_emulated_library_has_its_own_place(
+    toolchain: Toolchain, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulation = tmp_path / "emulation"
+    shutil.copytree(emulated_build.EMULATION_FOLDER, emulation)
+    monkeypatch.setattr(emulated_build, "EMULATION_FOLDER", emulation)
+    first = build_emulated()
+    assert build_emulated() == first
     (run,) = toolchain.runs()
     assert "-DSPARSYNC_EMULATE" in run
     assert "-x c++" in run
-    (sources / "emulation" / "added.h").write_text("// new\n")
-    assert native_build.build_emulated() != first
-    assert native_build.build_emulated(extra_flags=["-fsanitize=address"]) != first
+    for place in (sources / "cuda" / "added.cuh", emulation / "added.h"):
+        before = build_emulated()
+        place.write_text("// new\n")
+        assert build_emulated() != before
+    assert build_emulated(extra_flags=["-fsanitize=address"]) != first
     assert "-fsanitize=address" in toolchain.runs()[-1]
 
 
 def test_other_sources_may_be_emulated(toolchain: Toolchain, tmp_path: Path) -> None:
     source = tmp_path / "own.cu"
     source.write_text("// one\n")
-    first = native_build.build_emulated(tmp_path, sources=[source])
+    first = build_emulated(tmp_path, sources=[source])
     source.write_text("// two\n")
-    assert native_build.build_emulated(tmp_path, sources=[source]) != first
+    assert build_emulated(tmp_path, sources=[source]) != first
     assert first.parent == tmp_path
 
 
@@ -329,7 +341,7 @@ def test_the_cache_is_where_it_is_wanted_else_in_the_checkout_else_at_home(
     monkeypatch.setenv("SPARSYNC_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv("SPARSYNC_CACHE")
-    monkeypatch.setattr(native_build, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(build_cache, "_CHECKOUT", tmp_path)
     assert cache_folder() == Path.home() / ".cache" / "sparsync"
     (tmp_path / "pyproject.toml").touch()
     assert cache_folder() == tmp_path / "build" / "native"

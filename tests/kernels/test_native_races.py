@@ -33,41 +33,41 @@ THREADS = 3
 # What keeps threads apart, where it is needed, and a call in which they would meet.
 FAULTS: dict[str, tuple[Fault, str]] = {
     "the lock on what threads count of a long list": (
-        ("cpu_call.cpp", "const std::lock_guard<std::mutex> lock(guard);\n      join", "join"),
+        ("cpu/call.cpp", "const std::lock_guard<std::mutex> lock(guard);\n      join", "join"),
         "a long list",
     ),
     "the lock on the tables of a histogram": (
-        ("cpu_call.cpp", "const std::lock_guard<std::mutex> lock(guard);\n      tables", "tables"),
+        ("cpu/call.cpp", "const std::lock_guard<std::mutex> lock(guard);\n      tables", "tables"),
         "counted",
     ),
     "the next of the work that is left": (
-        ("cpu_call.h", "std::atomic<int64_t> next_{0}", "int64_t next_{0}"),
+        ("cpu/call.h", "std::atomic<int64_t> next_{0}", "int64_t next_{0}"),
         "a threshold",
     ),
     "the size of the sample": (
-        ("cpu_call.cpp", "std::atomic<int64_t> total{0}", "int64_t total{0}"),
+        ("cpu/call.cpp", "std::atomic<int64_t> total{0}", "int64_t total{0}"),
         "sampled by all threads",
     ),
     "the counts of the released rule": (
-        ("cpu_select.cpp", "std::array<std::atomic<int64_t>, kLadderSize>", "std::array<int64_t, kLadderSize>"),
+        ("cpu/select.cpp", "std::array<std::atomic<int64_t>, kLadderSize>", "std::array<int64_t, kLadderSize>"),
         "moments",
     ),
     "whether anything is listed again": (
-        ("cpu_select.cpp", "std::atomic<bool> any{false}", "bool any = false"),
+        ("cpu/select.cpp", "std::atomic<bool> any{false}", "bool any = false"),
         "many tensors",
     ),
 }
 
 
 def compiled(folder: Path, sources: Path = SOURCES) -> Path:
-    """The program tests/native_races.cpp with these sources."""
+    """The program tests/kernels/native_races.cpp with these sources."""
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     header = folder / "torch" / "csrc" / "stable" / "ops.h"
     header.parent.mkdir(parents=True)
     shutil.copy(HERE / "plain_threads.h", header)
     program = folder / "native_races"
-    files = [*map(str, sorted(sources.glob("cpu_*.cpp"))), str(HERE / "native_races.cpp")]
+    files = [*map(str, sorted(sources.glob("cpu/*.cpp"))), str(HERE / "native_races.cpp")]
     command = [*COMPILE, f"-I{sources}", f"-I{folder}", *files, "-o", str(program)]
     subprocess.run(command, check=True, capture_output=True, timeout=240)
     idle = subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)

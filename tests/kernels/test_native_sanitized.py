@@ -33,11 +33,11 @@ print("all cases done")
 # Reads that change no result.
 FAULTS: dict[str, Fault] = {
     "the end of a sampled line": (
-        "cpu_call.cpp",
+        "cpu/call.cpp",
         "return Span{0, index, begin, std::min(kSampledLine, pieces[index].length - begin)};",
         "return Span{0, index, begin, kSampledLine};",
     ),
-    "the end of a tile": ("cpu_emit.cpp", "offset < piece.length; ++offset", "offset <= piece.length; ++offset"),
+    "the end of a tile": ("cpu/emit.cpp", "offset < piece.length; ++offset", "offset <= piece.length; ++offset"),
 }
 
 

@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 
 from sparsync.kernels.feedback_reference import RULES, feedback_select_
+from tests.support.emulated_build import EMULATION_FLAGS
 from tests.support.paths import ROOT
 
 SOURCES = ROOT / "kernels" / "csrc"
 ENTRY = Path(__file__).parent / "emulated_kernels" / "feedback_select.cu"
-COMPILE = ["g++", "-x", "c++", "-std=c++20", "-DSPARSYNC_EMULATE", "-fno-gnu-unique", "-ffp-contract=off", "-fPIC"]
-COMPILE += ["-fno-strict-aliasing", "-shared", "-pthread"]
+COMPILE = ["g++", "-x", "c++", "-std=c++20", *EMULATION_FLAGS, "-ffp-contract=off", "-fPIC", "-shared", "-pthread"]
 SANITISE = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 GARBAGE = 0xA5

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from sparsync.kernels import feedback_reference, native_build
+from tests.support.emulated_build import build_emulated
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def native_backend() -> Backend:
 def emulated_backend() -> Backend:
     if shutil.which("g++") is None:
         pytest.skip("no g++")
-    native_build.load(native_build.build_emulated(), "sparsync_emulated")
+    native_build.load(build_emulated(), "sparsync_emulated")
     return Backend("emulated", torch.ops.sparsync_emulated.feedback_select_.default, "cpu")
 
 

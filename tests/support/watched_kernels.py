@@ -29,7 +29,7 @@ def compile_observer(target: Path, name: str) -> Path:
 
 
 def compile_watched(target: Path, entry: Path, *, observer: Path, sources: Path = SOURCES) -> Path:
-    """Compile `entry` with the emulation in the folder `sources`, and link the observer in ThreadSanitizer's place."""
+    """Compile `entry` with the kernels in the folder `sources`, and link the observer in ThreadSanitizer's place."""
     kernels = target.with_suffix(".o")
     _run([*COMPILER, *WATCHED, f"-I{sources}", f"-I{FOLDER}", "-c", str(entry), "-o", str(kernels)])
     _run(["g++", "-shared", "-pthread", "-Wl,-z,defs", str(kernels), str(observer), "-o", str(target)])

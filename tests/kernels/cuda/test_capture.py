@@ -1,8 +1,8 @@
 """A call can be captured in a CUDA graph, shown without a GPU: no launch depends on data, and the host never waits.
 
 A graph repeats the launches of one call, with the same arguments on the same memory. So does the emulation with what
-it recorded (csrc/emulation/recording.h). What a capture forbids the host is seen in the object that nvcc makes of the
-host part: it may need nothing but what is listed here with the reason.
+it recorded (tests/support/emulation/recording.h). What a capture forbids the host is seen in the object that nvcc makes
+of the host part: it may need nothing but what is listed here with the reason.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sparsync.kernels import native_build
 from sparsync.kernels.feedback_reference import RULES, feedback_select_
+from tests.support.emulated_build import build_emulated
 from tests.support.feedback_cases import (
     ENTRY,
     GARBAGE,
@@ -36,7 +36,7 @@ from tests.support.feedback_cases import (
 )
 from tests.support.slow_cases import slow_except
 
-HOST_PART = SOURCES / "cuda_op.cu"
+HOST_PART = SOURCES / "cuda/op.cu"
 TORCH_HEADERS = Path(torch.__file__).parent / "include"
 HALVES = (torch.bfloat16, torch.float16)
 # The lengths of the tensors, and k: one for all of them or one for each.
@@ -163,7 +163,7 @@ def case_of(rule: str, form: str, dtype: torch.dtype = torch.float32) -> Case:
 def emulated() -> Emulated:
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
-    return Emulated(native_build.build_emulated(sources=[ENTRY]))
+    return Emulated(build_emulated(sources=[ENTRY]))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_no_kernel_of_a_recorded_call_takes_more_arguments_than_a_graph_may_hold
 
 def test_a_call_alone_launches_the_small_parcel_of_a_recording_too(tmp_path: Path) -> None:
     """CUDA loads a kernel when it is first launched, which is better not done while a graph is recorded."""
-    unaware = faulty_sources(tmp_path / "sources", [("cuda_select.cuh", "!is_recorded(stream)", "true")])
+    unaware = faulty_sources(tmp_path / "sources", [("cuda/select.cuh", "!is_recorded(stream)", "true")])
     alone = Emulated(compile_emulated(tmp_path / "alone.so", flags=["-O0"], sources=unaware))
     gradients, residuals = ([torch.zeros(10) for _ in range(100)] for _ in range(2))
     case = make_case(gradients, residuals, "top_k", counts=[1] * 100)
@@ -263,7 +263,7 @@ READING_HOSTS: dict[str, tuple[str, list[Fault], tuple[bool, bool]]] = {
         "threshold",
         [
             (
-                "cuda_select.cuh",
+                "cuda/select.cuh",
                 "      add_gradients<false>(launcher, request.gradient_type);\n",
                 """
       if (const float* entry = static_cast<const float*>(request.pieces[0].gradient);
@@ -278,10 +278,10 @@ READING_HOSTS: dict[str, tuple[str, list[Fault], tuple[bool, bool]]] = {
     "for the bound": (
         "top_k",
         [
-            ("cuda_tables.cuh", "  int32_t* memory;\n};", "  int32_t* memory;\n  int64_t bound;\n};"),
-            ("cuda_tables.cuh", "tables.memory[group * kMemoryColumns + kBound]", "tables.bound"),
+            ("cuda/tables.cuh", "  int32_t* memory;\n};", "  int32_t* memory;\n  int64_t bound;\n};"),
+            ("cuda/tables.cuh", "tables.memory[group * kMemoryColumns + kBound]", "tables.bound"),
             (
-                "cuda_plan.cuh",
+                "cuda/plan.cuh",
                 "  tables.memory = request.memory;\n",
                 "  tables.memory = request.memory;\n"
                 "  tables.bound = workspace == nullptr ? 0 : request.memory[kBound];\n",
@@ -291,7 +291,7 @@ READING_HOSTS: dict[str, tuple[str, list[Fault], tuple[bool, bool]]] = {
     ),
     "for a grid": (
         "gaussian_k_released",
-        [("cuda_select.cuh", "for_tiles(count_ladder)", "for_units(count_ladder, 1 + tables.report[kReturned] % 4)")],
+        [("cuda/select.cuh", "for_tiles(count_ladder)", "for_units(count_ladder, 1 + tables.report[kReturned] % 4)")],
         (False, False),
     ),
 }
@@ -352,7 +352,7 @@ NOT_CALLED = re.compile(r"aoti_torch_(dtype|layout|device_type)_\w+|__cuda(Regis
 
 
 def compile_host_part(target: Path, text: str) -> set[str]:
-    """Compile `text` in place of cuda_op.cu; the functions of CUDA and torch that the object calls."""
+    """Compile `text` in place of cuda/op.cu; the functions of CUDA and torch that the object calls."""
     source = target.with_suffix(".cu")
     source.write_text(text)
     command = ["nvcc", "-std=c++20", "-O1", "-gencode=arch=compute_90,code=compute_90", "-Xcompiler", "-fPIC"]
@@ -386,5 +386,5 @@ def test_a_host_part_that_waits_is_seen(tmp_path: Path) -> None:
 
 
 def test_the_host_part_looks_up_the_current_stream_alone_by_name() -> None:
-    sources = "".join(path.read_text() for path in SOURCES.glob("*.cu*")) + (SOURCES / "portability.h").read_text()
+    sources = "".join(path.read_text() for path in SOURCES.glob("cuda/*.cu*")) + (SOURCES / "portability.h").read_text()
     assert re.findall(r"dlsym\(.*", sources) == ['dlsym(library, "aoti_torch_get_current_cuda_stream"));']

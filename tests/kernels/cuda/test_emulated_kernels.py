@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from sparsync.kernels.feedback_reference import RULES, feedback_select_
-from sparsync.kernels.native_build import build_emulated
+from tests.support.emulated_build import build_emulated
 from tests.support.every_case import CASES, expected
 from tests.support.feedback_cases import (
     COMPILE,
@@ -51,7 +51,7 @@ SCHEDULES = ((10, 1, 1), (3, 3, 5), (4, 4, 40))
 def missing_barriers() -> dict[str, Fault]:
     """A fault for each barrier and each fence: the name of its function, and which of them it is there, from 1."""
     faults: dict[str, Fault] = {}
-    for path in sorted(SOURCES.glob("cuda_*.cu*")):
+    for path in sorted(SOURCES.glob("cuda/*.cu*")):
         lines = path.read_text().splitlines(keepends=True)
         function = ""
         for number, line in enumerate(lines):
@@ -61,7 +61,8 @@ def missing_barriers() -> dict[str, Fault]:
             if call:
                 same_calls = [name for name in faults if name.startswith(f"{function} {call[1]}")]
                 rest = [*lines[:number], "\n", *lines[number + 1 :]]
-                faults[f"{function} {call[1]} {len(same_calls) + 1}"] = (path.name, "".join(lines), "".join(rest))
+                fault = (f"cuda/{path.name}", "".join(lines), "".join(rest))
+                faults[f"{function} {call[1]} {len(same_calls) + 1}"] = fault
     return faults
 
 
@@ -87,19 +88,19 @@ PROBES = (
 # The block that decides is slow, so that others look in the midst of it; and what it must not change then.
 DELAY = "  for (int turn = 0; turn < 5000; ++turn) pause();\n"
 STAGE = "  state.sources[stage] = source;\n"
-SLOW_DECISION = ("cuda_tables.cuh", STAGE, DELAY + STAGE + DELAY)
-TORN_DECISION = ("cuda_tables.cuh", STAGE, "  if (stage > 0) state.sources[stage - 1] = kVector;\n" + DELAY + STAGE)
+SLOW_DECISION = ("cuda/tables.cuh", STAGE, DELAY + STAGE + DELAY)
+TORN_DECISION = ("cuda/tables.cuh", STAGE, "  if (stage > 0) state.sources[stage - 1] = kVector;\n" + DELAY + STAGE)
 # Chunks of one tile: a small group has as many as otherwise one of 10^8 entries. And no unit but a group's first tells
 # the sum up to it: all others look back as far as there.
-SMALL_CHUNKS = ("cuda_tables.cuh", "kChunkTiles = 64;", "kChunkTiles = 1;")
+SMALL_CHUNKS = ("cuda/tables.cuh", "kChunkTiles = 64;", "kChunkTiles = 1;")
 LONG_LOOK_BACK = (
-    "cuda_emit.cuh",
+    "cuda/emit.cuh",
     "  if (lane == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
     "",
 )
 MISSING_CHECKS = {
-    "arena": ("cuda_lists.cuh", "if (place < capacity) section[place]", "section[place]"),
-    "outputs": ("cuda_emit.cuh", "    if (place >= capacity) return;\n", ""),
+    "arena": ("cuda/lists.cuh", "if (place < capacity) section[place]", "section[place]"),
+    "outputs": ("cuda/emit.cuh", "    if (place >= capacity) return;\n", ""),
 }
 
 
@@ -267,7 +268,7 @@ def test_a_missing_barrier_is_seen(builds: dict[str, Future[Path]], name: str) -
 
 
 def test_every_barrier_and_fence_is_found() -> None:
-    sources = "".join(path.read_text() for path in SOURCES.glob("cuda_*.cu*"))
+    sources = "".join(path.read_text() for path in SOURCES.glob("cuda/*.cu*"))
     assert len(MISSING_BARRIERS) == len(re.findall(r"__(?:syncthreads|threadfence)", sources))
     assert {*QUICKLY_SEEN, *UNSEEN} <= set(MISSING_BARRIERS)
 

@@ -1,6 +1,6 @@
 """The host emulation of CUDA: its collectives mean what CUDA's do, and it reports what a GPU would answer with garbage.
 
-The toys in tests/emulated_kernels are compiled by g++ as the kernels are, and called through ctypes.
+The toys in tests/support/emulated_kernels are compiled by g++ as the kernels are, and called through ctypes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.emulated_build import EMULATION_FLAGS
 from tests.support.paths import ROOT
 from tests.support.shared_builds import once, shared_folder
 
@@ -25,8 +26,7 @@ TOYS = ROOT / "tests" / "support" / "emulated_kernels"
 SOURCES = ROOT / "kernels" / "csrc"
 NAMES = ["collectives", "blocks", "barriers", "waiting", "faults"]
 ALL_TOYS = "".join((TOYS / f"{name}.cu").read_text() for name in NAMES)
-COMPILER = ["g++", "-x", "c++", "-Wall", "-Wextra", "-Werror", "-DSPARSYNC_EMULATE", "-fno-gnu-unique"]
-COMPILER += ["-fno-strict-aliasing", "-ffp-contract=off"]
+COMPILER = ["g++", "-x", "c++", "-Wall", "-Wextra", "-Werror", *EMULATION_FLAGS, "-ffp-contract=off"]
 CONTROLS: dict[str, Any] = {"seed": c_uint64, "threads": c_int, "blocks": c_int, "timeout_seconds": c_double}
 LAUNCHED = r"launched at \S+\.cu:\d+"
 SEEDS = range(12)

@@ -41,7 +41,7 @@ CHOSEN = {
 }
 # Who meets where a group is decided by its list while another block passes its tiles and looks what comes next.
 NEXT_STAGE: Fault = (
-    "cuda_count.cuh",
+    "cuda/count.cuh",
     "if (tables.states[tile.group].sources[kStage] != kVector) continue;",
     "if (tables.states[tile.group].sources[kStage] != kVector &&"
     " tables.states[tile.group].sources[kStage + 1] != kVector) continue;",
@@ -209,7 +209,7 @@ def test_the_fences_are_needed(builds: dict[str, Future[Path]]) -> None:
 def test_what_another_block_decides_is_not_read(builds: dict[str, Future[Path]]) -> None:
     found = WatchedKernels(builds["the next stage is looked at"].result()).races(CASES["top_k: mixed sources"])
     assert found
-    assert all("cuda_count.cuh" in race and "cuda_tables.cuh" in race for race in found)
+    assert all("count.cuh" in race and "tables.cuh" in race for race in found)
 
 
 @pytest.mark.slow

@@ -28,11 +28,11 @@ from tests.support.watched_kernels import MeteredKernels, Traffic, compile_obser
 LENGTH = 48 * 4096
 FAULTS: dict[str, Fault] = {
     "aligned tensors are taken for others": (
-        "cuda_plan.cuh",
+        "cuda/plan.cuh",
         "const bool is_aligned = reinterpret_cast<uintptr_t>(piece.residual) % 16 == 0 &&",
         "const bool is_aligned = reinterpret_cast<uintptr_t>(piece.residual) % 16 == 1 &&",
     ),
-    "a pass is not reported": ("cuda_tables.cuh", "state.passes += source == kVector ? 1 : 0;", "state.passes += 0;"),
+    "a pass is not reported": ("cuda/tables.cuh", "state.passes += source == kVector ? 1 : 0;", "state.passes += 0;"),
 }
 
 

@@ -1,5 +1,5 @@
 // The op without torch, for ctypes: on the host's memory, by the emulated kernels.
-#include "cuda_select.cuh"
+#include "cuda/select.cuh"
 
 #include <cstdio>
 #include <exception>

@@ -86,7 +86,7 @@ def test_without_a_gpu_its_name_is_null() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="the machine has no GPU")
-def test_a_gpu_is_named_where_it_computed() -> None:
+def test_a_cuda_device_is_named_where_it_computed() -> None:
     assert provenance(process_count=1)["gpu_name"] is None
     assert provenance(process_count=1, device="cuda")["gpu_name"] == torch.cuda.get_device_name()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +24,6 @@ from sparsync.experiments.studies.kernels.timing import Effort, Timing, check_an
 from sparsync.kernels import native_build
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
-from tests.support.paths import ROOT
 
 CPU = torch.device("cpu")
 SHAPES = ((5,), (64, 65), (1,), (30, 301))
@@ -308,34 +305,6 @@ def test_bad_input_is_refused_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_make_gpu_runs_needs_no_package_that_a_gpu_machine_may_lack() -> None:
-    absent = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "clarabel", "highspy", "flint", "z3", "cvc5", "PEPit")
-    printed = subprocess.run(["make", "-n", "gpu"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    tests = sorted(set(re.findall(r"tests/(test_\w+)\.py", printed.stdout)))
-    assert {"test_native", "test_native_cuda", "test_native_passes"} <= set(tests)
-    modules = [kernels.__name__, checks.__name__, *(f"tests.{name}" for name in tests)]
-    # One module trains, for which options have to be read: it is skipped where that is missing.
-    code = f"""
-import contextlib, importlib, sys, pytest
-for name in {absent}: sys.modules[name] = None
-for name in {modules}:
-    skipped = (pytest.skip.Exception,) if name == "tests.experiments.test_simulate_cuda" else ()
-    with contextlib.suppress(*skipped): importlib.import_module(name)
-"""
-    command = [sys.executable, "-c", code]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert finished.returncode == 0, finished.stderr
-
-
-def test_make_gpu_takes_eight_minutes_at_most_and_runs_every_test_once() -> None:
-    printed = subprocess.run(["make", "-n", "gpu"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    steps = re.findall(r"attempt (\S+) (\d+) (.*)", printed.stdout)
-    tools = re.findall(r"for tool in (.*);", printed.stdout)[0].split()
-    assert sum(int(seconds) * (len(tools) if name == "$tool" else 1) for name, seconds, _ in steps) <= 480
-    with_gpu, rest = (command for name, _, command in steps if name.endswith("tests"))
-    assert with_gpu.replace("-k cuda ", '-k "not cuda" ') == rest != with_gpu
-
-
 def test_extra_memory_is_the_peak_of_the_resident_set() -> None:
     entry_count = 20_000_000
     held = torch.ones(entry_count)
@@ -371,12 +340,3 @@ def test_a_gpu_without_a_kernel_is_not_served_by_the_definition_in_its_place(
     with pytest.raises(RuntimeError, match=r"no kernel for cuda: native \(CPU\); no CUDA: nvcc failed"):
         study.main()
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_make_gpu_says_what_it_lacks_and_leaves_nothing(tmp_path: Path) -> None:
-    command = ["make", "gpu", f"GPU_PYTHON={sys.executable}", f"OUT={tmp_path / 'out'}"]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert finished.returncode
-    assert "make gpu needs a CUDA GPU: torch.cuda.is_available() is False" in finished.stderr
-    assert not (tmp_path / "out").exists()

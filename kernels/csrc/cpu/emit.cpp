@@ -3,7 +3,7 @@
 #include <iterator>
 #include <vector>
 
-#include "cpu_call.h"
+#include "cpu/call.h"
 
 namespace sparsync {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core.h"
-#include "cpu_loops.h"
+#include "cpu/loops.h"
 
 namespace sparsync {
 

@@ -4,7 +4,7 @@
 // are counted whose leading bits are those of an order statistic sought, so two half sections suffice.
 #pragma once
 
-#include "cuda_lists.cuh"
+#include "cuda/lists.cuh"
 
 namespace sparsync {
 

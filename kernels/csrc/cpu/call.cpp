@@ -1,5 +1,5 @@
-// The passes of cpu_call.h: add and list, list again, count, sample.
-#include "cpu_call.h"
+// The passes of cpu/call.h: add and list, list again, count, sample.
+#include "cpu/call.h"
 
 #include <torch/csrc/stable/ops.h>
 

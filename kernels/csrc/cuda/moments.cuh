@@ -4,7 +4,7 @@
 // merged in pairs by the update of Chan, Golub and LeVeque (1983), an odd last one passing unchanged.
 #pragma once
 
-#include "cuda_tile.cuh"
+#include "cuda/tile.cuh"
 
 namespace sparsync {
 

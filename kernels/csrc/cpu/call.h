@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core.h"
-#include "cpu_lists.h"
-#include "cpu_ranks.h"
+#include "cpu/lists.h"
+#include "cpu/ranks.h"
 
 namespace sparsync {
 

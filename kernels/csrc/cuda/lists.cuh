@@ -4,7 +4,7 @@
 // slices in the order of the tiles. A section that overflows keeps counting and is not used.
 #pragma once
 
-#include "cuda_tile.cuh"
+#include "cuda/tile.cuh"
 
 namespace sparsync {
 

@@ -1,7 +1,7 @@
 // The passes between: one digit of the magnitudes is counted, and the last block done with a group reads it off.
 #pragma once
 
-#include "cuda_decide.cuh"
+#include "cuda/decide.cuh"
 
 namespace sparsync {
 

@@ -5,14 +5,14 @@
 // If a remembered bound failed, a sampled one gets a second pass; if that fails too, or a first sample did (heavy ties,
 // mostly), two histograms of the vector give the order statistics exactly and a last pass lists what they select.
 // A short vector is not sampled: without a memory, or if that failed, a bound that holds is read off all of it.
-#include "cpu_select.h"
+#include "cpu/select.h"
 
 #include <array>
 #include <atomic>
 #include <cmath>
 
-#include "cpu_call.h"
-#include "cpu_moments.h"
+#include "cpu/call.h"
+#include "cpu/moments.h"
 
 namespace sparsync {
 namespace {

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <vector>
 
-#include "cuda_accumulate.cuh"
-#include "cuda_count.cuh"
-#include "cuda_emit.cuh"
-#include "cuda_plan.cuh"
-#include "cuda_released.cuh"
+#include "cuda/accumulate.cuh"
+#include "cuda/count.cuh"
+#include "cuda/emit.cuh"
+#include "cuda/plan.cuh"
+#include "cuda/released.cuh"
 
 namespace sparsync {
 

@@ -4,7 +4,7 @@
 // 16-byte access per thread, and the order of entries is by row, then thread, then column.
 #pragma once
 
-#include "cuda_tables.cuh"
+#include "cuda/tables.cuh"
 
 namespace sparsync {
 

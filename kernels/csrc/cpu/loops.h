@@ -1,4 +1,4 @@
-// The loops over a tile, one table of them for each instruction set; `cpu_loops.cpp` is compiled once per set.
+// The loops over a tile, one table of them for each instruction set; `cpu/loops.cpp` is compiled once per set.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cuda_moments.cuh"
+#include "cuda/moments.cuh"
 
 namespace sparsync {
 

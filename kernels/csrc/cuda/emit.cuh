@@ -5,7 +5,7 @@
 // are taken by ticket, so that a unit only ever waits for units that have begun.
 #pragma once
 
-#include "cuda_lists.cuh"
+#include "cuda/lists.cuh"
 
 namespace sparsync {
 

@@ -1,5 +1,5 @@
 // The op for CUDA devices, registered with torch; with -DSPARSYNC_EMULATE the same kernels on host memory, for tests.
-#include "cuda_select.cuh"
+#include "cuda/select.cuh"
 #include "op.h"
 
 #if !defined(SPARSYNC_EMULATE)

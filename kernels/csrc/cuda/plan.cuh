@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cuda_tables.cuh"
+#include "cuda/tables.cuh"
 
 namespace sparsync {
 

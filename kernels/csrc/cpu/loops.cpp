@@ -1,8 +1,8 @@
-// The tile loops of cpu_loops.h for one instruction set: compiled with -mavx2, with -mavx512f and without either.
+// The tile loops of cpu/loops.h for one instruction set: compiled with -mavx2, with -mavx512f and without either.
 //
 // 64 entries are added, compared and stored without a branch between them; only a block that holds a candidate (or
 // something not finite, which compares as large) is looked at entry by entry.
-#include "cpu_loops.h"
+#include "cpu/loops.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "cpu_loops.h"
+#include "cpu/loops.h"
 
 namespace sparsync {
 

@@ -6,7 +6,7 @@
 // A list made with a digit is read in place of the vector from then on.
 #pragma once
 
-#include "cuda_histogram.cuh"
+#include "cuda/histogram.cuh"
 
 namespace sparsync {
 

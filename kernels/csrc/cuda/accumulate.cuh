@@ -4,8 +4,8 @@
 // counts that of all; the released rule takes the moments of every tile. A sum that is not finite is not stored.
 #pragma once
 
-#include "cuda_histogram.cuh"
-#include "cuda_moments.cuh"
+#include "cuda/histogram.cuh"
+#include "cuda/moments.cuh"
 
 namespace sparsync {
 
