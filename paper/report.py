@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from paper.claims import CLAIMS
 from rich.console import Console
 from rich.table import Table
 
+from paper.claims import CLAIMS
 from paper.results import write_text
 from paper.verdicts import Judgement, Verdict, judged
 from sparsync.verify.tools.interrupts import interrupt_as_line
+from sparsync.verify.tools.provenance import write_json
 
 RECORD = Path("paper", "data")
 """The tracked results, seen from the checkout's root."""
@@ -83,11 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m paper.report", description="Judge every claim on your results.")
     parser.add_argument("--data-folder", type=Path, required=True, help="where your results are")
     parser.add_argument("--record-folder", type=Path, default=RECORD, help="the record to compare with")
-    parser.add_argument("--output", type=Path, required=True, help="the page to write, in Markdown")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="the page to write, in Markdown; verdicts.json goes beside it"
+    )
     options = parser.parse_args(arguments)
     try:
         found = judgements(options.data_folder, options.record_folder)
         write_text(options.output, page(found))
+        verdicts = {judgement.claim.name: judgement.verdict.value for judgement in found}
+        write_json(options.output.with_name("verdicts.json"), verdicts)
     except (ValueError, OSError) as error:
         raise SystemExit(f"error: {error}") from error
     console = Console()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from sparsync.experiments import reproduce
-from tests.support.paths import ROOT
+from sparsync.experiments.studies.training import convergence
 from tests.support.slow_cases import slow_except
 
 
@@ -71,15 +74,94 @@ def test_a_part_that_does_not_exist_is_named(tmp_path: Path) -> None:
         reproduce.ReproduceCommand(data_folder=tmp_path, only=("races", "race"))
 
 
-def test_results_do_not_depend_on_whether_the_processor_has_avx_512() -> None:
-    """Where it has AVX2, that is what PyTorch is told to use; elsewhere it is told nothing."""
-    root, processor = ROOT, Path("/proc/cpuinfo")
-    command = ["make", "-n", "reproduce"]
-    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60).stdout
-    (line,) = [line.strip() for line in printed.splitlines() if "sparsync.experiments.reproduce " in line]
-    setting, _, _ = line.partition(".venv/bin/python")
-    program = "import torch; print(torch.backends.cpu.get_cpu_capability())"
-    command = ["bash", "-c", f'{setting} "$0" -c "{program}"', sys.executable]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    has_avx2 = processor.exists() and "avx2" in processor.read_text(encoding="utf-8")
-    assert found == ("AVX2" if has_avx2 else torch.backends.cpu.get_cpu_capability())
+def tiny_cases(folder: Path) -> list[convergence.Case]:
+    """A run that goes to its end, one that diverges, one that fails, and another that goes to its end."""
+    sizes = {"steps": 4, "workers": 2, "evaluate_every": 2}
+    return [
+        convergence.Case("plain", "fnn3_top_k", sizes),
+        convergence.Case("plain", "fnn3_gaussian_k_released", {**sizes, "step_size": 1e30}),
+        convergence.Case("plain", "fnn3_dense", {**sizes, "data": f"fashion_mnist:{folder}"}),
+        convergence.Case("plain", "fnn3_random_k", sizes),
+    ]
+
+
+def test_a_diverging_run_is_a_result_and_a_failing_case_spares_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, store = tmp_path / "data", tmp_path / "store"
+    cases = tiny_cases(tmp_path / "absent")
+    monkeypatch.setattr(convergence, "convergence_cases", lambda _profile: cases)
+    (data / "convergence").mkdir(parents=True)
+    (data / "convergence" / "old.json").write_text("old")
+    words = ["--data-folder", str(data), "--profile", "smoke", "--jobs", "1", "--store", str(store)]
+    monkeypatch.setattr(sys, "argv", ["reproduce", *words, "--only", "convergence", "planned_barriers"])
+    with pytest.raises(SystemExit, match="1"):
+        reproduce.main()
+    errors = capsys.readouterr().err
+    assert "FAILED convergence: Case(setting='plain', run_name='fnn3_dense'" in errors
+    assert "1 cases failed; a rerun does only what is missing" in errors
+    # The other study is there, the old results are in place, and what was finished is kept.
+    assert (data / "planned_barriers.json").exists()
+    assert [path.name for path in (data / "convergence").iterdir()] == ["old.json"]
+    finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
+    cases[2] = replace(cases[2], overrides={**cases[2].overrides, "data": "embedded"})
+    reproduce.main()
+    assert {path.name for path in (data / "convergence").iterdir()} == {case.file_name for case in cases}
+    assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
+    assert len(list(store.rglob("*.result"))) == len(finished) + 1
+    diverged = json.loads((data / "convergence" / cases[1].file_name).read_text())
+    assert diverged["diverged_at_step"] is not None
+    assert len(diverged["loss"]) == diverged["diverged_at_step"] < 4
+    assert diverged["test_accuracy"] == diverged["evaluations"][-1]["test_accuracy"]
+
+
+INTERRUPTED = """
+import signal, sys
+from pathlib import Path
+from sparsync.experiments import reproduce
+from sparsync.experiments.studies.training import convergence
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
+sizes = {"steps": 4, "workers": 2}
+names = ("fnn3_top_k", "fnn3_dense")
+cases = [convergence.Case("plain", name, {**sizes, "seed": seed}) for seed in range(8) for name in names]
+for module in (convergence, reproduce):
+    module.convergence_cases = lambda _profile: cases
+if __name__ == "__main__":
+    reproduce.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(INTERRUPTED)
+
+    def command(name: str) -> list[str]:
+        words = ["--profile", "smoke", "--jobs", "2", "--only", "convergence"]
+        return [sys.executable, "program.py", "--data-folder", name, "--store", f"{name}-store", *words]
+
+    subprocess.run(command("whole"), cwd=tmp_path, check=True, timeout=200)
+    store = tmp_path / "parts-store"
+    with subprocess.Popen(command("parts"), cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE) as begun:
+        while not list(store.rglob("*.result")) and begun.poll() is None:
+            time.sleep(0.01)
+        os.killpg(begun.pid, number)
+        begun.communicate(timeout=100)
+    assert begun.returncode == -number
+    assert not any(path.is_file() and path.suffix != ".result" for path in store.rglob("*"))
+    finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
+    assert 0 < len(finished) < 16
+    assert not (tmp_path / "parts" / "convergence").exists()
+    subprocess.run(command("parts"), cwd=tmp_path, check=True, timeout=200)
+    assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
+    assert len(list(store.rglob("*.result"))) == 16
+    whole, parts = (_results(tmp_path / name / "convergence") for name in ("whole", "parts"))
+    assert whole == parts
+
+
+def _results(folder: Path) -> dict[str, dict[str, object]]:
+    """What was found, without where and how fast."""
+    found = {path.name: json.loads(path.read_text()) for path in folder.iterdir()}
+    return {name: {**fields, "wall_seconds": None, "provenance": None} for name, fields in found.items()}

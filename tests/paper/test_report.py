@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -28,6 +29,9 @@ def test_the_page_and_the_table_have_every_claim_with_its_verdict(
         verdict = "reproduced" if claim.name.startswith("dssp") else "not run"
         assert row.startswith(f"| {claim.text} | {claim.said_in} |")
         assert row.endswith(f"| {verdict} |")
+    verdicts = json.loads((output.parent / "verdicts.json").read_text(encoding="utf-8"))
+    assert list(verdicts) == [claim.name for claim in CLAIMS]
+    assert verdicts["dssp_capped"] == "reproduced"
     printed = " ".join(capsys.readouterr().out.split())
     assert f"2 reproduced, {len(CLAIMS) - 2} not run" in printed
 
