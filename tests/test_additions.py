@@ -68,7 +68,8 @@ assert "first_k" in SELECTORS, "no first_k"
 sys.argv[1:] = "--run fnn3_top_k --selector first_k --steps 3 --workers 2 --output run.json".split()
 simulate.main()
 found = json.load(open("run.json"))
-assert found["run"]["selector"] == "first_k" and len(found["steps"]) == 3, found["run"]
+assert found["run"]["selector"] == "first_k", found["run"]
+assert len(found["loss"]) == 3 and found["selected_count"] == found["target_count"], found
 """
 STATEMENT = """
 from paper.statements.proofs import checks_file, proof_file
