@@ -51,7 +51,8 @@ class Addition:
 
 def block(mark: str) -> str:
     """The one Python block of the page that holds a text."""
-    (found,) = [text for text in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL) if mark in text]
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    (found,) = [text for text in blocks if mark in text]
     return found
 
 
