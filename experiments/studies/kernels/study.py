@@ -112,9 +112,10 @@ def run_kernels(
     """
     require_kernel(device)
     sizes, parts = SIZES[profile_name], study_parts(profile_name, device, seed)
-    study = _conditions(device, thread_count) | {
+    study: dict[str, Any] = {
         "profile": profile_name,
         "seed": seed,
+        **_conditions(device, thread_count),
         "rows": [],
         "memory": [],
         "unmeasured": [part.name for part in parts],
