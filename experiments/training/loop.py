@@ -90,7 +90,8 @@ def run_training(
         local_ranks: the workers that live here, ascending.
         averager: how they meet the others.
         device: where parameters, residuals and examples live.
-        observe: called after each update with the number of updates and the local workers' corrected gradients [d].
+        observe: called after each update with the number of updates done and the corrected gradients [d] of the
+            local workers.
 
     Raises:
         ValueError: fewer training examples than one step needs; or, at an evaluation and on every rank alike, not all
