@@ -1,11 +1,15 @@
-"""The wheel holds what the tree holds: a sub-folder missing from `packages` would work here and fail elsewhere."""
+"""The wheel holds what the tree holds and runs without it; a folder that `packages` forgets fails elsewhere only."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +19,31 @@ FOLDERS = ("theory", "verify", "kernels", "experiments")
 PACKAGED_DATA = {f"experiments/embedded/{name}" for name in ("fashion_mnist_subset.npz", "LICENSE", "README.md")}
 
 
+COMMANDS = (
+    *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
+    "sparsync.theory.calculator",
+)
+# What README tells others to import, and a use of each.
+PUBLIC = """
+import torch
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.kernels.native import feedback_select
+from sparsync.kernels.payload import SparsePayload
+from sparsync.kernels.selection import SELECTORS
+from sparsync.theory.statements import STATEMENTS
+assert STATEMENTS["top_k"].evaluate(k=3, d=12) == 0.75
+vector = torch.tensor([1.0, -4.0, 2.0, 3.0])
+sent = SELECTORS["top_k"](vector, 2)
+assert isinstance(sent, SparsePayload) and sent.indices.tolist() == [1, 3]
+residual = torch.zeros(4)
+assert torch.equal(feedback_select(vector, residual, 2, rule="top_k").dense(), sent.dense())
+assert residual.tolist() == [1.0, 0.0, 2.0, 0.0]
+assert isinstance(POLICIES["bsp"](), POLICIES["bsp"])
+"""
+
+
 @pytest.fixture(scope="module")
-def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, so that no build folder of the checkout can lend it files."""
     copy, output = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -26,8 +53,40 @@ def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
             (copy / name).write_bytes((ROOT / name).read_bytes())
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(output), str(copy)]
     subprocess.run(command, check=True, capture_output=True)
-    (wheel,) = output.glob("*.whl")
+    (built,) = output.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel_files(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)
+    return target
+
+
+def run_installed(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Without the hooks of this environment (-S), which lead to the checkout, and, to be quick, without nvcc."""
+    ours = {
+        "PYTHONPATH": os.pathsep.join((str(installed), sysconfig.get_path("purelib"))),
+        "SPARSYNC_CACHE": str(folder / "native"),
+        "PATH": os.defpath,
+        "CUDA_HOME": "",
+    }
+    return subprocess.run(
+        [sys.executable, "-S", *command],
+        cwd=folder,
+        env=os.environ | ours,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
 
 
 def test_the_wheel_holds_every_module_and_data_file_of_the_tree(wheel_files: set[str]) -> None:
@@ -40,6 +99,34 @@ def test_the_wheel_holds_every_module_and_data_file_of_the_tree(wheel_files: set
 def test_the_wheel_carries_both_licences(wheel_files: set[str]) -> None:
     licences = {name.split("/licenses/")[1] for name in wheel_files if "/licenses/" in name}
     assert licences == {"LICENSE", "experiments/embedded/LICENSE"}
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_every_command_of_the_installed_wheel_says_how_it_is_used(module: str, installed: Path, tmp_path: Path) -> None:
+    finished = run_installed(installed, tmp_path, "-m", module, "--help")
+    assert finished.returncode == 0, finished.stderr
+    assert module in finished.stdout
+
+
+def test_the_public_names_of_the_installed_wheel_do_what_they_say(installed: Path, tmp_path: Path) -> None:
+    finished = run_installed(installed, tmp_path, "-c", PUBLIC)
+    assert finished.returncode == 0, finished.stderr
+    where = "import sparsync; print(*sparsync.__path__, sep='\\n')"
+    assert run_installed(installed, tmp_path, "-c", where).stdout.splitlines() == [str(installed / "sparsync")]
+
+
+def test_a_folder_that_the_wheel_lacks_is_noticed(installed: Path, tmp_path: Path) -> None:
+    lacking = tmp_path / "lacking"
+    shutil.copytree(installed, lacking, ignore=shutil.ignore_patterns("policies"))
+    finished = run_installed(lacking, tmp_path, "-c", PUBLIC)
+    assert "No module named 'sparsync.experiments.policies'" in finished.stderr
+
+
+def test_certificates_are_checked_by_python_alone() -> None:
+    """Isolated, without the packages of this environment."""
+    command = [sys.executable, "-I", "-S", "verify/check_certificates.py", "paper/data/certificates"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 def test_every_requirement_is_pinned_for_ci() -> None:

@@ -1,4 +1,4 @@
-"""Which statements are there? One dict per family, named as its folder; all evidence and tables run over them.
+"""Which statements are there? One dict per family, of the files in its folder; all evidence and tables run over them.
 
 Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
 """

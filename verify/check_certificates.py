@@ -63,10 +63,7 @@ def contraction(record: dict[str, Any]) -> None:
 
 
 def rate(record: dict[str, Any]) -> None:
-    """ρ V_0 − V_1 + Σ λ Q + ν B ≥ 0 with λ, ν ≥ 0 ≥ Q, B proves V_1 ≤ ρ V_0.
-
-    See `verify/tight_rates/certificates.py`.
-    """
+    """ρ V_0 − V_1 + Σ λ Q + ν B ≥ 0 with λ, ν ≥ 0 ≥ Q, B proves V_1 ≤ ρ V_0; see `tight_rates/certificates.py`."""
     mu, top, s, eta, rho = (rational(record[n]) for n in ("mu", "smoothness", "root_epsilon", "step_size", "bound"))
     known = {name: rational(value) for name, value in field(record, "multipliers", dict).items()}
     require(0 < mu < top and 0 < s < 1 and eta > 0 and 0 <= rho < 1, "0 < μ < L, 0 < s < 1, η > 0, 0 ≤ ρ < 1")

@@ -3,7 +3,7 @@
     python -m sparsync.experiments.embedded.make_subset --source FOLDER --output FILE
 
 It reads the four published files (Xiao, Rasul and Vollgraf 2017), by default Debian's, and is run by hand;
-`data.py` reads what it wrote.
+`experiments/training/data.py` reads what it wrote.
 """
 
 import argparse

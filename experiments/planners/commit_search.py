@@ -1,7 +1,7 @@
 """How many commits per period? A greedy search that judges a number by the curve of the loss that was seen under it.
 
-`adsp.py` drives it with alarms. Source: Hu, Wang, Wu 2020, whose programs fit the curve by least squares; through three
-points it is determined, and here in closed form.
+`experiments/policies/adsp.py` drives it with alarms. Source: Hu, Wang, Wu 2020, whose programs fit the curve by least
+squares; through three points it is determined, and here in closed form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much does a gradient change from step to step? The measure by which `selsync.py` decides.
+"""How much does a gradient change from step to step? The measure by which `experiments/policies/selsync.py` decides.
 
 Source: Tyagi, Swany 2023; smoothing as in their programs.
 """

@@ -240,9 +240,14 @@ def run_contestant(
         points.append(_point(simulation, vectors))
         advance()
     simulation.finish()
+    return _outcome(name, simulation, points)
+
+
+def _outcome(name: str, simulation: Simulation, points: list[Point]) -> Outcome:
+    """What a finished simulation of the policy of this name says."""
     return Outcome(
         policy=name,
-        parameters={item: getattr(policy, item) for item in policy_parameters(name)},
+        parameters={item: getattr(simulation.policy, item) for item in policy_parameters(name)},
         points=points,
         pulled_bytes=simulation.pulled_bytes,
         worker_steps=list(simulation.view.clock),

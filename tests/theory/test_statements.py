@@ -1,12 +1,14 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import pytest
+import sympy
 
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.statements import FAMILIES, STATEMENTS
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, tail_ratio
 
 PAIRS = list(combinations_with_replacement(range(1, 9), 2))
@@ -104,3 +106,11 @@ def test_every_statement_is_latex() -> None:
         for label, text in texts.items()
     }
     assert {label: words for label, words in unknown.items() if words} == {}
+
+
+@pytest.mark.parametrize("label", FAMILIES["Error feedback"])
+def test_a_bound_one_per_cent_smaller_is_not_proved(label: str) -> None:
+    statement = STATEMENTS[label]
+    wrong = statement.bound * sympy.Rational(99, 100)
+    relation = type(statement.relation)(statement.relation.lhs, wrong, evaluate=False)
+    assert replace(statement, relation=relation).unproved_claims() != ()

@@ -1,4 +1,4 @@
-"""How does the shape of a profile or a vector decide what Top-k leaves? Exponents, Lorenz curves, ties, layers.
+"""How does the shape of a profile or a vector decide what Top-k leaves? Exponents and Lorenz curves.
 
 Ratio means ‖u − Top_k(u)‖²/‖u‖² = Σ_{i>k} v_i / Σ v_i for the sorted squares v_1 ≥ … ≥ v_d. The profile theorem of
 `theory/contraction/profile.py` becomes a statement here, with its finite form for every exponent; `lorenz` says what a

@@ -1,7 +1,7 @@
 """What does error feedback keep back, and what is still true of what it sends?
 
 u_t = e_t + η g_t is compressed, x_{t+1} = x_t − C(u_t), e_{t+1} = u_t − C(u_t), e_0 = 0, and C contracts:
-E‖u − C(u)‖² ≤ (1 − δ)‖u‖². Rates: `feedback_rates.py`, `worker_rates.py`, `lyapunov_rate.py`; 1/δ²: `complexity.py`.
+E‖u − C(u)‖² ≤ (1 − δ)‖u‖². Rates: `rates.py`, `worker_rates.py`, `lyapunov_rate.py`; 1/δ²: `complexity.py`.
 Sources are named per statement; algorithm and lemma: Karimireddy, Rebjock, Stich and Jaggi 2019.
 """
 

@@ -8,12 +8,9 @@ So (y, λ) proves tail/total ≤ λ for the whole class. `check` needs fractions
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, Weights
-
-if TYPE_CHECKING:
-    from sparsync.verify.contraction.worst_case import WorstCase
 
 CERTIFIED_CLASSES: dict[str, Weights] = {
     **CLASS_WEIGHTS,
@@ -69,7 +66,7 @@ def coefficients(certificate: Certificate) -> tuple[Fraction, ...]:
     )
 
 
-def rationalise(solution: "WorstCase", *, class_name: str) -> Certificate:
+def rationalise(solution: WorstCase, *, class_name: str) -> Certificate:
     """Make a solver's dual exact: solve the equations of the coordinates with v_i > 0, round what they leave open.
 
     Complementary slackness: the coefficient of v_i is zero where v_i > 0. These coordinates are read off the

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from sparsync.verify.contraction.certificates import CERTIFIED_CLASSES, Certificate, check, rationalise
 from sparsync.verify.contraction.margins import MARGINS, exact_bound
+from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.strategies import star_shaped
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, constant
-from sparsync.verify.contraction.worst_case import SOLVERS, WorstCase, star_rows, worst_cases
+from sparsync.verify.contraction.worst_case import SOLVERS, star_rows, worst_cases
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 

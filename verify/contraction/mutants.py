@@ -26,8 +26,8 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.verify.contraction import ladder
 from sparsync.verify.contraction.certificates import CERTIFIED_CLASSES, Certificate, rationalise
+from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, Weights, cube_difference, odd, ramp, squared_ramp
-from sparsync.verify.contraction.worst_case import WorstCase
 from sparsync.verify.ledger.mutation import Mutant, Swap, wrong_bound, wrong_step
 from sparsync.verify.tools.outcome import Grade
 

@@ -1,8 +1,8 @@
 """What evidence is there for the statements of `theory/contraction/shapes.py`, besides their derivations?
 
-Profiles and vectors are restated here in fractions: step profiles, star-shaped vectors, tied magnitudes, layers. A
-statement whose extreme cases are finitely many at a given size is checked on all of them (`rational`). Ties and layers
-are in `verify/contraction/ties_and_layers.py`, samples in `verify/contraction/samples.py`. Ours.
+Profiles and vectors are restated here in fractions: step profiles and star-shaped vectors. A statement whose extreme
+cases are finitely many at a given size is checked on all of them (`rational`). Ties and layers are in
+`verify/contraction/ties_and_layers.py`, samples in `verify/contraction/samples.py`. Ours.
 """
 
 from collections.abc import Sequence

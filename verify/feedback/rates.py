@@ -2,7 +2,7 @@
 
 On f = Lx²/2 with C(u) = (1 − λ)u, |λ| ≤ a drawn at every step, error feedback is linear, so that E x², E xe and E e²
 are followed exactly, in fractions. The run of `adversarial_runs.py` nearly attains the rates with a bounded second
-moment; simulations are in `feedback_simulations.py`, queries in `feedback_queries.py`. Ours.
+moment; simulations are in `simulations.py`, queries in `queries.py`. Ours.
 """
 
 from __future__ import annotations

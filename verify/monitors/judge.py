@@ -1,8 +1,8 @@
 """Did the run keep its promises? Monitors read a trace event by event; the first broken promise raises `Violation`.
 
 They depend on the trace alone, so they judge simulated and recorded runs alike. Each is a small class with books of its
-own, in `monitor_*.py`; here they are put together. Where the header has no sketch nobody computes vectors, and their
-ledgers stay closed; where it has one, every event must have its own, except that nothing lost needs none.
+own, in a file beside this one, where they are put together. Where the header has no sketch nobody computes vectors, and
+their ledgers stay closed; where it has one, every event must have its own, except that nothing lost needs none.
 """
 
 from __future__ import annotations

@@ -115,16 +115,10 @@ def run_kernels(
     study: dict[str, Any] = {
         "profile": profile_name,
         "seed": seed,
-        "device": device.type,
-        "hardware": hardware_name(device),
-        "thread_count": thread_count,
-        "backend": backend(),  # compiles the kernel if it has to be
-        "bytes_per_entry": BYTES_PER_ENTRY,
+        **_conditions(device, thread_count),
         "rows": [],
         "memory": [],
-        "absent": cub.absence() if device.type == "cuda" else {},
         "unmeasured": [part.name for part in parts],
-        "provenance": provenance(process_count=1, device=device),
     }
     threads_before = torch.get_num_threads()
     torch.set_num_threads(thread_count)
@@ -140,6 +134,19 @@ def run_kernels(
     finally:
         torch.set_num_threads(threads_before)
     return study
+
+
+def _conditions(device: torch.device, thread_count: int) -> dict[str, Any]:
+    """Where and with what a study is made."""
+    return {
+        "device": device.type,
+        "hardware": hardware_name(device),
+        "thread_count": thread_count,
+        "backend": backend(),  # compiles the kernel if it has to be
+        "bytes_per_entry": BYTES_PER_ENTRY,
+        "absent": cub.absence() if device.type == "cuda" else {},
+        "provenance": provenance(process_count=1, device=device),
+    }
 
 
 def study_parts(profile_name: ProfileName, device: torch.device, seed: int) -> list[Part]:

@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-import types
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -28,7 +27,6 @@ from sparsync.experiments.racing.contest import make_policy
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Released, Stepped, trace_hash
 from tests.support.fitting import usual_for
-from tests.support.paths import ROOT
 
 INFINITY = math.inf
 CURVATURES = (1.0, 0.5, 2.0, 0.25, 1.5, 0.75)
@@ -348,20 +346,3 @@ def test_the_adversary_finds_a_promise_that_is_not_kept(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in BROKEN])
 def test_no_persistent_adversary_does_either(name: str, compression: str) -> None:
     attack(name, compression, 100)
-
-
-def test_the_readme_s_policy_is_complete_and_keeps_between_bsp_and_asp(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1:]
-    (text,) = [block.split("```")[0] for block in blocks if "HalfSynchronous" in block]
-    assert max(map(len, text.splitlines())) <= 120, "a file that `make check` refuses"
-    module = types.ModuleType("half_synchronous")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(text, "README.md", "exec"), module.__dict__)
-    monkeypatch.setitem(POLICIES, "half_synchronous", module.HalfSynchronous)
-    cluster, horizon = random_cluster(8, 2), Horizon(seconds=60.0)
-    steps = {}
-    for name in ("bsp", "half_synchronous", "asp"):
-        run = simulation((name, {}), cluster, horizon=horizon)
-        run.run()
-        steps[name] = sum(run.view.clock)
-    assert steps["bsp"] < steps["half_synchronous"] < steps["asp"]

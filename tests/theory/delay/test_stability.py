@@ -1,3 +1,5 @@
+"""The largest stable step under a fixed delay: known values, limits, domains, and broken formulas."""
+
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -5,8 +7,8 @@ from fractions import Fraction
 import pytest
 import sympy
 
-from sparsync.theory.delay import delayed_rate, stability, virtual_iterate
-from sparsync.theory.language.symbols import beta, eta, tau
+from sparsync.theory.delay import stability
+from sparsync.theory.language.symbols import beta, tau
 from sparsync.theory.statements import STATEMENTS
 
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -100,32 +102,12 @@ def test_an_extreme_momentum_and_delay_lose_no_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps_late", "expected"),
-    [(0, 0), (1, Fraction(1, 2)), (9, Fraction(9, 10)), (10**9, 1 - Fraction(1, 10**9 + 1))],
-)
-def test_the_best_rate_is_rational(steps_late: int, expected: Fraction) -> None:
-    assert STATEMENTS["delayed_descent_rate"].exact(delay=steps_late) == sympy.Rational(expected)
-
-
-def test_at_the_best_step_of_delay_one_both_roots_are_one_half() -> None:
-    z = sympy.Symbol("z")
-    assert sympy.roots(z**2 - z + sympy.Rational(1, 4), z) == {sympy.Rational(1, 2): 2}
-
-
-def test_the_virtual_iterate_moves_by_the_step() -> None:
-    statement = STATEMENTS["delayed_virtual_iterate"]
-    assert statement.evaluate(virtual_iterate=1, step_size=Fraction(1, 4), gradient=-2) == 1.5
-
-
-@pytest.mark.parametrize(
     ("label", "numbers"),
     [
         ("delayed_descent_limit", {"delay": -1}),
         ("delayed_descent_limit", {"delay": 1.5}),
         ("delayed_momentum_limit", {"delay": 1, "momentum": 1}),
         ("delayed_momentum_limit", {"delay": 1, "momentum": -0.1}),
-        ("delayed_descent_rate", {"delay": math.nan}),
-        ("delayed_virtual_iterate", {"virtual_iterate": 0, "step_size": 0, "gradient": 1}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, object]) -> None:
@@ -157,24 +139,3 @@ def test_a_broken_formula_leaves_a_claim_about_stability_unproved(
     statement = STATEMENTS[f"delayed_{make}_limit"]
     monkeypatch.setattr(stability, name, replacement)
     assert not all(step.holds() for step in statement.derivation)
-
-
-@pytest.mark.parametrize(
-    ("name", "replacement"),
-    [
-        ("descent_polynomial", lambda: stability.ROOT ** (tau + 2) - stability.ROOT**tau + stability.STEP),
-        ("descent_step", lambda: stability.ROOT**tau * (2 - stability.ROOT)),
-        ("_scaled_factors", lambda last: last * stability.ROOT**last - 1),
-        ("_geometric", lambda last: (stability.ROOT**last + 1) / (stability.ROOT - 1)),
-    ],
-)
-def test_a_broken_formula_leaves_a_claim_about_the_rate_unproved(
-    name: str, replacement: Callable[..., object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(delayed_rate, name, replacement)
-    assert not all(step.holds() for step in STATEMENTS["delayed_descent_rate"].derivation)
-
-
-def test_a_wrong_sign_leaves_the_virtual_iterate_unproved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual_iterate, "_next_virtual", lambda virtual, taken: virtual + eta * taken)
-    assert len(STATEMENTS["delayed_virtual_iterate"].unproved_claims()) == 2

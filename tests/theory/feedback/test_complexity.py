@@ -100,3 +100,8 @@ def test_the_crossover_for_the_exponent_two() -> None:
 def test_fewer_coordinates_than_are_sent_are_refused(ratio: float) -> None:
     with pytest.raises(ValueError, match="compression"):
         inverse_square("square", ratio)
+
+
+def test_a_crossover_where_everything_is_sent_is_refused() -> None:
+    with pytest.raises(ValueError, match="delta"):
+        STATEMENTS["crossover_variance"].evaluate(delta=1, smoothness=1)

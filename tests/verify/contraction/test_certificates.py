@@ -17,8 +17,8 @@ from sparsync.verify.contraction.certificates import (
 )
 from sparsync.verify.contraction.ladder import certified_cases
 from sparsync.verify.contraction.margins import exact_bound
+from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS
-from sparsync.verify.contraction.worst_case import WorstCase
 
 DIMENSIONS = tuple(range(1, 21))
 """210 pairs (d, k), 209 where d starts at 2."""

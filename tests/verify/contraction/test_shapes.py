@@ -4,22 +4,13 @@ from fractions import Fraction
 import pytest
 import sympy
 
-from sparsync.theory.contraction.small_dimensions import OneShare
 from sparsync.theory.language.powers import PowerSum, RealPower
 from sparsync.theory.language.symbols import (
     d,
-    deviation,
-    energy,
     k,
     kappa,
-    kurtosis,
-    layer_count,
-    layer_size,
-    mean_square,
     p,
     q,
-    tail_area,
-    tie_count,
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.shapes import (
@@ -45,19 +36,6 @@ WRONG_BOUNDS: dict[str, tuple[sympy.Expr, set[Grade]]] = {
     "exponent": (RealPower(1 - kappa, 2 + 2 / p), {"smt", "property"}),
     "exponent_discrete": (RealPower(1 - k / d, 1 + 2 / p), {"rational", "numeric", "property"}),
     "lorenz": (1 - 2 * PowerSum(d - 1, q) / RealPower(d, q + 1), {"smt", "property"}),
-    "ties": (tie_count / (k + tie_count), {"smt", "property"}),
-    "layer_wise": ((1 - layer_count / sympy.Min(layer_size, k)) / 2, {"rational", "property"}),
-    "law_distance": (tail_area / (energy + tail_area), {"smt", "property"}),
-    "moment_sample_ratio": (4 * sympy.sqrt(kurtosis) / sympy.sqrt(d), {"rational"}),
-    "gaussian_sample_ratio": (29 / (16 * d), {"ball", "property", "simulated"}),
-    "sample_ratio": (
-        2 * sympy.exp(-8 * d * (deviation * mean_square / (1 + deviation)) ** 2),
-        {"property", "simulated"},
-    ),
-    "small_dimension_failure": (
-        1 - d * OneShare(d + 1, 1 - RealPower(1 - 1 / d, q)),
-        {"numeric", "simulated"},
-    ),
 }
 """A bound that is too small (or, of an equation, another number), and the checks that must notice."""
 

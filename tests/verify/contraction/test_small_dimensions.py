@@ -1,10 +1,18 @@
+"""Gaussian vectors of few coordinates: shares and failures against closed forms, and a failure that is wrong."""
+
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy
 import pytest
 
-from sparsync.verify.contraction.small_dimensions import SEED, failure_frequency, share_probability
+from sparsync.theory.contraction.small_dimensions import OneShare
+from sparsync.theory.language.powers import RealPower
+from sparsync.theory.language.symbols import d, q
+from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.contraction.small_dimensions import CHECKS, SEED, failure_frequency, share_probability
+from sparsync.verify.tools.outcome import Grade, Profile
 
 
 @pytest.mark.parametrize(
@@ -36,3 +44,12 @@ def test_no_coordinates_and_no_share_are_refused(dimension: int, level: float) -
 def test_failures_become_rare_with_the_dimension(dimension: int, smallest: float, largest: float) -> None:
     frequency = failure_frequency(numpy.random.default_rng(SEED), 20_000, dimension=dimension, power=2)
     assert smallest <= frequency <= largest
+
+
+@pytest.mark.parametrize("grade", ["numeric", "simulated"])
+def test_the_failure_of_one_dimension_more_loses_every_grade(grade: Grade, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement, check = STATEMENTS["small_dimension_failure"], CHECKS["small_dimension_failure"][grade]
+    wrong = 1 - d * OneShare(d + 1, 1 - RealPower(1 - 1 / d, q))
+    relation = statement.relation.func(statement.relation.lhs, wrong, evaluate=False)
+    monkeypatch.setitem(STATEMENTS, statement.label, replace(statement, relation=relation))
+    assert not check(Profile(dimensions=(2, 3), examples_count=100)).earned

@@ -1,10 +1,16 @@
+"""Ties and layers: excesses and margins by hand, searches that reach the bounds, and bounds that are wrong."""
+
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+import sympy
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import k, layer_count, layer_size, tie_count
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.ties_and_layers import (
+    CHECKS,
     layer_bound,
     layer_excess,
     layer_extremes,
@@ -13,7 +19,7 @@ from sparsync.verify.contraction.ties_and_layers import (
     tie_margin,
     tie_members,
 )
-from sparsync.verify.tools.outcome import Profile
+from sparsync.verify.tools.outcome import Grade, Profile
 from sparsync.verify.tools.properties import search_margin
 
 ONE = Fraction(1)
@@ -58,5 +64,16 @@ def test_all_small_layers_are_enumerated(largest: int, shapes_count: int) -> Non
     assert outcome.detail["shapes_count"] == shapes_count
 
 
-def test_both_statements_are_known() -> None:
-    assert {"ties", "layer_wise"} <= set(STATEMENTS)
+WRONG_BOUNDS: dict[str, sympy.Expr] = {
+    "ties": tie_count / (k + tie_count),
+    "layer_wise": (1 - layer_count / sympy.Min(layer_size, k)) / 2,
+}
+"""Bounds that are too small."""
+
+
+@pytest.mark.parametrize(("label", "grade"), [(label, grade) for label in CHECKS for grade in CHECKS[label]])
+def test_a_wrong_bound_loses_every_grade(label: str, grade: Grade, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = STATEMENTS[label]
+    relation = statement.relation.func(statement.relation.lhs, WRONG_BOUNDS[label], evaluate=False)
+    monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
+    assert not CHECKS[label][grade](Profile(dimensions=(2, 3), examples_count=100)).earned

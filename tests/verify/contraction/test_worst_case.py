@@ -7,9 +7,9 @@ import pytest
 
 from sparsync.verify.contraction.counterexamples import below_line_extremal
 from sparsync.verify.contraction.margins import exact_bound
+from sparsync.verify.contraction.solution import SOLVER_TOLERANCE
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, is_star_shaped, ramp, tail_ratio
 from sparsync.verify.contraction.worst_case import (
-    SOLVER_TOLERANCE,
     SOLVERS,
     below_line_rows,
     convex_rows,

@@ -1,19 +1,17 @@
-from collections.abc import Sequence
+"""The evidence for the largest stable step: what it decides, and which wrong limits cost which grades."""
+
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 import sympy
 
-from sparsync.theory.language.symbols import beta, eta, gradient, tau, virtual_iterate
+from sparsync.theory.language.symbols import beta, tau
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.delay import stability
-from sparsync.verify.delay.delayed_rate import best_rate, best_step, rate_margin, step_cases
-from sparsync.verify.delay.root_moduli import delayed_polynomial, is_stable, largest_modulus
+from sparsync.verify.delay.root_moduli import is_stable
 from sparsync.verify.delay.stability import CHECKS, encloses_limit, growth, joint_polynomial, limit
-from sparsync.verify.delay.virtual_iterate import arrivals, identity_margin
 from sparsync.verify.tools.outcome import Grade, Profile
-from sparsync.verify.tools.properties import search_margin
 
 TINY = Profile(dimensions=(), examples_count=60)
 LIMITS = ["delayed_descent_limit", "delayed_momentum_limit"]
@@ -73,39 +71,3 @@ def test_the_limit_is_enclosed_and_its_neighbours_are_not(steps_late: int, momen
 def test_descent_without_delay_contracts_by_one_minus_the_step() -> None:
     # 400 steps; the last two and the first two iterates are compared.
     assert growth(0.5, (0, Fraction(0))) == pytest.approx(0.5**399)
-
-
-def test_a_smaller_rate_is_not_attained_and_a_larger_one_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    state("delayed_descent_rate", tau / (tau + 2), monkeypatch)
-    assert lost("delayed_descent_rate") == {"rational", "property"}
-    monkeypatch.undo()
-    state("delayed_descent_rate", (tau + 1) / (tau + 2), monkeypatch)
-    assert lost("delayed_descent_rate") == {"rational", "property"}
-
-
-def test_the_search_finds_the_best_step() -> None:
-    found = search_margin(rate_margin, step_cases(), max_examples=100)
-    assert found.case[1] == 1
-    assert abs(float(found.smallest_margin)) < 1e-12
-
-
-@pytest.mark.parametrize("relative", [Fraction(99, 100), Fraction(101, 100)])
-@pytest.mark.parametrize("steps_late", [1, 3, 10])
-def test_no_other_step_is_as_fast(steps_late: int, relative: Fraction) -> None:
-    polynomial = delayed_polynomial(step=best_step(steps_late) * relative, delay=steps_late)
-    assert float(largest_modulus(polynomial)) > float(best_rate(steps_late)) + 1e-4
-
-
-def test_a_virtual_iterate_that_forgets_the_queue_is_caught() -> None:
-    def forgets(iterate: Fraction, residual: Fraction, _step_size: Fraction, _queue: Sequence[Fraction]) -> Fraction:
-        return iterate - residual
-
-    def margin(step_size: Fraction, events: Sequence[tuple[Fraction, list[int], Fraction]]) -> Fraction:
-        return identity_margin(step_size, events, definition=forgets)
-
-    assert search_margin(margin, arrivals(), max_examples=60).found_counterexample
-
-
-def test_a_virtual_iterate_with_the_wrong_sign_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    state("delayed_virtual_iterate", virtual_iterate + eta * gradient, monkeypatch)
-    assert lost("delayed_virtual_iterate") == {"property"}

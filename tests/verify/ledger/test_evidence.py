@@ -9,8 +9,9 @@ from sparsync.theory.language.symbols import d, k, ratio
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.ladder import certified_cases
 from sparsync.verify.contraction.margins import MARGINS
+from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS
-from sparsync.verify.contraction.worst_case import SOLVERS, Rows, WorstCase, worst_cases
+from sparsync.verify.contraction.worst_case import SOLVERS, Rows, worst_cases
 from sparsync.verify.ledger.checks import CHECKS
 from sparsync.verify.ledger.evidence import Row, collect
 from sparsync.verify.tools.outcome import EXACT_GRADES, GRADES, PROFILES, Grade, Outcome, Profile

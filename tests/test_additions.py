@@ -1,0 +1,212 @@
+"""What one addition costs: those that `paper/docs/contributing.md` prints are made in a copy, counted and used."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PAGE = (ROOT / "paper" / "docs" / "contributing.md").read_text(encoding="utf-8")
+PACKAGES = ("theory", "verify", "kernels", "experiments")
+COPIED = (*PACKAGES, "paper")
+LAYERS = "contraction/ties_and_layers.py"
+LAYER_SYMBOLS = "from sparsync.theory.language.symbols import "
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A text that is written into a file.
+
+    Args:
+        file: from the root; made if it is not there.
+        text: what is written.
+        before: the text, found once in the file, that it is written before; empty: to the end.
+    """
+
+    file: str
+    text: str
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What is written, and what then has to run.
+
+    Args:
+        edits: in order.
+        program: Python that uses what was added, with the copy as working directory.
+    """
+
+    edits: tuple[Edit, ...]
+    program: str
+
+
+def block(mark: str) -> str:
+    """The one Python block of the page that holds a text."""
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    (found,) = [text for text in blocks if mark in text]
+    return found
+
+
+AT_HOME = """
+import sparsync.kernels, sparsync.theory
+from pathlib import Path
+assert all(Path(package.__file__).is_relative_to(Path.cwd()) for package in (sparsync.kernels, sparsync.theory))
+"""
+SELECTOR = """
+import json, sys
+from sparsync.experiments import simulate
+from sparsync.kernels.selection import SELECTORS
+assert "first_k" in SELECTORS, "no first_k"
+sys.argv[1:] = "--run fnn3_top_k --selector first_k --steps 3 --workers 2 --output run.json".split()
+simulate.main()
+found = json.load(open("run.json"))
+assert found["run"]["selector"] == "first_k", found["run"]
+assert len(found["loss"]) == 3 and found["selected_count"] == found["target_count"], found
+"""
+STATEMENT = """
+from paper.statements.proofs import checks_file, proof_file
+from sparsync.theory.statements import FAMILIES, STATEMENTS
+from sparsync.verify.ledger.checks import CHECKS
+from sparsync.verify.ledger.evidence import collect
+from sparsync.verify.ledger.mutants import MUTANTS
+from sparsync.verify.ledger.mutation import killing_grades
+from sparsync.verify.tools.outcome import Profile
+label = "sampled_layers"
+assert label in STATEMENTS and label in FAMILIES["Contraction"] and set(CHECKS[label]) == {"rational"}
+row = collect(label, Profile(dimensions=(2, 3), examples_count=10))
+assert (row.earned, row.lost) == (("symbolic", "rational"), ()), row
+assert [killing_grades(MUTANTS[f"{label}_times_{factor}"]) for factor in ("15_16", "17_16")] == [("rational",)] * 2
+files = "theory/contraction/ties_and_layers.py", "verify/contraction/ties_and_layers.py"
+assert (proof_file(label), checks_file(label)) == files
+"""
+POLICY = """
+import json, sys
+from sparsync.experiments import race
+conditions = "--data quadratic --cluster exponential --workers 8 --seconds 60 --output race.json"
+sys.argv[1:] = ["--policy", "bsp", "half_synchronous", "asp", *conditions.split()]
+race.main()
+found = [sum(outcome["worker_steps"]) for outcome in json.load(open("race.json"))["outcomes"]]
+assert found[0] < found[1] < found[2], found
+"""
+
+ADDITIONS = {
+    "selector": Addition(
+        edits=(
+            Edit("kernels/reference.py", "\n\n" + block("def first_k")),
+            Edit("kernels/selection.py", block('"first_k": '), before="}\n\n\ndef target_count"),
+        ),
+        program=SELECTOR,
+    ),
+    "statement": Addition(
+        edits=(
+            Edit(f"theory/{LAYERS}", block("def sampled_layers()") + "\n\n", before="STATEMENTS = by_label("),
+            Edit(f"theory/{LAYERS}", ", sampled_layers()", before=')\n"""The statements of this file."""'),
+            Edit(f"theory/{LAYERS}", LAYER_SYMBOLS + "expected_ratio\n", before=LAYER_SYMBOLS),
+            Edit(f"verify/{LAYERS}", block("def sampled_layers_mean") + "\n\n", before="CHECKS: dict["),
+            Edit(
+                f"verify/{LAYERS}",
+                '    "sampled_layers": {"rational": sampled_layers_mean},\n',
+                before='}\n"""The checks of this file',
+            ),
+        ),
+        program=STATEMENT,
+    ),
+    "policy": Addition(
+        edits=(
+            Edit("experiments/policies/half_synchronous.py", block("class HalfSynchronous")),
+            Edit(
+                "experiments/policies/registry.py",
+                "from sparsync.experiments.policies.half_synchronous import HalfSynchronous\n",
+                before="from sparsync.experiments.policies.lb_bsp",
+            ),
+            Edit("experiments/policies/registry.py", block('"half_synchronous": '), before="}\n"),
+        ),
+        program=POLICY,
+    ),
+}
+"""By the first column of the page's table. A study with figure and macro has its place here."""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The sources, with links that make them importable as in the checkout."""
+    skipped = shutil.ignore_patterns("__pycache__", "data", "generated", "*.so")
+    for folder in COPIED:
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
+    links = tmp_path / "build" / "typing" / "sparsync"
+    links.mkdir(parents=True)
+    for folder in PACKAGES:
+        (links / folder).symlink_to(tmp_path / folder)
+    return tmp_path
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Every source by its name."""
+    paths = (path for top in COPIED for path in (folder / top).rglob("*") if path.suffix in (".py", ".tex"))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def apply(folder: Path, edit: Edit) -> None:
+    path = folder / edit.file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert not edit.before or text.count(edit.before) == 1, edit
+    place = text.index(edit.before) if edit.before else len(text)
+    path.write_text(text[:place] + edit.text + text[place:], encoding="utf-8")
+
+
+def run(folder: Path, *command: str) -> None:
+    """As a user of the copy, who has no compiler."""
+    paths = os.pathsep.join(map(str, (folder / "build" / "typing", folder)))
+    ours = {"PYTHONPATH": paths, "SPARSYNC_BACKEND": "reference", "PYTHONDONTWRITEBYTECODE": "1"}
+    finished = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=os.environ | ours,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def claimed_count(name: str) -> int:
+    """The number of files in the second column of the page's table."""
+    (row,) = re.findall(rf"^\| {name} \| (\d+): ", PAGE, flags=re.MULTILINE)
+    return int(row)
+
+
+@pytest.mark.parametrize("name", ADDITIONS)
+def test_an_addition_costs_the_files_that_the_page_says_and_runs(name: str, copy: Path) -> None:
+    before, addition = written(copy), ADDITIONS[name]
+    for edit in addition.edits:
+        apply(copy, edit)
+    after = written(copy)
+    changed = sorted(file for file in before | after if before.get(file) != after.get(file))
+    assert changed == sorted({edit.file for edit in addition.edits})
+    assert len(changed) == claimed_count(name)
+    run(copy, "-c", AT_HOME + addition.program)
+    assert sorted(set(written(copy)) - set(after)) == []
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    # The order of imports is what `ruff check --fix` mends.
+    run(copy, "-m", "ruff", "check", "--quiet", "--no-cache", "--ignore", "I001", *changed)
+
+
+def test_a_program_that_uses_what_was_not_added_fails(copy: Path) -> None:
+    with pytest.raises(AssertionError, match="no first_k"):
+        run(copy, "-c", ADDITIONS["selector"].program)
+
+
+def test_an_addition_without_its_line_in_the_registry_is_noticed(copy: Path) -> None:
+    apply(copy, ADDITIONS["policy"].edits[0])
+    with pytest.raises(AssertionError, match="unknown policy 'half_synchronous'"):
+        run(copy, "-c", ADDITIONS["policy"].program)
