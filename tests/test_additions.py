@@ -98,6 +98,20 @@ found = [sum(outcome["worker_steps"]) for outcome in json.load(open("race.json")
 assert found[0] < found[1] < found[2], found
 """
 
+STUDY = """
+import json
+from pathlib import Path
+from paper.figures import write_figure
+from paper.numbers import MACROS
+from sparsync.experiments.reproduce import ReproduceCommand, reproduce
+data = Path("found")
+assert reproduce(ReproduceCommand(data_folder=data, profile="smoke", jobs=1, only=("halves",))) == {}
+shares = json.loads((data / "halves.json").read_text())["share"]
+write_figure("halves", data, data)
+assert (data / "halves.png").stat().st_size > 1000
+assert f"{max(shares):.2f}" in MACROS["HalvesLargestShare"](data), shares
+"""
+
 ADDITIONS = {
     "selector": Addition(
         edits=(
@@ -132,8 +146,23 @@ ADDITIONS = {
         ),
         program=POLICY,
     ),
+    "study with figure and macro": Addition(
+        edits=(
+            Edit("experiments/studies/selection/halves.py", block("def run_halves")),
+            Edit(
+                "experiments/studies/registry.py",
+                "from sparsync.experiments.studies.selection.halves import run_halves\n",
+                before="from sparsync.experiments.studies.selection.phases",
+            ),
+            Edit("experiments/studies/registry.py", block('"halves": run_halves'), before='    "phases": run_phases,'),
+            Edit("paper/studies/halves.py", block("def halves(")),
+            Edit("paper/studies/registry.py", "    halves,\n", before="    headlines,\n"),
+            Edit("paper/studies/registry.py", block('"halves": halves.STUDY'), before='    "phases": phases.STUDY,'),
+        ),
+        program=STUDY,
+    ),
 }
-"""By the first column of the page's table. A study with figure and macro has its place here."""
+"""By the first column of the page's table."""
 
 
 @pytest.fixture
