@@ -48,8 +48,8 @@ class TrainingResult:
         evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
         parameters: [d], final.
         wall_seconds: of the loop, evaluations included.
-        diverged_at_step: the step, from 0, at which a loss, a gradient or an output on the test images was not finite;
-            nothing was sent in it, and the run ended there. None for a run that went to its end.
+        diverged_at_step: the number of updates after which a loss, a gradient or an output on the test images was not
+            finite, and the run ended. None for a run that went to its end.
         divergence: what was not finite, in words; empty likewise.
     """
 
@@ -109,18 +109,7 @@ def run_training(
     started = time.perf_counter()
     steps: list[StepFacts] = []
     evaluations = [_evaluation(0, replica, averager, len(workers))]
-    diverged_at_step, divergence = None, ""
-    for index in range(run.steps):
-        try:
-            facts, corrected = step(index, replica, workers, averager)
-            steps.append(facts)
-            if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
-                evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
-        except FloatingPointError as error:  # On every rank alike: see `step`; and all have the same model.
-            diverged_at_step, divergence = index, str(error)
-            break
-        if observe is not None:
-            observe(index + 1, corrected)
+    divergence = _advance(replica, workers, averager, steps, evaluations, observe)
     return TrainingResult(
         run=run,
         dimension=model.parameters.numel(),
@@ -131,9 +120,35 @@ def run_training(
         evaluations=evaluations,
         parameters=model.parameters,
         wall_seconds=time.perf_counter() - started,
-        diverged_at_step=diverged_at_step,
-        divergence=divergence,
+        diverged_at_step=None if divergence is None else divergence[0],
+        divergence="" if divergence is None else divergence[1],
     )
+
+
+def _advance(
+    replica: Replica,
+    workers: Sequence[Worker],
+    averager: Averager,
+    steps: list[StepFacts],
+    evaluations: list[Evaluation],
+    observe: Observer | None,
+) -> tuple[int, str] | None:
+    """Run all steps, noting facts and evaluations; where the run diverges, after how many updates, and how it did.
+
+    Every rank meets the divergence in the same step: see `step`; and all evaluate the same model.
+    """
+    run = replica.run
+    for index in range(run.steps):
+        try:
+            facts, corrected = step(index, replica, workers, averager)
+            steps.append(facts)
+            if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
+                evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
+        except FloatingPointError as error:
+            return len(steps), str(error)
+        if observe is not None:
+            observe(index + 1, corrected)
+    return None
 
 
 def _evaluation(step_count: int, replica: Replica, averager: Averager, local_count: int) -> Evaluation:
