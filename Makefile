@@ -32,12 +32,15 @@ PRETEND_RUN = PYTHONPATH=build/typing $(PRETEND)/venv/bin/python -m
 PRETEND_NEEDS = hypothesis mpmath numpy pooch psutil pytest pytest-timeout pytest-xdist rich sympy tyro
 SANITIZED = sparsync.experiments.studies.kernels.checks --device cuda
 
-.PHONY: help install check test test-all verify formal reproduce paper docs bench gpu pretend-gpu clean
+.PHONY: help install demo check test test-all verify formal reproduce paper docs bench gpu pretend-gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 install: $(STAMP) ## create .venv and install sparsync with everything it uses
+
+demo: $(STAMP) ## the first two minutes: train, race, check a theorem, and two pictures in build/demo
+	@$(RUN) -m sparsync.experiments.demo --output-folder build/demo
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:3]; v >= (3, 11) or sys.exit("sparsync needs Python 3.11 or later, $(PYTHON) is %d.%d.%d" % v)'
