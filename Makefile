@@ -86,7 +86,6 @@ reproduce: $(STAMP) verify ## theorems, runs and figures (PROFILE=smoke|quick|fu
 	$(if $(filter smoke,$(PROFILE)),$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json --workers 16 --steps 4)
 	$(RUN) -m paper.figures --data-folder $(DATA) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(DATA) --output-folder $(GENERATED)
-	$(if $(filter smoke,$(PROFILE)),,cp $(GENERATED)/convergence.png paper/convergence.png)
 
 paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pdf (needs latexmk)
 	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }
@@ -94,8 +93,11 @@ paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pd
 	$(RUN) -m paper.numbers --data-folder paper/data --output-folder paper/generated
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
-docs: $(STAMP) ## ledger, proofs and timings from paper/data into the pages of paper/docs
+docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, and the map of the folders, into tracked pages
 	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
+	$(RUN) -m paper.folder_map --output paper/docs/map.svg
+	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated --only overview
+	cp paper/generated/overview.png paper/overview.png
 
 bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
 	mkdir -p $(DATA)

@@ -28,6 +28,7 @@ from sparsync.experiments.racing.contest import make_policy
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Released, Stepped, trace_hash
 from tests.support.fitting import usual_for
+from tests.support.pages import python_block
 from tests.support.paths import ROOT
 
 INFINITY = math.inf
@@ -350,13 +351,14 @@ def test_no_persistent_adversary_does_either(name: str, compression: str) -> Non
     attack(name, compression, 100)
 
 
-def test_the_readme_s_policy_is_complete_and_keeps_between_bsp_and_asp(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1:]
-    (text,) = [block.split("```")[0] for block in blocks if "HalfSynchronous" in block]
+def test_the_example_policy_is_complete_and_keeps_between_bsp_and_asp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = python_block(ROOT / "paper" / "docs" / "contributing.md", "HalfSynchronous")
     assert max(map(len, text.splitlines())) <= 120, "a file that `make check` refuses"
     module = types.ModuleType("half_synchronous")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(text, "README.md", "exec"), module.__dict__)
+    exec(compile(text, "contributing.md", "exec"), module.__dict__)
     monkeypatch.setitem(POLICIES, "half_synchronous", module.HalfSynchronous)
     cluster, horizon = random_cluster(8, 2), Horizon(seconds=60.0)
     steps = {}
