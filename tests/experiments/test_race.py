@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +13,7 @@ from typing import Any
 import pytest
 
 from sparsync.experiments.race import RaceCommand, listing, main, race, read_contestants, results, summary
-from sparsync.experiments.racing.contest import (
-    QUADRATIC,
-    Race,
-    make_policy,
-    outcome_line,
-    policy_parameters,
-    run_contestant,
-)
+from sparsync.experiments.racing.contest import QUADRATIC, Race, make_policy, policy_parameters, run_contestant
 from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt, phases
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.kernels.selection import SELECTORS
@@ -403,14 +395,3 @@ def test_phases_of_a_run_fill_the_time_of_every_worker() -> None:
         own = [span for (who, phase), found in spans.items() if who == worker and phase != "sends" for span in found]
         assert math.fsum(end - begin for begin, end in own) == pytest.approx(12.0)
         assert all(before[1] <= after[0] for before, after in zip(sorted(own), sorted(own)[1:], strict=False))
-
-
-def test_a_line_says_what_a_contestant_reached_for_what() -> None:
-    race_ = Race(data=QUADRATIC, workers=2, seconds=12.0, points=1)
-    outcome = run_contestant(race_, "bsp")
-    line = outcome_line(race_, outcome)
-    assert re.fullmatch(
-        r"bsp: f − min f \S+ after 12 simulated s and 8 steps of 2 workers, \S+ kB sent, 33% of the time waiting", line
-    )
-    assert f"f − min f {outcome.points[-1].quality:.3g} after" in line
-    assert ": test accuracy" in outcome_line(replace(race_, data="embedded"), outcome)

@@ -9,7 +9,6 @@ import pytest
 
 from paper.folder_map import FOLDERS, arrows, folder_map, imported, main, rooms
 from tests.support.paths import ROOT
-from tests.test_layering import ALLOWED
 
 
 @pytest.fixture
@@ -37,11 +36,14 @@ def test_arrows_are_imports_of_other_folders(tree: Path) -> None:
     assert imported("from sparsync import kernels\nfrom . import x\nimport torch.nn") == {"kernels", "torch"}
 
 
-def test_the_arrows_of_the_tree_are_those_that_are_allowed() -> None:
-    found = {arrow for arrow in arrows(ROOT, FOLDERS) if arrow[0] != "tests"}
-    assert found == {
-        (name, prefix.split(".")[1]) for name, prefixes in ALLOWED.items() for prefix in prefixes if name != prefix
-    }
+def test_the_arrows_of_the_tree_lead_down_and_paper_and_experiments_do_not_meet() -> None:
+    order = list(FOLDERS)
+    found = arrows(ROOT, FOLDERS)
+    assert all(order.index(name) < order.index(target) for name, target in found)
+    assert {target for name, target in found if name == "tests"} == {*FOLDERS} - {"tests"}
+    assert {target for name, target in found if name == "experiments"} == {"verify", "kernels", "theory"}
+    assert {target for name, target in found if name == "paper"} == {"verify", "theory"}
+    assert {target for name, target in found if name == "verify"} == {"kernels", "theory"}
 
 
 def test_the_picture_has_a_box_a_name_and_a_line_for_everything(tree: Path) -> None:
