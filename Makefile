@@ -27,7 +27,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install check test test-all verify formal reproduce record paper docs bench gpu clean
+.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench gpu clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ $(STAMP): pyproject.toml constraints.txt
 $(TYPING):
 	mkdir -p $@
 	for folder in theory verify kernels experiments; do ln -sfn ../../../$$folder $@/$$folder; done
+
+demo: $(STAMP) ## the first two minutes: train, race, check a theorem, and two pictures in build/demo
+	@$(RUN) -m sparsync.experiments.demo --output-folder build/demo
 
 check: $(STAMP) $(TYPING) ## ruff, mypy --strict and pyright
 	$(VENV)/bin/ruff check .
@@ -83,8 +86,11 @@ paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pd
 	$(RUN) -m paper.numbers --data-folder $(RECORD) --output-folder $(GENERATED)
 	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
 
-docs: $(STAMP) ## ledger, proofs and timings from paper/data into the pages of paper/docs
-	$(RUN) -m paper.write_docs --data-folder $(RECORD) --docs-folder paper/docs
+docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, and the map of the folders, into tracked pages
+	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
+	$(RUN) -m paper.folder_map --output paper/docs/map.svg
+	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated --only overview
+	cp paper/generated/overview.png paper/overview.png
 
 bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
 	mkdir -p $(DATA)

@@ -245,17 +245,28 @@ def _first_line(documented: object) -> str:
     return (documented.__doc__ or "").strip().splitlines()[0]
 
 
+def read_arguments(arguments: Sequence[str] | None = None) -> tuple[RaceCommand, list[str]]:
+    """Parse the command line (None: the process's own); what belongs to policies is left as words.
+
+    Raises:
+        ValueError: a condition is out of its range.
+        SystemExit: malformed arguments, after tyro's message; or `--help`.
+    """
+    return tyro.cli(
+        RaceCommand,
+        prog="python -m sparsync.experiments.race",
+        description="Race synchronisation models in simulation. The parameters of policies, which --list shows, "
+        "are options too: --policy ssp --staleness 3.",
+        args=arguments,
+        return_unknown_args=True,
+        default=RaceCommand(race=Race()),
+    )
+
+
 def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
-        command, options = tyro.cli(
-            RaceCommand,
-            prog="python -m sparsync.experiments.race",
-            description="Race synchronisation models in simulation. The parameters of policies, which --list shows, "
-            "are options too: --policy ssp --staleness 3.",
-            return_unknown_args=True,
-            default=RaceCommand(race=Race()),
-        )
+        command, options = read_arguments()
         if command.list:
             Console().print(listing())
             sys.exit(0)

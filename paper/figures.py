@@ -61,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m paper.figures", description="Draw the paper's figures.")
     parser.add_argument("--data-folder", type=Path, required=True, help="where the result files are")
     parser.add_argument("--output-folder", type=Path, required=True, help="where the figures go; created if absent")
+    parser.add_argument("--only", nargs="+", default=list(FIGURES), metavar="FIGURE", help="these figures, not all")
     options = parser.parse_args(arguments)
     try:
-        for name in FIGURES:
+        for name in options.only:
             write_figure(name, options.data_folder, options.output_folder)
     except (ValueError, OSError) as error:
         raise SystemExit(f"error: {error}") from error

@@ -22,6 +22,7 @@ from sparsync.experiments.engine.vectors import Descent, Feedback, Vectors
 from sparsync.experiments.engine.view import View
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.training.data import Dataset, load_dataset
+from sparsync.experiments.training.record import readable_size
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
 from sparsync.verify.monitors.trace import Event, Header, trace_hash
@@ -162,6 +163,16 @@ class Outcome:
         row = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("trace", "points")}
         row["report"] = asdict(self.report) | {"waiting_share": self.report.waiting_share}
         return row | {"points": [asdict(point) for point in self.points], "trace_sha256": trace_hash(self.trace)}
+
+
+def outcome_line(race: Race, outcome: Outcome) -> str:
+    """What a person wants to know first: quality, steps, bytes, and the share of time that was waited."""
+    last = outcome.points[-1]
+    quality = f"f − min f {last.quality:.3g}" if race.data == QUADRATIC else f"test accuracy {last.quality:.1%}"
+    return (
+        f"{outcome.label}: {quality} after {last.seconds:g} simulated s and {last.step_count} steps of {race.workers} "
+        f"workers, {readable_size(last.sent_bytes)} sent, {outcome.report.waiting_share:.0%} of the time waiting"
+    )
 
 
 def make_policy(name: str, parameters: dict[str, Parameter]) -> Policy:

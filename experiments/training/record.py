@@ -23,11 +23,11 @@ def result_line(run_name: str, result: TrainingResult) -> str:
     share = f" ({sent / dense:.2%} of dense)" if dense else ""
     return (
         f"{run_name}: {ended}test accuracy {result.test_accuracy:.1%} after {result.evaluations[-1].step_count} "
-        f"updates of {workers} workers, {_size(sent)} sent{share}, {result.wall_seconds:.1f} s"
+        f"updates of {workers} workers, {readable_size(sent)} sent{share}, {result.wall_seconds:.1f} s"
     )
 
 
-def _size(byte_count: int) -> str:
+def readable_size(byte_count: int) -> str:
     """`3.1 MB`: decimal, in three digits."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if byte_count >= unit:

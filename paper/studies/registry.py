@@ -11,6 +11,7 @@ from paper.studies import (
     headlines,
     kernels,
     ledger,
+    overview,
     phases,
     quadratics,
     races,
@@ -39,5 +40,6 @@ STUDIES: dict[str, Study] = {
     "budgets": budgets.STUDY,
     "staleness": staleness.STUDY,
     "headlines": headlines.STUDY,
+    "overview": overview.STUDY,
 }
 """By the name of the study's file."""

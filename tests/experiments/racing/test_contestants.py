@@ -1,14 +1,16 @@
-"""Who races: everybody once, with each parameter set once, and only if all can."""
+"""Who races: everybody once, with each parameter set once, and only if all can; and what is said of each."""
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import replace
 
 import pytest
 
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.race import main, read_contestants
-from sparsync.experiments.racing.contest import QUADRATIC, Race, require_fitting
+from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, require_fitting, run_contestant
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,14 @@ def test_usual_parameters_fit_four_workers(name: str) -> None:
     require_fitting(Race(data=QUADRATIC, workers=4), name, {})
     require_fitting(Race(data=QUADRATIC, workers=4), "elastic_bsp", {"monitoring": 0})
     require_fitting(Race(data=QUADRATIC, workers=4), "parameter_database", {"writes": ((3,),) * 4})  # type: ignore[dict-item]
+
+
+def test_a_line_says_what_a_contestant_reached_for_what() -> None:
+    race = Race(data=QUADRATIC, workers=2, seconds=12.0, points=1)
+    outcome = run_contestant(race, "bsp")
+    line = outcome_line(race, outcome)
+    assert re.fullmatch(
+        r"bsp: f − min f \S+ after 12 simulated s and 8 steps of 2 workers, \S+ kB sent, 33% of the time waiting", line
+    )
+    assert f"f − min f {outcome.points[-1].quality:.3g} after" in line
+    assert ": test accuracy" in outcome_line(replace(race, data="embedded"), outcome)

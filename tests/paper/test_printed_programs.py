@@ -1,8 +1,10 @@
-"""The training loops that the README prints run as printed."""
+"""The programs that README and pages print run as printed."""
 
 from __future__ import annotations
 
 import io
+import math
+import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -10,10 +12,12 @@ import torch
 
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
+from tests.support.pages import python_block
 from tests.support.paths import ROOT
 from tests.support.workers import run_workers, torchrun
 
 README = ROOT / "README.md"
+TRAINING, LEDGER = (ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger"))
 # Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
 LEARNS = """
 torch.manual_seed(7)
@@ -28,15 +32,8 @@ SEED, LAST = "torch.manual_seed(1 + ", "dist.barrier()"
 GROUP = ('dist.init_process_group("gloo")', "dist.destroy_process_group()")
 
 
-def block(mark: str) -> str:
-    """The one Python block of the README that holds a text."""
-    blocks = README.read_text(encoding="utf-8").split("```python\n")[1:]
-    (found,) = [text for text in (block.split("```")[0] for block in blocks) if mark in text]
-    return found
-
-
 def with_last_words(text: str) -> str:
-    """A program that ends as the README's says before what it learnt: accuracy and digest."""
+    """A program that ends as the page's says before what it learnt: accuracy and digest."""
     assert text.count(LAST) == 1
     return text.replace(LAST, LEARNS + LAST)
 
@@ -46,9 +43,9 @@ def last_words(output: str) -> list[str]:
 
 
 def hook_program() -> str:
-    before, loop = block("init_process_group").split(SEED)
+    before, loop = python_block(TRAINING, "init_process_group").split(SEED)
     lines = [line for line in loop.splitlines() if not line.startswith(LEFT_OUT)]
-    return before + block("register_comm_hook") + SEED + "\n".join(lines)
+    return before + python_block(TRAINING, "register_comm_hook") + SEED + "\n".join(lines)
 
 
 SEVERAL_BUCKETS = {
@@ -74,9 +71,9 @@ def train_with_hooks() -> list[str]:
     return last_words(said.getvalue())
 
 
-def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
+def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(with_last_words(block("init_process_group")), encoding="utf-8")
+    program.write_text(with_last_words(python_block(TRAINING, "init_process_group")), encoding="utf-8")
     finished = torchrun("--nproc-per-node", "2", str(program))
     assert finished.returncode == 0, finished.stderr
     one, other = last_words(finished.stdout)
@@ -88,6 +85,26 @@ def test_the_program_of_the_readme_trains_all_workers_alike_and_so_does_its_hook
     assert hooked[1] == other_hooked[1]
 
 
+def test_the_loop_of_the_readme_approaches_the_truth(tmp_path: Path) -> None:
+    text, program = python_block(README, "init_process_group"), tmp_path / "loop.py"
+    program.write_text(text, encoding="utf-8")
+    finished = torchrun("--nproc-per-node", "4", str(program))
+    assert finished.returncode == 0, finished.stderr
+    distance, at_the_start = re.findall(r"\d+\.\d\d", finished.stdout)
+    assert at_the_start == f"{math.sqrt(1000):.2f}"
+    assert float(distance) < 5
+
+
+def test_the_statements_of_the_page_evaluate() -> None:
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(compile(python_block(LEDGER, "STATEMENTS"), "ledger.md", "exec"), {})
+    bound, rate, unproved = said.getvalue().splitlines()
+    assert float(bound) == 0.99**3
+    assert 0 < float(rate) < 1
+    assert unproved == "()"
+
+
 class OneWorker:
     """Averages over this process alone."""
 
@@ -96,8 +113,8 @@ class OneWorker:
         return self
 
 
-def test_the_single_steps_of_the_readme_are_one_call_of_the_kernel() -> None:
-    code = compile(block("feedback.store_residual"), "README.md", "exec")
+def test_the_single_steps_of_the_page_are_one_call_of_the_kernel() -> None:
+    code = compile(python_block(TRAINING, "feedback.store_residual"), "training.md", "exec")
     stream, dimension, state = torch.Generator().manual_seed(3), 5000, SelectionState()
     names = {"dimension": dimension, "k": 50, "step_size": 1.0, "averager": OneWorker()}
     gradient = torch.randn(dimension, generator=stream)

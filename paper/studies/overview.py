@@ -1,0 +1,81 @@
+"""What is gained in one look? The figure `overview` at the head of the README: send little, wait little.
+
+Left the runs of `convergence/` at density 0.001, right the races on the cluster with one slow worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paper.intervals import Estimate, mean
+from paper.results import Result, result
+from paper.rules import METHODS
+from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.races import SHOWN, mean_curve, runs, smoothed
+from paper.studies.study import Study
+from paper.style import new_figure
+
+SENT = ("dense", "top_k", "gaussian_k")
+"""Methods on the left."""
+WAITED = ("bsp", "ssp", "elastic_bsp", "asp", "adsp")
+"""Policies on the right."""
+CLUSTER, SELECTOR = "one_slow", "none"
+_MEGABYTE = 1e6
+
+
+def overview(data_folder: Path) -> Figure:
+    """Test accuracy: on the left against bytes sent, on the right against simulated seconds."""
+    trained = {method: condition_results(data_folder, THOUSANDTH, method) for method in SENT}
+    study = result(data_folder, "races")
+    figure = new_figure(2.9, profile=study["profile"])
+    send, wait = figure.subplots(1, 2)
+    for method, results in trained.items():
+        _draw_sent(send, method, results)
+    for policy in WAITED:
+        _draw_waited(wait, policy, study)
+    send.set(title=f"send little (density {THOUSANDTH.density:g})", xlabel="sent by all workers so far (MB)")
+    workers = study.record("race")["workers"]
+    wait.set(title=f"wait little (one of {workers} workers is slow)", xlabel="simulated seconds")
+    send.set(xscale="log", ylabel="test accuracy (%)")
+    for axes in (send, wait):
+        axes.legend(loc="lower right")
+    return figure
+
+
+def accuracy_by_bytes(results: Sequence[Result]) -> tuple[list[float], list[Estimate]]:
+    """Mean megabytes sent and accuracy in per cent, with its interval over the seeds, at each evaluation but the first.
+
+    Before the first update nothing is sent, and a logarithmic axis has no place for that.
+    """
+    sent = [list(accumulate(run["sent_bytes"], initial=0)) for run in results]
+    evaluated = [run.records("evaluations")[1:] for run in results]
+    steps = [int(evaluation["step_count"]) for evaluation in evaluated[0]]
+    places = [fmean(of_run[step] for of_run in sent) / _MEGABYTE for step in steps]
+    columns = zip(*([100 * float(e["test_accuracy"]) for e in of_run] for of_run in evaluated), strict=True)
+    return places, [mean(column) for column in columns]
+
+
+def _draw_sent(axes: Axes, method: str, results: Sequence[Result]) -> None:
+    places, estimates = accuracy_by_bytes(results)
+    look = METHODS[method]
+    axes.plot(places, [estimate.value for estimate in estimates], **look.line)
+    # One seed says nothing of the spread: there is no band.
+    if all(math.isfinite(estimate.low) for estimate in estimates):
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
+        axes.fill_between(places, low, high, color=look.colour, alpha=0.2, linewidth=0)
+
+
+def _draw_waited(axes: Axes, policy: str, study: Result) -> None:
+    curve = smoothed(mean_curve(runs(study, policy, CLUSTER, SELECTOR), "accuracy"))
+    # As in the figure `races`: the first measurement, before any step, says nothing of waiting.
+    axes.plot(study["seconds"][1:], [100 * share for share in curve[1:]], **SHOWN[policy].line)
+
+
+STUDY = Study(figures={"overview": overview}, results=("convergence", "races"))

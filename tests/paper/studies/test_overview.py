@@ -1,0 +1,55 @@
+"""The figure of the README: means and intervals of the seeds on the left, smoothed races on the right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paper.intervals import mean
+from paper.results import result
+from paper.rules import METHODS
+from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.overview import CLUSTER, SELECTOR, SENT, WAITED, accuracy_by_bytes, overview
+from paper.studies.races import SHOWN, mean_curve, runs, smoothed
+from tests.support.drawing import drawn_line
+from tests.support.paper_data import write_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_results(tmp_path / "data")
+
+
+def test_accuracy_stands_over_the_bytes_that_were_sent_until_then(folder: Path) -> None:
+    places, estimates = accuracy_by_bytes(condition_results(folder, THOUSANDTH, "top_k"))
+    assert places == [10_000 / 1e6]
+    assert estimates == [mean([80.0, 82.0])]
+
+
+def test_the_left_panel_shows_the_mean_in_the_band_of_its_interval(folder: Path) -> None:
+    send, _ = overview(folder).axes
+    assert send.get_xscale() == "log"
+    for method, band in zip(SENT, send.collections, strict=True):
+        places, estimates = accuracy_by_bytes(condition_results(folder, THOUSANDTH, method))
+        assert drawn_line(send, METHODS[method].title) == (places, [estimate.value for estimate in estimates])
+        edges = band.get_datalim(send.transData)
+        assert (edges.y0, edges.y1) == pytest.approx((estimates[0].low, estimates[0].high))
+
+
+def test_one_seed_has_a_curve_and_no_band(tmp_path: Path) -> None:
+    send, _ = overview(write_results(tmp_path / "data", seeds=(0,))).axes
+    assert len(send.get_lines()) == len(SENT)
+    assert len(send.collections) == 0
+
+
+def test_the_right_panel_shows_smoothed_races_behind_the_first_measurement(folder: Path) -> None:
+    _, wait = overview(folder).axes
+    study = result(folder, "races")
+    assert [line.get_label() for line in wait.get_lines()] == [SHOWN[policy].title for policy in WAITED]
+    for policy in WAITED:
+        curve = smoothed(mean_curve(runs(study, policy, CLUSTER, SELECTOR), "accuracy"))
+        seconds, percents = drawn_line(wait, SHOWN[policy].title)
+        assert seconds == study["seconds"][1:]
+        assert percents == pytest.approx([100 * share for share in curve[1:]])
+    assert "one of 8 workers" in wait.get_title()

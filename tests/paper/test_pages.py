@@ -1,0 +1,95 @@
+"""README is short; every link, command and target that it and the pages name is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from paper.folder_map import FOLDERS
+from paper.results import result
+from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.overview import SENT
+from sparsync.experiments.command import read_command
+from sparsync.experiments.race import read_arguments, read_contestants
+from sparsync.theory import calculator
+from tests.support.pages import PAGES, anchors, links, make_targets, module_commands
+from tests.support.paths import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _trains(words: list[str]) -> bool:
+    return bool(read_command("train", "", words).run)
+
+
+def _races(words: list[str]) -> bool:
+    command, options = read_arguments(words)
+    return command.list or bool(read_contestants(command.policy, options))
+
+
+PARSERS: dict[str, Callable[[list[str]], bool]] = {
+    "sparsync.experiments.train": _trains,
+    "sparsync.experiments.simulate": _trains,
+    "sparsync.experiments.race": _races,
+    "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
+}
+"""Is a command line accepted? By module; a new one in the pages needs a line."""
+COMMANDS = [command for page in PAGES for command in module_commands(page.read_text(encoding="utf-8"))]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in links(text):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_links_and_headings_are_found() -> None:
+    text = "# A `b` of C: d\n[x](y.md#z) ![p](q.svg) [w](https://w.org)\n```sh\n# no\n[a](b)\n```\n## ef_gh"
+    assert links(text) == ["y.md#z", "q.svg"]
+    assert anchors(text) == {"a-b-of-c-d", "ef_gh"}
+
+
+@pytest.mark.parametrize(("module", "words"), COMMANDS, ids=lambda part: part if isinstance(part, str) else "")
+def test_every_command_is_accepted(
+    module: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PARSERS[module](words)
+
+
+def test_commands_are_found() -> None:
+    text = "```sh\ntorchrun -n 2 \\\n    -m sparsync.a.b --c d # e\n```\n`python -m sparsync.f --g` `-m sparsync.h`"
+    assert module_commands(text) == [("sparsync.a.b", ["--c", "d"]), ("sparsync.f", ["--g"])]
+    assert len(COMMANDS) > 5
+
+
+def test_every_target_of_make_is_one_that_help_lists() -> None:
+    listed = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    named = {target for page in PAGES for target in make_targets(page.read_text(encoding="utf-8"))}
+    assert {"demo", "reproduce", "test"} <= make_targets(README)
+    assert {"demo", "docs"} <= listed
+    assert named - listed == set()
+
+
+def test_what_the_readme_says_of_the_figure_is_so_in_the_results() -> None:
+    data = ROOT / "paper" / "data"
+    trained = [run for method in SENT for run in condition_results(data, THOUSANDTH, method)]
+    words = {3: "three", 5: "five", 8: "eight", 10: "ten"}
+    assert {run.record("run")["workers"] for run in trained} == {int(re.search(r"(\d+) workers;", README)[1])}  # type: ignore[index]
+    assert f"means over {words[len(trained) // len(SENT)]} seeds" in README
+    assert f"Right: {result(data, 'races').record('race')['workers']} simulated workers" in README
+
+
+def test_the_readme_names_every_folder_that_is_imported() -> None:
+    assert all(f"`sparsync.{name}`" in README for name in FOLDERS if name not in ("tests", "paper"))
