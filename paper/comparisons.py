@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from paper import latex
 from paper.intervals import Estimate, compared, mean
 
-UNKNOWN = "inconclusive"
+UNKNOWN, ONE_SEED = "inconclusive", "one seed"
 _LARGEST_LOGARITHM = 700.0
 """Beyond this the exponential is more than a double holds."""
 _LARGE = 10_000
@@ -49,20 +49,25 @@ def ratio_phrase(logarithm: Estimate) -> str:
     """`0.97 (0.90 to 1.05; inconclusive)`, of what `ratio` gives."""
     value = _factor(logarithm.value)
     if logarithm.count == 1:
-        return f"{value} (one seed)"
+        return f"{value} ({ONE_SEED})"
     note = f"; {UNKNOWN}" if logarithm.holds_zero else ""
     return f"{value} ({_factor(logarithm.low)} to {_factor(logarithm.high)}{note})"
 
 
 def tally(differences: Sequence[Estimate], *, more: str = "more", less: str = "less") -> str:
-    """`less in 1, more in none, inconclusive in 3`: what the intervals say, place by place."""
-    said = [compared(difference, more=more, less=less, unknown=UNKNOWN) for difference in differences]
-    return ", ".join(f"{word} in {said.count(word) or 'none'}" for word in (less, more, UNKNOWN))
+    """`less in 1, more in none, inconclusive in 3`: what the intervals say, place by place; `one seed` where it is."""
+    said = [_word(difference, more, less) for difference in differences]
+    words = (less, more, UNKNOWN, *[ONE_SEED] * (ONE_SEED in said))
+    return ", ".join(f"{word} in {said.count(word) or 'none'}" for word in words)
+
+
+def _word(difference: Estimate, more: str, less: str) -> str:
+    return ONE_SEED if difference.count == 1 else compared(difference, more=more, less=less, unknown=UNKNOWN)
 
 
 def _interval(value: Estimate, digits: int, *, says_unknown: bool) -> str:
     if value.count == 1:
-        return "one seed"
+        return ONE_SEED
     note = f"; {UNKNOWN}" if says_unknown and value.holds_zero else ""
     return f"{latex.decimal(value.low, digits)} to {latex.decimal(value.high, digits)}{note}"
 

@@ -102,7 +102,7 @@ def _outcome(data_folder: Path, *, rule: str) -> str:
     found = _in_all_conditions(data_folder, rule)
     means = [difference.value for difference in found]
     least, largest = latex.signed(min(means), 2), latex.signed(max(means), 2)
-    return f"{tally(found)} of the four settings ({least} to {largest} points)"
+    return f"{tally(found, more='higher', less='lower')} of {len(found)} settings ({least} to {largest} points)"
 
 
 def _near_rules(data_folder: Path, *, is_sure: bool) -> str:
@@ -187,7 +187,7 @@ MACROS: dict[str, Macro] = {
     "OtherSeeds": _seed_counts(THOUSANDTH, tuple(rule for rule, _ in OTHER_RULES.values())),
     "MomentumSeeds": _seed_counts(MOMENTUM, ("top_k", *GAUSSIAN_RULES.values())),
     "DivergedRuns": _diverged_runs,
-    "Inconclusive": lambda _: UNKNOWN,
+    "Inconclusive": lambda _data_folder: UNKNOWN,
     **{f"Momentum{word}Difference": _difference(MOMENTUM, rule) for word, rule in GAUSSIAN_RULES.items()},
     **{f"Trained{word}Outcome": partial(_outcome, rule=rule) for word, rule in COMPARED.items()},
     "TrainedOursBandShare": partial(_share_in_band, rule="gaussian_k"),
