@@ -356,7 +356,7 @@ HEADLINES: tuple[Headline, ...] = (
         "staleness harms deeper networks more, and momentum, Adam and RMSProp more than SGD and Adagrad",
         _staleness_order,
         _staleness_holds,
-        "judged by means, as the seeds of tuned steps are not kept apart; the order with kept steps may be another (Table~"
+        "judged by means, as seeds of tuned steps are not kept apart; with kept steps the order may be another (Table~"
         r"\ref{table:staleness})",
     ),
     Headline(

@@ -118,11 +118,12 @@ def setting_title(setting: Result, swept: str) -> str:
 
 
 def staleness(data_folder: Path) -> Figure:
-    """Relative steps to the target; what was not reached stands above the line, at the study's patience."""
+    """Relative steps to the target; what was not reached stands above the line."""
     study = result(data_folder, "staleness")
     figure = new_figure(2.9, profile=study["profile"])
     panels = figure.subplots(1, 3, sharey=True, width_ratios=[5, 5, 3])
-    beyond = study["patience"] + 0.25
+    top = _top(study)
+    beyond = top + 0.25
     for axes, swept in zip(panels, SWEPT, strict=True):
         for position, setting in enumerate(sweep(study, swept)):
             for place, at, late in _late_runs(study, setting, position):
@@ -136,10 +137,10 @@ def staleness(data_folder: Path) -> Figure:
                 if "best_relative" in late.fields and late["best_step_size"] != setting["step_size"]:
                     axes.plot(at, _height(late["best_relative"], beyond), fillstyle="none", **look)
         _name_settings(axes, study, swept)
-        axes.axhline(study["patience"] + 0.1, color=BLACK, linewidth=0.6)
-        axes.set_ylim(0.9, study["patience"] + 0.4)
-    multiples = range(1, study["patience"] + 1)
-    panels[0].set_yticks([*multiples, beyond], [*map(str, multiples), "not reached"])
+        axes.axhline(top + 0.1, color=BLACK, linewidth=0.6)
+        axes.set_ylim(0.9, top + 0.4)
+    ticks = range(1, int(top) + 1)
+    panels[0].set_yticks([*ticks, beyond], [*map(str, ticks), "not reached"])
     panels[0].set_ylabel("steps, as a multiple of $s=0$")
     _legend(figure, study)
     return figure
@@ -220,6 +221,12 @@ def _limit_error(data_folder: Path) -> str:
 
 def _uniform_gain(data_folder: Path, *, momentum: float, choose: Callable[[list[float]], float]) -> str:
     return latex.decimal(choose(uniform_gains(result(data_folder, "staleness"), momentum)), 2)
+
+
+def _top(study: Result) -> float:
+    """The patience or the largest multiple: patience bounds mean steps, not the mean of multiples."""
+    found = (mean_multiple(setting, at) for setting in study.records("settings") for at in study["stalenesses"])
+    return max([float(study["patience"]), *(multiple for multiple in found if multiple is not None)])
 
 
 def _height(relative: float | None, beyond: float) -> float:

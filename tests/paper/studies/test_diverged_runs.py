@@ -41,6 +41,13 @@ def test_diverged_runs_are_counted_in_every_table_and_over_all(folder: Path) -> 
     assert plain(MACROS["DivergedRuns"](folder)) == f"2 of {all_diverged(folder)[1]}"
 
 
+def test_one_run_that_diverged_is_counted_as_well(folder: Path) -> None:
+    write_run(folder, "momentum", "gaussian_k", 0.001, 1).unlink()
+    diverge(folder, "momentum", "gaussian_k", 0.001, 0, step=2)
+    (cells,) = table_lines(momentum_table(folder), "Gaussian-$k$, ours")
+    assert cells[:3] == ["1", "50.0, 1 of 1 diverged", "-30.00 (one seed)"]
+
+
 def test_without_a_divergence_nothing_is_said_of_it(folder: Path) -> None:
     assert "diverged" not in accuracy_table(folder) + count_table(folder) + momentum_table(folder)
     assert MACROS["DivergedRuns"](folder).startswith("none of")

@@ -74,7 +74,8 @@ def test_smoke_figures_say_so_and_a_missing_file_is_named(draw: Callable[[Path],
 def test_orders_are_compared_seed_by_seed(folder: Path) -> None:
     """Seed 0: 0.1/0.2; seed 1: 0.3/0.2."""
     found = order_ratio(folder, "synchronous_first", "asynchronous_first")
-    assert (found.value, found.count) == (pytest.approx(math.log(0.75) / 2), 2)
+    assert found.value == pytest.approx(math.log(0.75) / 2)
+    assert found.count == 2
     assert found.high - found.value == pytest.approx(12.7062 * math.log(3) / 2, rel=1e-5)
     record = switching_record()
     for run in record["runs"]:
@@ -92,7 +93,8 @@ def test_an_order_is_better_or_worse_than_the_ends_only_if_the_intervals_say_so(
     for share, errors in ((0.5, [0.1, 0.39]), (0.125, [0.2, 0.4])):
         _rewrite_order(folder, {share: errors})
         assert against_ends(folder, "synchronous_first", share) == [UNKNOWN] * places
-    _rewrite_order(folder, {0.5: [0.1, 0.3001], 0.125: [0.4001, 0.6]})
+    # The last is surely above ASP, whatever it is beside BSP.
+    _rewrite_order(folder, {0.5: [0.1, 0.3001], 0.125: [0.4999, 0.7001]})
     assert against_ends(folder, "synchronous_first", 0.5) == [LESS] * places
     assert against_ends(folder, "synchronous_first", 0.125) == [MORE] * places
 
