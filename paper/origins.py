@@ -50,10 +50,19 @@ def _trained_with(data_folder: Path, *, fact: str) -> str:
     return latex.escape(", ".join(dict.fromkeys(str(run.record("provenance")[fact]) for run in runs)))
 
 
+def _multiplied_with(data_folder: Path, *, fact: str) -> str:
+    """The different values of a fact about the library of matrix products, which may say nothing of its code path."""
+    # A missing fact is one that a run did not name yet; until the record has the fields.
+    records = [run.record("provenance").fields for run in results(data_folder, "convergence")]
+    return latex.escape(", ".join(dict.fromkeys(record.get(fact) or "not named" for record in records)))
+
+
 ORIGINS: dict[str, Macro] = {
     "Profile": _profile,
     "Commits": _commits,
     "Processor": partial(_trained_with, fact="processor_name"),
+    "Blas": partial(_multiplied_with, fact="blas"),
+    "BlasCodePath": partial(_multiplied_with, fact="blas_code_path"),
     "CpuCapability": partial(_trained_with, fact="cpu_capability"),
     "PythonVersion": partial(_trained_with, fact="python_version"),
     "TorchVersion": partial(_trained_with, fact="torch_version"),

@@ -20,6 +20,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
 from paper import latex
+from paper.comparisons import ratio, ratio_phrase
+from paper.intervals import Estimate, paired_difference
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREY, VERMILION, Look, new_figure
@@ -102,10 +104,28 @@ def at_an_edge(data_folder: Path) -> list[bool]:
     return [row["step_size"] in ends[row["problem"]] for row in rows]
 
 
-def line_ratio(data_folder: Path, problem: str) -> float:
-    """The error with the longest period over that with the shortest, at equal bytes per step."""
+def line_ratio(data_folder: Path, problem: str) -> Estimate:
+    """The logarithm of the error with the longest period over that with the shortest, at equal bytes per step."""
     rows = line_rows(result(data_folder, "budgets"), problem)
-    return mean_error(rows[-1]) / mean_error(rows[0])
+    return ratio(rows[-1]["end_error"], rows[0]["end_error"])
+
+
+def predicted_ratio(data_folder: Path, problem: str) -> Estimate:
+    """The logarithm of the error of the split that the bound picks over that of the best measured, seed by seed."""
+    study = result(data_folder, "budgets")
+    splits = study.record("agreement")[problem]
+    picked, best = (cell(study, problem, *splits[name]) for name in ("predicted_best", "best"))
+    return ratio(picked["end_error"], best["end_error"])
+
+
+def rival_count(data_folder: Path, problem: str) -> tuple[int, int]:
+    """How many other splits are not surely worse than the best, the interval holding zero, and how many there are."""
+    study = result(data_folder, "budgets")
+    best = study.record("agreement")[problem]["best"]
+    least = cell(study, problem, *best)["end_error"]
+    cells = (one for one in study.records("cells") if one["problem"] == problem)
+    others = [one["end_error"] for one in cells if [one["rule"], one["density"]] != best]
+    return sum(paired_difference(errors, least).holds_zero for errors in others), len(others)
 
 
 def line_bound_ratio(data_folder: Path) -> float:
@@ -175,7 +195,19 @@ def _correlation(problem: str, name: str) -> Callable[[Path], str]:
 
 
 def _line_ratio(problem: str) -> Callable[[Path], str]:
-    return lambda folder: latex.decimal(line_ratio(folder, problem), 2)
+    return lambda folder: ratio_phrase(line_ratio(folder, problem))
+
+
+def _predicted_ratio(problem: str) -> Callable[[Path], str]:
+    return lambda folder: ratio_phrase(predicted_ratio(folder, problem))
+
+
+def _rivals(problem: str) -> Callable[[Path], str]:
+    def words(data_folder: Path) -> str:
+        count, total = rival_count(data_folder, problem)
+        return f"{latex.integer(count)} of {latex.integer(total)}"
+
+    return words
 
 
 def _draw_grid(axes: Axes, study: Result, problem: str) -> None:
@@ -261,7 +293,11 @@ MACROS: dict[str, Macro] = {
         for ending, make in ((part, _split), (f"{part}Error", _error))
     },
     **{f"Budget{word}BoundRank": _correlation(problem, "energy_by_perturbation") for problem, word in PROBLEMS.items()},
-    **{f"Budget{word}LineRatio": _line_ratio(problem) for problem, word in PROBLEMS.items()},
+    **{
+        f"Budget{word}{ending}": make(problem)
+        for problem, word in PROBLEMS.items()
+        for ending, make in (("LineRatio", _line_ratio), ("PredictedRatio", _predicted_ratio), ("Rivals", _rivals))
+    },
 }
 
 STUDY = Study(

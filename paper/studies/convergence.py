@@ -1,42 +1,36 @@
-"""Does sending little cost accuracy, and is the count what was asked for? The study `convergence`: macros and figures.
+"""Does sending little cost accuracy, and is the count what was asked for? The study `convergence`: its macros.
 
-All read the runs in `convergence/`: `convergence` shows loss and accuracy against steps and bytes, `counts` the number
-of entries that the two Gaussian-k rules send, `momentum` the runs with momentum, seed by seed.
+All read the runs in `convergence/`. Accuracies are compared with those of exact Top-k, paired over seeds, and the words
+for it are chosen by the intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import median
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
-
 from paper import latex
+from paper.comparisons import UNKNOWN, difference_phrase, tally
+from paper.intervals import Estimate
 from paper.results import Result
-from paper.rules import METHODS, RULES
+from paper.rules import METHODS, named
 from paper.studies import convergence_runs as facts
+from paper.studies.convergence_figures import convergence, counts, momentum
 from paper.studies.convergence_runs import (
     HUNDREDTH,
     MOMENTUM,
     RELEASED_SETTINGS,
-    SMOOTHING_UPDATES,
     STANDARDISED,
     THOUSANDTH,
     Condition,
+    accuracy_difference,
     condition_results,
-    moving_mean,
-    paired_differences,
-    relative_counts,
 )
 from paper.studies.convergence_tables import accuracy_table, count_table, momentum_table
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, YELLOW, legend_below, new_figure
 
 CONDITIONS: dict[str, Condition] = {
     "Thousandth": THOUSANDTH,
@@ -46,7 +40,9 @@ CONDITIONS: dict[str, Condition] = {
 }
 """The first word of a macro's name; names may hold letters only."""
 GAUSSIAN_RULES = {"Ours": "gaussian_k", "Theirs": "gaussian_k_released"}
-"""The second word; "Theirs" is the rule of the code released with Shi et al."""
+"""Words for the two; "Theirs" is the rule of the code released with Shi et al."""
+COMPARED = {**GAUSSIAN_RULES, "Dense": "dense"}
+"""The second word: what is compared with exact Top-k in every condition."""
 OTHER_RULES = {
     "Dgc": ("dgc_released", ("Smallest", "Largest")),
     "Grace": ("dgc_grace", ("Largest", "LateLargest")),
@@ -62,92 +58,6 @@ COUNTS: dict[str, tuple[str, Callable[[list[float]], float], bool]] = {
     "LateLargest": ("largest_selected_count", max, True),
 }
 """What of a count is reported: a field of the results, what is chosen of its values, and is it of the later half."""
-COUNT_PANELS = {
-    "unit pixels, density 0.001": THOUSANDTH,
-    "unit pixels, density 0.01": HUNDREDTH,
-    "standardised pixels, density 0.001": STANDARDISED,
-}
-BAND = (2 / 3, 4 / 3)
-"""The counts, over k, that Gaussian-k aims at."""
-GAUSSIAN_METHODS = ("gaussian_k", "gaussian_k_released")
-_MEGABYTE = 1e6
-_LINEAR_BELOW = 0.01
-"""Counts over k below this are drawn on a linear scale, so that zero has a place."""
-Positions = Callable[[Result], list[float]]
-"""A run to the horizontal position of each number of updates, from 0."""
-
-
-def convergence(data_folder: Path) -> Figure:
-    """Loss and test accuracy of every method against steps and against bytes; mean and range of the seeds."""
-    runs = {
-        condition: {method: condition_results(data_folder, condition, method) for method in METHODS}
-        for condition in (THOUSANDTH, HUNDREDTH)
-    }
-    figure = new_figure(7.4, profile=runs[THOUSANDTH]["dense"][0]["profile"])
-    panels = figure.subplots(4, 2, sharey="row")
-    for upper, lower in ((0, 1), (2, 3)):
-        for column in (0, 1):
-            panels[lower, column].sharex(panels[upper, column])
-    for (condition, by_method), column in zip(runs.items(), panels.T, strict=True):
-        column[0].set_title(f"density {condition.density:g}")
-        for method, results in by_method.items():
-            for (loss_axes, accuracy_axes), positions in ((column[:2], _steps), (column[2:], _megabytes)):
-                _draw_band(loss_axes, method, *_loss(results, positions))
-                _draw_band(accuracy_axes, method, *_accuracy(results, positions))
-        for axes, label in zip(column, 2 * ("update",) + 2 * ("sent by all workers so far (MB)",), strict=True):
-            axes.set_xlabel(label)
-        for axes in column[2:]:
-            axes.set_xscale("log")
-    for axes, label in zip(panels[:, 0], 2 * ("training loss", "test accuracy (%)"), strict=True):
-        axes.set_ylabel(label)
-    for axes in panels[[0, 2]].flat:
-        axes.set_yscale("log")
-        axes.yaxis.set(major_locator=FixedLocator([0.5, 1, 2]), major_formatter="{x:g}", minor_locator=NullLocator())
-    legend_below(figure, panels[0, 0], columns=5)
-    return figure
-
-
-def counts(data_folder: Path) -> Figure:
-    """Entries sent over entries asked for at every update: mean over the workers and seeds, and their range."""
-    runs = {
-        title: {method: condition_results(data_folder, condition, method) for method in GAUSSIAN_METHODS}
-        for title, condition in COUNT_PANELS.items()
-    }
-    figure = new_figure(2.7, profile=next(iter(runs.values()))["gaussian_k"][0]["profile"])
-    panels = figure.subplots(1, len(runs), sharey=True)
-    for axes, (title, by_method) in zip(panels, runs.items(), strict=True):
-        axes.axhspan(*BAND, color=YELLOW, alpha=0.6, linewidth=0, label="from 2/3 to 4/3")
-        for method, results in reversed(by_method.items()):
-            _draw_counts(axes, method, results)
-        axes.set(xlabel="update", title=title)
-        axes.set_yscale("symlog", linthresh=_LINEAR_BELOW, linscale=0.4)
-        axes.yaxis.set(major_locator=FixedLocator([0, 0.01, 0.1, 1, 10, 100]), major_formatter="{x:g}")
-    # After every panel is drawn: setting one end of a shared axis fixes the other where it is.
-    panels[0].set_ylim(bottom=-_LINEAR_BELOW / 5)
-    panels[0].set_ylabel("entries sent, divided by $k$")
-    legend_below(figure, panels[0], columns=3)
-    return figure
-
-
-def momentum(data_folder: Path) -> Figure:
-    """Test accuracy of each Gaussian-k rule minus that of Top-k, seed by seed, with momentum 0.9."""
-    by_method = {method: condition_results(data_folder, MOMENTUM, method) for method in ("top_k", *GAUSSIAN_METHODS)}
-    references = by_method.pop("top_k")
-    figure = new_figure(2.2, profile=references[0]["profile"])
-    for axes, (method, results) in zip(figure.subplots(1, 2), by_method.items(), strict=True):
-        differences = paired_differences(results, references)
-        mean, spread = fmean(differences), stdev(differences) if len(differences) > 1 else 0.0
-        axes.axhspan(mean - spread, mean + spread, color=METHODS[method].colour, alpha=0.15, linewidth=0)
-        axes.axhline(mean, color=METHODS[method].colour, linewidth=0.8)
-        axes.axhline(0, color=BLACK, linewidth=0.6)
-        axes.plot([result["seed"] for result in results], differences, "o", color=METHODS[method].colour, markersize=4)
-        axes.set(
-            title=f"{METHODS[method].title} − {RULES['top_k'].title}",
-            xlabel="seed",
-            xticks=[r["seed"] for r in results],
-        )
-    figure.axes[0].set_ylabel("difference in\ntest accuracy (points)")
-    return figure
 
 
 def _setting(condition: Condition, name: str, show: Callable[[Any], str]) -> Macro:
@@ -160,18 +70,18 @@ def _measured(condition: Condition, method: str, show: Callable[[list[Result]], 
     return lambda data_folder: show(condition_results(data_folder, condition, method))
 
 
-def _difference(condition: Condition, method: str, show: Callable[[list[float]], str]) -> Macro:
-    """What is shown of the paired differences, in points of test accuracy, to exact Top-k."""
-    return lambda data_folder: show(_differences(data_folder, condition, method))
+def _difference(condition: Condition, method: str) -> Macro:
+    """The paired difference, in points of test accuracy, to exact Top-k, with its interval."""
+    return lambda data_folder: difference_phrase(_compared_with_top_k(data_folder, condition, method), unit="points")
 
 
-def _differences(data_folder: Path, condition: Condition, method: str) -> list[float]:
+def _compared_with_top_k(data_folder: Path, condition: Condition, method: str) -> Estimate:
     references = condition_results(data_folder, condition, "top_k")
-    return paired_differences(condition_results(data_folder, condition, method), references)
+    return accuracy_difference(condition_results(data_folder, condition, method), references)
 
 
-def _signed_mean(differences: Sequence[float]) -> str:
-    return latex.signed(fmean(differences), 2)
+def _in_all_conditions(data_folder: Path, rule: str) -> list[Estimate]:
+    return [_compared_with_top_k(data_folder, condition, rule) for condition in CONDITIONS.values()]
 
 
 def _count(name: str, choose: Callable[[list[float]], float]) -> Callable[[list[Result]], str]:
@@ -179,9 +89,7 @@ def _count(name: str, choose: Callable[[list[float]], float]) -> Callable[[list[
 
 
 def _condition_macros(word: str, condition: Condition) -> dict[str, Macro]:
-    differences = {
-        f"{word}{name}Difference": _difference(condition, rule, _signed_mean) for name, rule in GAUSSIAN_RULES.items()
-    }
+    differences = {f"{word}{name}Difference": _difference(condition, method) for name, method in COMPARED.items()}
     return {f"{word}TopkGain": _measured(condition, "top_k", _median_gain), **differences}
 
 
@@ -189,10 +97,48 @@ def _median_gain(results: Sequence[Result]) -> str:
     return latex.decimal(facts.median_gain(results), 1)
 
 
-def _extreme_difference(data_folder: Path, *, rule: str, choose: Callable[[list[float]], float]) -> str:
-    """Of the mean differences to Top-k in the four conditions."""
-    means = [fmean(_differences(data_folder, condition, rule)) for condition in CONDITIONS.values()]
-    return latex.signed(choose(means), 2)
+def _outcome(data_folder: Path, *, rule: str) -> str:
+    """In how many of the four conditions a rule ends above or below Top-k, and between which means."""
+    found = _in_all_conditions(data_folder, rule)
+    means = [difference.value for difference in found]
+    least, largest = latex.signed(min(means), 2), latex.signed(max(means), 2)
+    return f"{tally(found, more='higher', less='lower')} of {len(found)} settings ({least} to {largest} points)"
+
+
+def _near_rules(data_folder: Path, *, is_sure: bool) -> str:
+    """Rules whose mean differences to Top-k, or even the intervals, lie within a point in all four conditions."""
+    names = [
+        named(rule).title
+        for rule in (*GAUSSIAN_RULES.values(), *(rule for rule, _ in OTHER_RULES.values()))
+        if all(_is_near(found, is_sure=is_sure) for found in _in_all_conditions(data_folder, rule))
+    ]
+    return "; ".join(names) or "none"
+
+
+def _is_near(difference: Estimate, *, is_sure: bool) -> bool:
+    ends = (difference.low, difference.high) if is_sure else (difference.value,)
+    return all(abs(end) <= 1 for end in ends)
+
+
+def _share_in_band(data_folder: Path, *, rule: str) -> str:
+    """Of the updates in all four conditions at which every worker's count is in range."""
+    runs = [run for condition in CONDITIONS.values() for run in condition_results(data_folder, condition, rule)]
+    return latex.percent(facts.band_share(runs))
+
+
+def _diverged_runs(data_folder: Path) -> str:
+    count, total = facts.all_diverged(data_folder)
+    return f"{latex.integer(count) if count else 'none'} of {latex.integer(total)}"
+
+
+def _seed_counts(condition: Condition, methods: Sequence[str]) -> Macro:
+    """`3`, or `1 to 8` where the methods differ."""
+
+    def words(data_folder: Path) -> str:
+        counts = {len(condition_results(data_folder, condition, method)) for method in methods}
+        return " to ".join(map(latex.integer, sorted({min(counts), max(counts)})))
+
+    return words
 
 
 def _chosen_count(data_folder: Path, *, rule: str, word: str) -> str:
@@ -207,8 +153,7 @@ def _chosen_count(data_folder: Path, *, rule: str, word: str) -> str:
 
 def _rule_macros(word: str, rule: str, counts: Sequence[str]) -> dict[str, Macro]:
     return {
-        f"Trained{word}LeastDifference": partial(_extreme_difference, rule=rule, choose=min),
-        f"Trained{word}LargestDifference": partial(_extreme_difference, rule=rule, choose=max),
+        f"Trained{word}Outcome": partial(_outcome, rule=rule),
         **{f"Trained{word}{count}Count": partial(_chosen_count, rule=rule, word=count) for count in counts},
     }
 
@@ -222,64 +167,7 @@ def _bytes(results: Sequence[Result]) -> str:
 
 
 def _target_count(results: Sequence[Result]) -> str:
-    return latex.integer(results[0]["target_count"][-1])
-
-
-def _steps(result: Result) -> list[float]:
-    return list(range(len(result["loss"]) + 1))
-
-
-def _megabytes(result: Result) -> list[float]:
-    return [sent / _MEGABYTE for sent in accumulate(result["sent_bytes"], initial=0)]
-
-
-def _loss(results: Sequence[Result], positions: Positions) -> tuple[list[float], list[list[float]]]:
-    smoothed = [moving_mean(result["loss"], SMOOTHING_UPDATES) for result in results]
-    update_count = len(results[0]["loss"])
-    return _mean_positions(results, positions, range(update_count - len(smoothed[0]) + 1, update_count + 1)), smoothed
-
-
-def _accuracy(results: Sequence[Result], positions: Positions) -> tuple[list[float], list[list[float]]]:
-    """Without the first evaluation, before any update, which has no place on a logarithmic axis of bytes."""
-    updates = [evaluation["step_count"] for evaluation in results[0].records("evaluations")[1:]]
-    shares = [[100 * evaluation["test_accuracy"] for evaluation in r.records("evaluations")[1:]] for r in results]
-    return _mean_positions(results, positions, updates), shares
-
-
-def _mean_positions(results: Sequence[Result], positions: Positions, updates: Sequence[int]) -> list[float]:
-    by_run = [positions(result) for result in results]
-    return [fmean(run[update] for run in by_run) for update in updates]
-
-
-def _draw_band(axes: Axes, method: str, horizontal: Sequence[float], by_seed: Sequence[Sequence[float]]) -> None:
-    """The mean of the seeds as a line, their smallest and largest as a band."""
-    look, columns = METHODS[method], list(zip(*by_seed, strict=True))
-    axes.plot(horizontal, [fmean(column) for column in columns], **look.line)
-    axes.fill_between(
-        horizontal,
-        [min(column) for column in columns],
-        [max(column) for column in columns],
-        color=look.colour,
-        alpha=0.2,
-        linewidth=0,
-    )
-
-
-def _draw_counts(axes: Axes, method: str, results: Sequence[Result]) -> None:
-    look, updates = METHODS[method], range(1, len(results[0]["target_count"]) + 1)
-    smallest, middle, largest = (
-        list(zip(*(relative_counts([result], name) for result in results), strict=True))
-        for name in ("smallest_selected_count", "selected_count", "largest_selected_count")
-    )
-    axes.fill_between(
-        updates,
-        [min(column) for column in smallest],
-        [max(column) for column in largest],
-        color=look.colour,
-        alpha=0.25,
-        linewidth=0,
-    )
-    axes.plot(updates, [fmean(column) for column in middle], color=look.colour, label=look.title, linewidth=0.8)
+    return latex.integer(max((result["target_count"] for result in results), key=len)[-1])
 
 
 MACROS: dict[str, Macro] = {
@@ -295,8 +183,17 @@ MACROS: dict[str, Macro] = {
     "ReleasedWeightDecay": _setting(RELEASED_SETTINGS, "weight_decay", latex.shortest),
     "ReleasedMomentum": _setting(RELEASED_SETTINGS, "momentum", latex.shortest),
     "MomentumValue": _setting(MOMENTUM, "momentum", latex.shortest),
-    "Seeds": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(len(results))),
-    "MomentumSeeds": _measured(MOMENTUM, "top_k", lambda results: latex.integer(len(results))),
+    "Seeds": _seed_counts(THOUSANDTH, tuple(METHODS)),
+    "OtherSeeds": _seed_counts(THOUSANDTH, tuple(rule for rule, _ in OTHER_RULES.values())),
+    "MomentumSeeds": _seed_counts(MOMENTUM, ("top_k", *GAUSSIAN_RULES.values())),
+    "DivergedRuns": _diverged_runs,
+    "Inconclusive": lambda _data_folder: UNKNOWN,
+    **{f"Momentum{word}Difference": _difference(MOMENTUM, rule) for word, rule in GAUSSIAN_RULES.items()},
+    **{f"Trained{word}Outcome": partial(_outcome, rule=rule) for word, rule in COMPARED.items()},
+    "TrainedOursBandShare": partial(_share_in_band, rule="gaussian_k"),
+    "TrainedTheirsBandShare": partial(_share_in_band, rule="gaussian_k_released"),
+    "TrainedNearRules": partial(_near_rules, is_sure=False),
+    "TrainedSurelyNearRules": partial(_near_rules, is_sure=True),
     "SmoothingUpdates": lambda _: latex.integer(facts.SMOOTHING_UPDATES),
     "Dimension": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(results[0]["dimension"])),
     "ThousandthTarget": _measured(THOUSANDTH, "top_k", _target_count),

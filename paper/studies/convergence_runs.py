@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import fmean, median
 
 from paper import rules
-from paper.results import Result, trained_runs, training_results
+from paper.intervals import Estimate, mean
+from paper.results import Result, results, trained_runs, training_results
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,52 @@ def accuracies(results: Sequence[Result]) -> list[float]:
     return [100 * result["test_accuracy"] for result in results]
 
 
-def paired_differences(results: Sequence[Result], references: Sequence[Result]) -> list[float]:
-    """Final test accuracy of each result minus that of the reference with the same seed, in percentage points.
+def diverged_at_step(result: Result) -> int | None:
+    """The update at which a run met a number that is not finite, and where its series end; None: it went to its end."""
+    # A run recorded before divergence was a result went to its end; until the record has the field.
+    step: int | None = result.fields.get("diverged_at_step")
+    return step
+
+
+def diverged_count(results: Sequence[Result]) -> int:
+    """How many of the runs diverged."""
+    return sum(diverged_at_step(result) is not None for result in results)
+
+
+def all_diverged(data_folder: Path) -> tuple[int, int]:
+    """How many of all training runs diverged, and how many there are."""
+    runs = results(data_folder, "convergence")
+    return diverged_count(runs), len(runs)
+
+
+def paired_differences(results: Sequence[Result], references: Sequence[Result]) -> dict[int, float]:
+    """Final test accuracy of each result minus that of the reference with the same seed, in percentage points, by seed.
+
+    Seeds that only one of the two has are left out.
 
     Raises:
-        ValueError: the seeds of the two differ.
+        ValueError: no seed is common to both.
     """
-    seeds, reference_seeds = ([int(result["seed"]) for result in group] for group in (results, references))
-    if seeds != reference_seeds:
-        raise ValueError(f"{results[0].path} and its fellows have the seeds {seeds}, not {reference_seeds}")
-    pairs = zip(results, references, strict=True)
-    return [100 * (result["test_accuracy"] - reference["test_accuracy"]) for result, reference in pairs]
+    of_references = {int(reference["seed"]): reference["test_accuracy"] for reference in references}
+    found = {
+        int(result["seed"]): 100 * (result["test_accuracy"] - of_references[result["seed"]])
+        for result in results
+        if result["seed"] in of_references
+    }
+    if not found:
+        raise ValueError(f"{results[0].path} and its fellows have no seed in common with {references[0].path}")
+    return found
+
+
+def accuracy_difference(results: Sequence[Result], references: Sequence[Result]) -> Estimate:
+    """The mean of `paired_differences` with its interval."""
+    return mean(list(paired_differences(results, references).values()))
+
+
+def still_running(series: Sequence[Sequence[float]]) -> list[list[float]]:
+    """At each place the values of those series that reach it: of runs, those that have not diverged."""
+    longest = max(map(len, series), default=0)
+    return [[values[place] for values in series if place < len(values)] for place in range(longest)]
 
 
 def band_share(results: Sequence[Result]) -> float:
@@ -120,6 +156,19 @@ def gains(result: Result) -> list[float]:
 def bytes_per_update(results: Sequence[Result]) -> float:
     """What all workers together hand to the collective, on average over updates and seeds."""
     return fmean(sent for result in results for sent in result["sent_bytes"])
+
+
+def smoothed(series: Sequence[Sequence[float]], width: int) -> tuple[range, list[list[float]]]:
+    """Updates, and the means over those before them of the runs still running there.
+
+    Args:
+        series: a run each, from its first update to its last.
+        width: how many updates are averaged, at most as many as the longest run has.
+    """
+    longest = max(map(len, series), default=0)
+    width = max(1, min(width, longest))
+    means = [moving_mean(values, width) if len(values) >= width else [] for values in series]
+    return range(width, longest + 1), still_running(means)
 
 
 def moving_mean(values: Sequence[float], width: int) -> list[float]:

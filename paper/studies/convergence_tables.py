@@ -1,15 +1,17 @@
 """How did the training runs end, and how many entries did each rule send on the way? Three tables.
 
-Read from `convergence/` of the data folder, by condition and method; a method that has runs has a row.
+Read from `convergence/` of the data folder, by condition and method; a method that has runs has a row. Accuracies are
+compared with those of Top-k, paired over the seeds that both have; cells say how many runs diverged, if any did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from paper import latex, rules
+from paper.comparisons import difference_cell
 from paper.results import Result
 from paper.studies.convergence_runs import (
     HUNDREDTH,
@@ -19,10 +21,11 @@ from paper.studies.convergence_runs import (
     THOUSANDTH,
     Condition,
     accuracies,
+    accuracy_difference,
     band_share,
     bytes_per_update,
     condition_results,
-    paired_differences,
+    diverged_count,
     relative_counts,
     trained_methods,
 )
@@ -39,63 +42,59 @@ CONDITIONS = {
 
 
 def accuracy_table(data_folder: Path) -> str:
-    """A `tabular` with a line per method: final test accuracy in per cent, mean and range of the seeds."""
-    lines = [
-        _line(
-            rules.named(method).title,
-            [_mean_and_range(condition_results(data_folder, condition, method)) for condition in CONDITIONS.values()],
-        )
-        for method in trained_methods(data_folder, THOUSANDTH)
-    ]
-    pixels = _line("", ["unit pixels", "unit pixels", "standardised pixels", "released settings"])
-    densities = _line("density", [latex.shortest(condition.density) for condition in CONDITIONS.values()])
-    return _tabular("lllll", f"{pixels}{densities}", lines)
+    """A `tabular` with a line per method: seeds, and final test accuracy in per cent, mean and range of the seeds."""
+    lines = [_accuracy_line(data_folder, method) for method in trained_methods(data_folder, THOUSANDTH)]
+    pixels = _line("", ["", "unit pixels", "unit pixels", "standardised pixels", "released settings"])
+    densities = _line("density", ["seeds", *(latex.shortest(condition.density) for condition in CONDITIONS.values())])
+    return _tabular("lrllll", f"{pixels}{densities}", lines)
 
 
 def count_table(data_folder: Path) -> str:
-    """A `tabular` with a line per rule in each condition: differences to Top-k, share in range, counts, bytes."""
+    """A `tabular` with a line per rule in each condition: difference to Top-k, share in range, counts, bytes."""
     threshold_rules = [name for name in trained_methods(data_folder, THOUSANDTH) if name not in EXACT]
     lines = []
     for place, (title, condition) in enumerate(CONDITIONS.items()):
         space = "\\addlinespace\n" if place else ""
-        lines.append(f"{space}\\multicolumn{{8}}{{@{{}}l}}{{\\emph{{{title}}}}} \\\\\n")
+        lines.append(f"{space}\\multicolumn{{7}}{{@{{}}l}}{{\\emph{{{title}}}}} \\\\\n")
         lines += [_line(rules.named(rule).title, _counts(data_folder, condition, rule)) for rule in threshold_rules]
     heads = (
-        r"& \multicolumn{2}{c}{difference (points)} & in range & \multicolumn{3}{c}{count$/k$} & \\" + "\n"
-        r"\cmidrule(lr){2-3}\cmidrule(lr){5-7}" + "\n"
-        r"rule & \multicolumn{1}{c}{seeds} & mean & (\%) & min & median & max & bytes \\" + "\n"
+        r"& difference & in range & \multicolumn{3}{c}{count$/k$} & \\" + "\n"
+        r"\cmidrule(lr){4-6}" + "\n"
+        r"rule & (points) & (\%) & min & median & max & bytes \\" + "\n"
     )
-    return _tabular("lrrrrrrr", heads, lines)
+    return _tabular("llrrrrr", heads, lines)
 
 
 def momentum_table(data_folder: Path) -> str:
-    """A `tabular` with a line per rule: differences to Top-k with momentum, over the seeds."""
+    """A `tabular` with a line per method: accuracy and difference to Top-k with momentum, over the seeds."""
     references = condition_results(data_folder, MOMENTUM, "top_k")
     lines = []
-    for rule in trained_methods(data_folder, MOMENTUM):
-        if rule in EXACT:
-            continue
-        results = condition_results(data_folder, MOMENTUM, rule)
-        points = paired_differences(results, references)
-        spread = latex.decimal(stdev(points), 2) if len(points) > 1 else "undefined"
-        extremes = [latex.signed(chosen, 2) for chosen in (min(points), max(points))]
-        most = latex.decimal(max(relative_counts(results, "largest_selected_count")), 2)
-        lines.append(_line(rules.named(rule).title, [latex.signed(fmean(points), 2), spread, *extremes, most]))
-    heads = _line("rule", ["mean", "standard deviation", "smallest", "largest", "largest count$/k$"])
-    return _tabular("lrrrrr", heads, lines)
+    for method in trained_methods(data_folder, MOMENTUM):
+        results = condition_results(data_folder, MOMENTUM, method)
+        difference = "" if method == "top_k" else difference_cell(accuracy_difference(results, references))
+        most = "" if method in EXACT else latex.decimal(max(relative_counts(results, "largest_selected_count")), 2)
+        cells = [latex.integer(len(results)), _mean_and_range(results), difference, most]
+        lines.append(_line(rules.named(method).title, cells))
+    heads = _line("", ["seeds", "accuracy (\\%)", "difference (points)", "largest count$/k$"])
+    return _tabular("lrllr", heads, lines)
+
+
+def _accuracy_line(data_folder: Path, method: str) -> str:
+    by_condition = [condition_results(data_folder, condition, method) for condition in CONDITIONS.values()]
+    seeds = ", ".join(map(latex.integer, dict.fromkeys(map(len, by_condition))))
+    return _line(rules.named(method).title, [seeds, *map(_mean_and_range, by_condition)])
 
 
 def _counts(data_folder: Path, condition: Condition, rule: str) -> list[str]:
     results = condition_results(data_folder, condition, rule)
-    points = paired_differences(results, condition_results(data_folder, condition, "top_k"))
+    difference = accuracy_difference(results, condition_results(data_folder, condition, "top_k"))
     counts = (
         min(relative_counts(results, "smallest_selected_count")),
         median(relative_counts(results, "selected_count")),
         max(relative_counts(results, "largest_selected_count")),
     )
     return [
-        ", ".join(latex.signed(point, 2) for point in points),
-        latex.signed(fmean(points), 2),
+        f"{difference_cell(difference)}{_divergence(results)}",
         latex.percent(band_share(results)),
         *(latex.decimal(count, 2) for count in counts),
         latex.size(bytes_per_update(results)),
@@ -103,12 +102,18 @@ def _counts(data_folder: Path, condition: Condition, rule: str) -> list[str]:
 
 
 def _mean_and_range(results: Sequence[Result]) -> str:
-    """`80.5 (79.8--81.2)`; the mean alone for a single seed."""
+    """`80.5 (79.8--81.2)`, and how many diverged; the mean alone for a single seed."""
     shares = accuracies(results)
-    mean = latex.decimal(fmean(shares), 1)
+    mean, note = latex.decimal(fmean(shares), 1), _divergence(results)
     if len(shares) == 1:
-        return mean
-    return f"{mean} ({latex.decimal(min(shares), 1)}--{latex.decimal(max(shares), 1)})"
+        return f"{mean}{note}"
+    return f"{mean} ({latex.decimal(min(shares), 1)}--{latex.decimal(max(shares), 1)}){note}"
+
+
+def _divergence(results: Sequence[Result]) -> str:
+    """`, 1 of 3 diverged`; nothing where none did."""
+    count = diverged_count(results)
+    return f", {latex.integer(count)} of {latex.integer(len(results))} diverged" if count else ""
 
 
 def _line(first: str, cells: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ In the figure a few models are drawn in colour; the others are thin grey lines, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,13 @@ def runs(study: Result, policy: str, cluster: str, selector: str) -> list[Result
     if not found:
         raise ValueError(f"{study.path}: no race of {policy!r} in cluster {cluster!r} with selector {selector!r}")
     return found
+
+
+def repetitions_in_words(data_folder: Path) -> str:
+    """`one run`, or how many runs a contestant has, `3 runs`, the fewest if they differ."""
+    rows = result(data_folder, "races").records("races")
+    count = min(Counter((row["policy"], row["cluster"], row["selector"]) for row in rows).values())
+    return "one run" if count == 1 else f"{latex.integer(count)} runs"
 
 
 def policies(study: Result) -> list[str]:
@@ -209,6 +217,7 @@ MACROS: dict[str, Macro] = {
     "RaceDensity": lambda folder: _conditions(folder, "density"),
     "RaceWorkers": lambda folder: _conditions(folder, "workers"),
     "RaceCount": lambda folder: latex.integer(len(result(folder, "races")["races"])),
+    "RaceRuns": repetitions_in_words,
     "RacePolicies": lambda folder: latex.integer(len(policies(result(folder, "races")))),
     "RaceBroken": _broken,
     **{

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -19,35 +19,40 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from paper import latex
+from paper.comparisons import difference_phrase, mean_phrase
+from paper.intervals import mean
 from paper.results import Result, result
+from paper.studies.staleness_runs import (
+    OPTIMISER_NAMES,
+    OPTIMISERS,
+    SIZES,
+    SWEPT,
+    WORKERS,
+    Setting,
+    best_multiple,
+    late_run,
+    mean_multiple,
+    multiple_difference,
+    multiples,
+    setting_of,
+    sweep,
+    undelayed_steps,
+)
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
 
-SWEPT = ("hidden_count", "optimiser", "worker_count")
-"""What a setting consists of; a sweep changes one and keeps the others as in the study's middle."""
 NOT_REACHED = "not reached"
-OPTIMISER_NAMES = {
-    "sgd": "SGD",
-    "momentum": "momentum",
-    "adam": "Adam",
-    "adagrad": "Adagrad",
-    "rmsprop": "RMSProp",
-}
-"""How each optimiser is written."""
-Setting = tuple[str, str | int]
-OPTIMISERS: dict[str, Setting] = {
-    "Sgd": ("optimiser", "sgd"),
-    "Momentum": ("optimiser", "momentum"),
-    "Adam": ("optimiser", "adam"),
-    "Adagrad": ("optimiser", "adagrad"),
-    "Rmsprop": ("optimiser", "rmsprop"),
-}
-"""Words of macro names to what a sweep is set to; quoted at s = 4, with smaller steps too as `Best`."""
-WORKERS: dict[str, Setting] = {"OneWorker": ("worker_count", 1), "EightWorkers": ("worker_count", 8)}
-SIZES: dict[str, Setting] = {"Shallow": ("hidden_count", 0), "Deep": ("hidden_count", 4), **WORKERS}
+LATE: dict[str, Setting] = {**SIZES, "Momentum": OPTIMISERS["Momentum"]}
 """Quoted at s = 8 with smaller steps too as `LateBest`."""
 KEPT: dict[str, Setting] = {**OPTIMISERS, **WORKERS}
 """Quoted at s = 4 with the step size kept."""
+_SGD = OPTIMISERS["Sgd"]
+DIFFERENCES: dict[str, tuple[Setting, Setting]] = {
+    **{word: (setting, _SGD) for word, setting in OPTIMISERS.items() if setting != _SGD},
+    "Depth": (SIZES["Deep"], SIZES["Shallow"]),
+    "Workers": (WORKERS["EightWorkers"], WORKERS["OneWorker"]),
+}
+"""Whose multiples at s = 4, with the step size kept, are compared with whose."""
 PANELS = {"hidden_count": "hidden layers", "optimiser": "optimiser", "worker_count": "workers"}
 """Title of each sweep's panel."""
 COLOURS = (SKY, BLUE, PURPLE, VERMILION, ORANGE, BLACK)
@@ -65,39 +70,6 @@ MOMENTA = {0.0: Look("no momentum", BLUE), 0.9: Look("momentum 0.9", VERMILION)}
 """The momenta of the largest stable steps."""
 _SPREAD = 0.5
 """Width that the points of one setting share."""
-
-
-def sweep(study: Result, swept: str) -> list[Result]:
-    """The settings that differ from the middle in one thing at most, ascending; optimisers in the study's order.
-
-    Raises:
-        ValueError: there is none.
-    """
-    middle = study["middle"]
-    others = [name for name in SWEPT if name != swept]
-    found = [setting for setting in study.records("settings") if all(setting[name] == middle[name] for name in others)]
-    if not found:
-        raise ValueError(f"{study.path}: no setting as the middle but for {swept!r}")
-    if swept == "optimiser":
-        return sorted(found, key=lambda setting: list(OPTIMISER_NAMES).index(setting[swept]))
-    return sorted(found, key=lambda setting: int(setting[swept]))
-
-
-def late_run(setting: Result, staleness: int) -> Result:
-    """The runs of a setting at a staleness.
-
-    Raises:
-        ValueError: there are none.
-    """
-    for run in setting.records("runs"):
-        if run["staleness"] == staleness:
-            return run
-    raise ValueError(f"{setting.path}: no run at s = {staleness}")
-
-
-def undelayed_steps(setting: Result) -> float:
-    """Mean steps to the target without delays."""
-    return fmean(late_run(setting, 0)["steps"])
 
 
 def coherences(study: Result, staleness: int) -> list[float]:
@@ -145,35 +117,13 @@ def setting_title(setting: Result, swept: str) -> str:
     return f"{value or 'no'} {noun}{'s' if value > 1 else ''}"
 
 
-def relative_steps(
-    data_folder: Path, *, swept: str, value: str | int, field: str = "relative", staleness: int = 4
-) -> float | None:
-    """Steps over those without delays, None if the target was not reached.
-
-    Args:
-        data_folder: holds `staleness.json`.
-        swept: what differs from the middle.
-        value: of that.
-        field: "relative", with the step size kept, or "best_relative", with smaller ones tried too.
-        staleness: s.
-
-    Raises:
-        ValueError: the study holds no such setting.
-    """
-    study = result(data_folder, "staleness")
-    for setting in sweep(study, swept):
-        if setting[swept] == value:
-            found: float | None = late_run(setting, staleness)[field]
-            return found
-    raise ValueError(f"{study.path}: no setting with {swept} {value!r}")
-
-
 def staleness(data_folder: Path) -> Figure:
-    """Relative steps to the target; what was not reached stands above the line, at the study's patience."""
+    """Relative steps to the target; what was not reached stands above the line."""
     study = result(data_folder, "staleness")
     figure = new_figure(2.9, profile=study["profile"])
     panels = figure.subplots(1, 3, sharey=True, width_ratios=[5, 5, 3])
-    beyond = study["patience"] + 0.25
+    top = _top(study)
+    beyond = top + 0.25
     for axes, swept in zip(panels, SWEPT, strict=True):
         for position, setting in enumerate(sweep(study, swept)):
             for place, at, late in _late_runs(study, setting, position):
@@ -183,14 +133,14 @@ def staleness(data_folder: Path) -> Figure:
                     "linestyle": "none",
                     "markersize": 4.5,
                 }
-                axes.plot(at, _height(late["relative"], beyond), **look)
+                axes.plot(at, _height(mean_multiple(setting, late["staleness"]), beyond), **look)
                 if "best_relative" in late.fields and late["best_step_size"] != setting["step_size"]:
                     axes.plot(at, _height(late["best_relative"], beyond), fillstyle="none", **look)
         _name_settings(axes, study, swept)
-        axes.axhline(study["patience"] + 0.1, color=BLACK, linewidth=0.6)
-        axes.set_ylim(0.9, study["patience"] + 0.4)
-    multiples = range(1, study["patience"] + 1)
-    panels[0].set_yticks([*multiples, beyond], [*map(str, multiples), "not reached"])
+        axes.axhline(top + 0.1, color=BLACK, linewidth=0.6)
+        axes.set_ylim(0.9, top + 0.4)
+    ticks = range(1, int(top) + 1)
+    panels[0].set_yticks([*ticks, beyond], [*map(str, ticks), "not reached"])
     panels[0].set_ylabel("steps, as a multiple of $s=0$")
     _legend(figure, study)
     return figure
@@ -208,10 +158,10 @@ def stale_theory(data_folder: Path) -> Figure:
 
 
 def _row(setting: Result, swept: str, study: Result) -> str:
-    multiples = [_multiple(late_run(setting, staleness)["relative"]) for staleness in study["stalenesses"]]
-    best = _multiple(late_run(setting, study["retuned_stalenesses"][-1])["best_relative"])
+    kept = [_multiple(mean_multiple(setting, staleness)) for staleness in study["stalenesses"]]
+    best = _multiple(best_multiple(setting, study["retuned_stalenesses"][-1]))
     steps = latex.decimal(undelayed_steps(setting), 0)
-    cells = [setting_title(setting, swept), latex.shortest(setting["step_size"]), steps, *multiples, best]
+    cells = [setting_title(setting, swept), latex.shortest(setting["step_size"]), steps, *kept, best]
     return " & ".join(cells) + r" \\"
 
 
@@ -219,9 +169,21 @@ def _multiple(relative: float | None) -> str:
     return "--" if relative is None else latex.decimal(relative, 2)
 
 
-def _relative(data_folder: Path, *, swept: str, value: str | int, field: str = "relative", staleness: int = 4) -> str:
-    relative = relative_steps(data_folder, swept=swept, value=value, field=field, staleness=staleness)
-    return NOT_REACHED if relative is None else latex.decimal(relative, 2)
+def _best(data_folder: Path, *, setting: Setting, staleness: int = 4) -> str:
+    """The multiple with smaller steps tried too."""
+    multiple = best_multiple(setting_of(data_folder, setting), staleness)
+    return NOT_REACHED if multiple is None else latex.decimal(multiple, 2)
+
+
+def _kept(data_folder: Path, *, setting: Setting, staleness: int = 4) -> str:
+    """The mean of the seeds' multiples with its interval."""
+    found = multiples(setting_of(data_folder, setting), staleness)
+    return NOT_REACHED if found is None else mean_phrase(mean(found))
+
+
+def _difference(data_folder: Path, *, pair: tuple[Setting, Setting]) -> str:
+    found = multiple_difference(data_folder, *pair)
+    return "none to give, as a target was missed" if found is None else difference_phrase(found)
 
 
 def _momentum_coherence(data_folder: Path) -> str:
@@ -259,6 +221,12 @@ def _limit_error(data_folder: Path) -> str:
 
 def _uniform_gain(data_folder: Path, *, momentum: float, choose: Callable[[list[float]], float]) -> str:
     return latex.decimal(choose(uniform_gains(result(data_folder, "staleness"), momentum)), 2)
+
+
+def _top(study: Result) -> float:
+    """The patience or the largest multiple: patience bounds mean steps, not the mean of multiples."""
+    found = (mean_multiple(setting, at) for setting in study.records("settings") for at in study["stalenesses"])
+    return max([float(study["patience"]), *(multiple for multiple in found if multiple is not None)])
 
 
 def _height(relative: float | None, beyond: float) -> float:
@@ -360,15 +328,10 @@ MACROS: dict[str, Macro] = {
     "StalePatience": lambda folder: latex.integer(result(folder, "staleness")["patience"]),
     "StaleSeeds": lambda folder: latex.integer(result(folder, "staleness")["seed_count"]),
     "StaleBatch": lambda folder: latex.integer(result(folder, "staleness")["batch_size"]),
-    **{f"Stale{word}": partial(_relative, swept=swept, value=value) for word, (swept, value) in KEPT.items()},
-    **{
-        f"Stale{word}Best": partial(_relative, swept=swept, value=value, field="best_relative")
-        for word, (swept, value) in OPTIMISERS.items()
-    },
-    **{
-        f"Stale{word}LateBest": partial(_relative, swept=swept, value=value, field="best_relative", staleness=8)
-        for word, (swept, value) in SIZES.items()
-    },
+    **{f"Stale{word}": partial(_kept, setting=setting) for word, setting in KEPT.items()},
+    **{f"Stale{word}Difference": partial(_difference, pair=pair) for word, pair in DIFFERENCES.items()},
+    **{f"Stale{word}Best": partial(_best, setting=setting) for word, setting in OPTIMISERS.items()},
+    **{f"Stale{word}LateBest": partial(_best, setting=setting, staleness=8) for word, setting in LATE.items()},
     "StaleCoherenceFour": partial(_coherence, staleness=4),
     "StaleCoherenceSixteen": partial(_coherence, staleness=16),
     "StaleMomentumCoherence": _momentum_coherence,

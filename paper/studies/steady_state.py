@@ -24,7 +24,7 @@ from paper.studies.convergence_runs import (
     THOUSANDTH,
     condition_results,
     gains,
-    moving_mean,
+    smoothed,
 )
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
@@ -87,9 +87,8 @@ def steady_state(data_folder: Path) -> Figure:
             left.plot(run["step"], run["gain"], **_look(study, run["stream"]).line)
     for condition, look in CONDITIONS.items():
         runs = condition_results(data_folder, condition, "top_k")
-        means = [fmean(column) for column in zip(*(gains(run) for run in runs), strict=True)]
-        smoothed = moving_mean(means, SMOOTHING_UPDATES)
-        right.plot(range(len(means) - len(smoothed) + 1, len(means) + 1), smoothed, **look.line)
+        updates, columns = smoothed([gains(run) for run in runs], SMOOTHING_UPDATES)
+        right.plot(updates, [fmean(column) for column in columns], **look.line)
     for axes, title in ((left, f"streams, density {density:g}"), (right, "training")):
         _draw_laws(axes, study, study["density"].index(density))
         axes.set(xlabel="update", title=title, yscale="log")

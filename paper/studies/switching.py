@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from paper import latex
+from paper.comparisons import UNKNOWN, ratio, ratio_phrase
+from paper.intervals import Estimate, compared, paired_difference
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, Look, legend_below, new_figure
@@ -32,6 +34,7 @@ CLUSTERS = {"one_slow": "one slow worker", "pareto": "Pareto durations"}
 """Titles of the clusters."""
 NEVER_SWITCHES = {0.0: "asp", 1.0: "bsp"}
 """By synchronous share: the contestants at the ends of every order."""
+LESS, MORE = "less", "more"
 _ORDERS = ("synchronous_first", "asynchronous_first")
 _FALLING = ("synchronous_first_falling", "asynchronous_first_falling")
 _ALIKE = ("same optimum", "same optimum, momentum")
@@ -80,29 +83,39 @@ def switch_shares(study: Result) -> list[float]:
     return sorted({run["share"] for run in study.records("runs")} - set(NEVER_SWITCHES))
 
 
-def won_pairs(
+def order_ratio(
     data_folder: Path, first: str, second: str, *, conditions: tuple[str, ...] = tuple(CONDITIONS)
-) -> tuple[int, int]:
-    """In how many pairs of condition, cluster, share and seed the first order ends lower, and how many there are."""
+) -> Estimate:
+    """The logarithm of the error of the first order over that of the second, at the end, paired over seeds.
+
+    A seed's value is the mean of the logarithms over conditions, clusters and shares of the barrier.
+    """
     study = result(data_folder, "switching")
     pairs = [
-        pair
+        [end_errors(study, condition, cluster, order)[share] for order in (first, second)]
         for condition in conditions
         for cluster in CLUSTERS
         for share in switch_shares(study)
-        for pair in zip(
-            *(end_errors(study, condition, cluster, order)[share] for order in (first, second)), strict=True
-        )
     ]
-    return sum(one < other for one, other in pairs), len(pairs)
+    of_first, of_second = (
+        [geometric_mean(errors) for errors in zip(*group, strict=True)] for group in zip(*pairs, strict=True)
+    )
+    return ratio(of_first, of_second)
 
 
-def better_than_ends(data_folder: Path, order: str, share: float) -> tuple[int, int]:
-    """In how many conditions and clusters an order ends with less mean error than both `asp` and `bsp`; of all."""
+def against_ends(data_folder: Path, order: str, share: float) -> list[str]:
+    """For each condition and cluster: less error at the end than both `asp` and `bsp`, or more than one, if it is sure.
+
+    One of `LESS`, `MORE` and, where the intervals of the differences leave it open, `UNKNOWN`.
+    """
     study = result(data_folder, "switching")
     places = [(condition, cluster) for condition in CONDITIONS for cluster in CLUSTERS]
-    means = [{at: fmean(values) for at, values in end_errors(study, *place, order).items()} for place in places]
-    return sum(found[share] < min(found[end] for end in NEVER_SWITCHES) for found in means), len(places)
+    return [_against_ends(end_errors(study, *place, order), share) for place in places]
+
+
+def _against_ends(errors: dict[float, list[float]], share: float) -> str:
+    said = {compared(paired_difference(errors[share], errors[end]), more=MORE, less=LESS) for end in NEVER_SWITCHES}
+    return MORE if MORE in said else UNKNOWN if UNKNOWN in said else LESS
 
 
 def largest_step_runs(data_folder: Path, order: str) -> tuple[int, int]:
@@ -165,9 +178,9 @@ def switching_table(data_folder: Path) -> str:
         for cluster, cluster_title in CLUSTERS.items():
             by_order = {order: end_errors(study, condition, cluster, order) for order in orders}
             ends = by_order["synchronous_first"]
-            values = [fmean(ends[0.0]), fmean(ends[1.0])]
-            values += [fmean(by_order[order][share]) for order in orders for share in shares]
-            cells = [_marked(value, min(values)) for value in values]
+            errors = [ends[0.0], ends[1.0], *(by_order[order][share] for order in orders for share in shares)]
+            least = min(errors, key=fmean)
+            cells = [_marked(values, least) for values in errors]
             lines.append(" & ".join([f"{title}, {cluster_title}", *cells]))
     body = "".join(f"{line} \\\\\n" for line in lines)
     layout = f"@{{}}l{'r' * (len(heads) - 1)}@{{}}"
@@ -241,18 +254,14 @@ def _seconds_to_target(study: Result, wanted: tuple[str, str, str, float]) -> fl
     raise ValueError(f"{study.path}: no run {wanted}")
 
 
-def _marked(value: float, least: float) -> str:
-    """Three digits, the least of a row in bold."""
-    text = latex.decimal(value, 3)
-    return f"{{\\boldmath{text}}}" if value == least else text
+def _marked(errors: list[float], least: list[float]) -> str:
+    """Three digits; in bold the least of a row, and what is not surely more: the difference may be zero."""
+    text = latex.decimal(fmean(errors), 3)
+    return f"{{\\boldmath{text}}}" if paired_difference(errors, least).holds_zero else text
 
 
-def _pairs(first: str, second: str, conditions: tuple[str, ...]) -> Callable[[Path], str]:
-    def words(data_folder: Path) -> str:
-        won, count = won_pairs(data_folder, first, second, conditions=conditions)
-        return f"{latex.integer(won)} of {latex.integer(count)}"
-
-    return words
+def _order_ratio(first: str, second: str, conditions: tuple[str, ...]) -> Callable[[Path], str]:
+    return lambda data_folder: ratio_phrase(order_ratio(data_folder, first, second, conditions=conditions))
 
 
 def _largest_steps(data_folder: Path, *, order: str) -> str:
@@ -307,12 +316,12 @@ MACROS: dict[str, Macro] = {
             "AsyncFalling": "asynchronous_first_falling",
         }.items()
     },
-    "SwitchNetworkPairs": _pairs(*_ORDERS, ("network",)),
-    "SwitchQuadraticPairs": _pairs(*_ORDERS, _ALIKE),
-    "SwitchOwnPairs": _pairs(*_ORDERS, ("own optima",)),
-    "SwitchFallingNetworkPairs": _pairs(*_FALLING, ("network",)),
-    "SwitchFallingQuadraticPairs": _pairs(*_FALLING, _ALIKE),
-    "SwitchFallingOwnPairs": _pairs(*_FALLING, ("own optima",)),
+    "SwitchNetworkRatio": _order_ratio(*_ORDERS, ("network",)),
+    "SwitchQuadraticRatio": _order_ratio(*_ORDERS, _ALIKE),
+    "SwitchOwnRatio": _order_ratio(*_ORDERS, ("own optima",)),
+    "SwitchFallingNetworkRatio": _order_ratio(*_FALLING, ("network",)),
+    "SwitchFallingQuadraticRatio": _order_ratio(*_FALLING, _ALIKE),
+    "SwitchFallingOwnRatio": _order_ratio(*_FALLING, ("own optima",)),
     "SwitchFallingLargestSteps": partial(_largest_steps, order=_FALLING[0]),
     "SwitchLimitDeviation": lambda folder: latex.percent(largest_limit_deviation(folder), 2),
     "SwitchLimitWorkers": lambda folder: latex.integer(largest_count(folder)),

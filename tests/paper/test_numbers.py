@@ -12,7 +12,7 @@ from paper import numbers
 from paper.studies.headlines import HEADLINES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
-from tests.support.paper_data import rewrite, write_results, write_run
+from tests.support.paper_data import rewrite, run_record, write_results, write_run
 from tests.support.paths import ROOT
 
 MAIN_TEX = ROOT / "paper" / "main.tex"
@@ -32,6 +32,9 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("Profile", "quick"),
         ("Commits", "0123456789ab"),
         ("Processor", r"Test \& Sons 100\%"),
+        ("Blas", r"Some\_BLAS"),
+        ("BlasCodePath", "not named"),
+        ("CpuCapability", "AVX2"),
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
@@ -108,6 +111,16 @@ def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> 
     folder = write_results(tmp_path / "data")
     rewrite(folder / "verify.json", provenance={"git_commit": "f" * 40, "git_dirty": True})
     assert numbers.MACROS["Commits"](folder) == "0123456789ab, ffffffffffff with local changes"
+
+
+def test_every_library_of_matrix_products_is_listed_and_a_run_that_names_none_says_so(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    provenance = run_record("plain", "dense", 0.001, 0)["provenance"]
+    older = {name: fact for name, fact in provenance.items() if not name.startswith("blas")}
+    write_run(folder, "plain", "dense", 0.001, 0, provenance=older)
+    write_run(folder, "plain", "dense", 0.001, 1, provenance=provenance | {"blas_code_path": "Wide"})
+    assert set(numbers.MACROS["Blas"](folder).split(", ")) == {r"Some\_BLAS", "not named"}
+    assert set(numbers.MACROS["BlasCodePath"](folder).split(", ")) == {"Wide", "not named"}
 
 
 def test_a_result_from_a_copy_without_history_says_so(tmp_path: Path) -> None:

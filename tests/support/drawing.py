@@ -17,3 +17,9 @@ def drawn_line(axes: Axes, label: str) -> tuple[list[float], list[float]]:
 def plain(text: str) -> str:
     """The text without mathematics mode."""
     return re.sub(r"\\ensuremath\{([^{}]*)\}", r"\1", text)
+
+
+def table_lines(table: str, words: str) -> list[list[str]]:
+    """The cells of every line of a table that begins with these words, without the words."""
+    rows = [plain(line).removesuffix(" \\\\").split(" & ") for line in table.splitlines()]
+    return [cells for first, *cells in rows if first == words]

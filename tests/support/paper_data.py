@@ -40,6 +40,8 @@ PROVENANCE = {
     "git_commit": "0123456789abcdef0123456789abcdef01234567",
     "git_dirty": False,
     "processor_name": "Test & Sons 100%",
+    "blas": "Some_BLAS",
+    "blas_code_path": None,
     "cpu_capability": "AVX2",
     "python_version": "3.11.7",
     "torch_version": "2.13.0",
@@ -96,6 +98,16 @@ def write_run(folder: Path, setting: str, method: str, density: float, seed: int
     return path
 
 
+def diverge(folder: Path, setting: str, method: str, density: float, seed: int, *, step: int) -> Path:
+    """Write a training run that diverged at a step, from 0; it was last evaluated there, half of it being right."""
+    run = run_record(setting, method, density, seed)
+    ended = {name: series[:step] for name, series in run.items() if isinstance(series, list)}
+    evaluations = [run["evaluations"][0], {"step_count": step, "test_accuracy": 0.5}][: 1 + min(step, 1)]
+    accuracy = evaluations[-1]["test_accuracy"]
+    changes = ended | {"evaluations": evaluations, "test_accuracy": accuracy, "diverged_at_step": step}
+    return write_run(folder, setting, method, density, seed, **changes)
+
+
 def rewrite(path: Path, **changes: Any) -> None:
     """Change fields of a result file; None removes the field."""
     fields = {**json.loads(path.read_text(encoding="utf-8")), **changes}
@@ -131,6 +143,7 @@ def run_record(setting: str, method: str, density: float, seed: int) -> dict[str
         "sent_bytes": [1000, 2000, 3000, 4000],
         "evaluations": [{"step_count": 0, "test_accuracy": 0.1}, {"step_count": 4, "test_accuracy": accuracy}],
         "test_accuracy": accuracy,
+        "diverged_at_step": None,
         "provenance": PROVENANCE,
     }
 

@@ -22,7 +22,8 @@ from paper.studies.races import (
     smoothed,
     speed_up,
 )
-from tests.support.paper_data import write
+from tests.support.drawing import plain
+from tests.support.paper_data import rewrite, write
 
 FAST, SLOW = [0.1, 0.6, 0.75, 0.75, 0.75], [0.1, 0.2, 0.5, 0.7, 0.76]
 
@@ -98,6 +99,13 @@ def test_a_line_of_the_table_shows_seconds_waiting_and_lead(folder: Path) -> Non
 def test_broken_bounds_are_counted_and_named(folder: Path) -> None:
     assert broken_bounds(result(folder, "races")) == {"ssp": 1}
     assert MACROS["RaceBroken"](folder) == r"\texttt{ssp} in 1"
+
+
+def test_repetitions_are_counted_and_the_fewest_said(folder: Path) -> None:
+    assert plain(MACROS["RaceRuns"](folder)) == "2 runs"
+    rows = result(folder, "races")["races"]
+    rewrite(folder / "races.json", races=rows[1:])
+    assert MACROS["RaceRuns"](folder) == "one run"
 
 
 def test_an_unknown_contestant_is_named(folder: Path) -> None:

@@ -10,14 +10,13 @@ import pytest
 from matplotlib.axes import Axes
 
 from paper.results import result
-from paper.studies.staleness import (
-    MACROS,
+from paper.studies.staleness import MACROS, RATES, stale_theory, staleness, staleness_table
+from paper.studies.staleness_runs import (
     OPTIMISER_NAMES,
-    RATES,
-    relative_steps,
-    stale_theory,
-    staleness,
-    staleness_table,
+    best_multiple,
+    multiple_difference,
+    multiples,
+    setting_of,
     sweep,
 )
 from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
@@ -52,13 +51,16 @@ def heights(axes: Axes, fillstyle: str) -> list[float]:
         ("StaleTarget", "78"),
         ("StalePatience", "3"),
         ("StaleSeeds", "2"),
-        ("StaleSgd", "1.40"),
-        ("StaleAdam", "2.50"),
+        ("StaleSgd", "1.40 (1.40 to 1.40)"),
+        ("StaleAdam", "2.50 (2.50 to 2.50)"),
         ("StaleAdamBest", "1.75"),
         ("StaleDeepLateBest", "1.80"),
-        ("StaleMomentum", "1.50"),
-        ("StaleOneWorker", "1.10"),
-        ("StaleEightWorkers", "1.80"),
+        ("StaleMomentum", "1.50 (1.50 to 1.50)"),
+        ("StaleOneWorker", "1.10 (1.10 to 1.10)"),
+        ("StaleEightWorkers", "1.80 (1.80 to 1.80)"),
+        ("StaleDepthDifference", "+0.80 (0.80 to 0.80)"),
+        ("StaleWorkersDifference", "+0.70 (0.70 to 0.70)"),
+        ("StaleRmspropDifference", "+0.10 (0.10 to 0.10)"),
         # Of 1, 0 and −¼ everywhere; of 1, −¾ and −1.
         ("StaleCoherenceFour", "0.00"),
         ("StaleCoherenceSixteen", "-0.75"),
@@ -78,15 +80,41 @@ def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Pat
     assert plain(MACROS[name](data_folder)) == text
 
 
-def test_a_target_that_was_missed_is_said_so(data_folder: Path) -> None:
-    """Adam at s = 8 in the record of these tests."""
-    late = relative_steps(data_folder, swept="optimiser", value="adam", field="best_relative", staleness=8)
-    assert late is None
+def test_multiples_are_paired_over_the_seeds(data_folder: Path) -> None:
+    """Of SGD at s = 4, 99/90 and 187/110 have the mean 1.4; of a smaller best step the file keeps the mean alone."""
     settings = staleness_record()["settings"]
     for setting in settings:
-        for run in setting["runs"]:
-            run["relative"] = None
+        if (setting["optimiser"], setting["hidden_count"], setting["worker_count"]) == ("sgd", 2, 4):
+            setting["runs"][1]["steps"] = [99, 187]
+    rewritten(data_folder, settings=settings)
+    middle = setting_of(data_folder, ("optimiser", "sgd"))
+    assert multiples(middle, 4) == pytest.approx([1.1, 1.7])
+    assert best_multiple(middle, 4) == middle["runs"][1]["best_relative"] == pytest.approx(1.2)
+    # 1.4 ± 12.706 · 0.3, and 0.1 as far.
+    assert plain(MACROS["StaleSgd"](data_folder)) == "1.40 (-2.41 to 5.21)"
+    assert plain(MACROS["StaleRmspropDifference"](data_folder)) == "+0.10 (-3.71 to 3.91; inconclusive)"
+    assert multiples(setting_of(data_folder, ("optimiser", "adam")), 8) is None
+
+
+def test_a_best_step_that_is_the_kept_one_has_its_multiple(data_folder: Path) -> None:
+    settings = staleness_record()["settings"]
+    for setting in settings:
+        for run in setting["runs"][1:3]:
+            run["best_step_size"] = setting["step_size"]
+    rewritten(data_folder, settings=settings)
+    assert plain(MACROS["StaleDeepLateBest"](data_folder)) == "2.60"
+
+
+def test_a_target_that_was_missed_is_said_so(data_folder: Path) -> None:
+    """Adam at s = 8 in the record of these tests."""
+    assert best_multiple(setting_of(data_folder, ("optimiser", "adam")), 8) is None
+    settings = staleness_record()["settings"]
+    for setting in settings:
+        for run in setting["runs"][1:]:
+            run["steps"] = None
     assert MACROS["StaleSgd"](rewritten(data_folder, settings=settings)) == "not reached"
+    assert multiple_difference(data_folder, ("worker_count", 8), ("worker_count", 1)) is None
+    assert MACROS["StaleDepthDifference"](data_folder) == "none to give, as a target was missed"
 
 
 @pytest.mark.parametrize("name", MACROS)
@@ -115,14 +143,15 @@ def test_the_table_has_a_row_for_every_setting_of_every_sweep(data_folder: Path)
     assert by_name["Adam"] == ["0.2", "100", "2.50", "--", "--", "--"]
 
 
-def test_what_was_not_reached_stands_above_the_patience(data_folder: Path) -> None:
+def test_what_was_not_reached_stands_above_all_that_was(data_folder: Path) -> None:
     depths, optimisers, workers = staleness(data_folder).axes
     assert heights(depths, "full") == pytest.approx(
         [1, 1, 1, 1.2, 1.4, 1.8, 1.4, 1.8, 2.6, 1.6, 2.2, 3.4, 1.8, 2.6, 4.2]
     )
     assert heights(depths, "none") == pytest.approx([1, 1, 1.1, 1.2, 1.2, 1.4, 1.3, 1.6, 1.4, 1.8])
     # The third optimiser is Adam.
-    assert heights(optimisers, "full")[6:9] == [2.5, 3.25, 3.25]
+    assert heights(optimisers, "full")[6:9] == pytest.approx([2.5, 4.45, 4.45])
+    assert depths.get_ylim()[1] > 4.45
     assert len(heights(workers, "full")) == 9
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,24 +10,29 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from paper.comparisons import UNKNOWN
 from paper.results import result
 from paper.studies.switching import (
     CLUSTERS,
     CONDITIONS,
+    LESS,
     LIMITS,
     MACROS,
+    MORE,
     ORDERS,
+    against_ends,
     end_errors,
     largest_limit_deviation,
     largest_step_runs,
     limit,
+    order_ratio,
     step_limits,
     switch_shares,
     switching,
     switching_table,
     time_ratio,
-    won_pairs,
 )
+from tests.support.drawing import plain
 from tests.support.paper_data import write
 from tests.support.switching_data import switching_record
 
@@ -65,12 +71,40 @@ def test_smoke_figures_say_so_and_a_missing_file_is_named(draw: Callable[[Path],
     assert "smoke" in draw(tmp_path).get_suptitle()
 
 
-def test_pairs_are_won_seed_by_seed(folder: Path) -> None:
-    pairs = len(CONDITIONS) * len(CLUSTERS) * 2 * 2
-    # Seed 0: 0.1 < 0.2; seed 1: 0.3 > 0.2.
-    assert won_pairs(folder, "synchronous_first", "asynchronous_first") == (pairs // 2, pairs)
-    falling = ("asynchronous_first_falling", "synchronous_first_falling")
-    assert won_pairs(folder, *falling, conditions=("network",)) == (8, 8)
+def test_orders_are_compared_seed_by_seed(folder: Path) -> None:
+    """Seed 0: 0.1/0.2; seed 1: 0.3/0.2."""
+    found = order_ratio(folder, "synchronous_first", "asynchronous_first")
+    assert found.value == pytest.approx(math.log(0.75) / 2)
+    assert found.count == 2
+    assert found.high - found.value == pytest.approx(12.7062 * math.log(3) / 2, rel=1e-5)
+    record = switching_record()
+    for run in record["runs"]:
+        if run["condition"] == "network" and run["order"] == "synchronous_first" and run["share"] == 0.5:
+            run["end_error"] = [0.8, 0.8]
+    write(folder / "switching.json", record)
+    # Geometric means over shares of 1/2 and 4, and of 3/2 and 4.
+    network = order_ratio(folder, "synchronous_first", "asynchronous_first", conditions=("network",))
+    assert network.value == pytest.approx((math.log(2) + math.log(6)) / 4)
+
+
+def test_an_order_is_better_or_worse_than_the_ends_only_if_the_intervals_say_so(folder: Path) -> None:
+    """Means alone never decide: here the synchronous order is below both ends, then surely so, and surely above one."""
+    places = len(CONDITIONS) * len(CLUSTERS)
+    for share, errors in ((0.5, [0.1, 0.39]), (0.125, [0.2, 0.4])):
+        _rewrite_order(folder, {share: errors})
+        assert against_ends(folder, "synchronous_first", share) == [UNKNOWN] * places
+    # The last is surely above ASP, whatever it is beside BSP.
+    _rewrite_order(folder, {0.5: [0.1, 0.3001], 0.125: [0.4999, 0.7001]})
+    assert against_ends(folder, "synchronous_first", 0.5) == [LESS] * places
+    assert against_ends(folder, "synchronous_first", 0.125) == [MORE] * places
+
+
+def _rewrite_order(folder: Path, errors: dict[float, list[float]]) -> None:
+    record = switching_record()
+    for run in record["runs"]:
+        if run["order"] == "synchronous_first":
+            run["end_error"] = errors.get(run["share"], run["end_error"])
+    write(folder / "switching.json", record)
 
 
 def test_ratios_are_of_times_to_the_same_error(folder: Path) -> None:
@@ -98,17 +132,19 @@ def test_limits_are_compared_with_their_formulas(folder: Path) -> None:
     assert limit(folder, 4, 0.0, cluster="pareto")["predicted"] is None
 
 
-def test_the_table_has_a_row_for_each_place_and_marks_its_least(folder: Path) -> None:
+def test_the_table_has_a_row_for_each_place_and_marks_what_is_not_surely_more_than_its_least(folder: Path) -> None:
+    """The least has 0.1 and 0.3: ASP has 0.1 more of both, BSP 0.4; of every other order it may be none."""
     table = switching_table(folder)
     assert table.count(r"\\") == 1 + len(CONDITIONS) * len(CLUSTERS)
-    assert table.count(r"\boldmath") == len(CONDITIONS) * len(CLUSTERS) * 6
+    assert table.count(r"\boldmath") == len(CONDITIONS) * len(CLUSTERS) * 8
     assert r"0.300} & \ensuremath{0.600} & {\boldmath\ensuremath{0.200}}" in table
 
 
 def test_every_macro_can_be_written(folder: Path) -> None:
     written = {name: macro(folder) for name, macro in MACROS.items()}
     assert all(written.values())
-    assert written["SwitchNetworkPairs"] == r"\ensuremath{4} of \ensuremath{8}"
+    # √0.75 times e to the power of ±12.706 · ln 3/2.
+    assert plain(written["SwitchNetworkRatio"]) == "0.87 (0.00 to 930.53; inconclusive)"
     assert written["SwitchAspTime"] == written["SwitchSyncFallingTime"] == r"\ensuremath{1.5}"
     assert written["SwitchLimitDeviation"] == r"\ensuremath{1.00}"
 
