@@ -158,8 +158,8 @@ def _evaluation(step_count: int, replica: Replica, averager: Averager, local_cou
     if ranks:
         raise ValueError(
             f"after {step_count} updates ranks {ranks} have other parameters than rank 0: here PyTorch "
-            f"{torch.__version__} runs its code for {torch.backends.cpu.get_cpu_capability()}, and the environment "
-            "variable ATEN_CPU_CAPABILITY=avx2 makes different processors round alike"
+            f"{torch.__version__} runs its code for {torch.backends.cpu.get_cpu_capability()}; processors that differ "
+            "need the same ATEN_CPU_CAPABILITY (avx2, say) and the same MKL_CBWR (COMPATIBLE) on all ranks"
         )
     return Evaluation(step_count, model.accuracy(data.test_images, data.test_labels))
 

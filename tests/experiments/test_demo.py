@@ -156,11 +156,22 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path, capsys: pytest.Captu
 
 def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sparsync.experiments.demo", "--output-folder", str(tmp_path), "--steps", "100000"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("1. ")
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell lets what it starts in the background ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("1. ")
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == -signal.SIGINT
     assert errors == "interrupted\n"
     assert list(tmp_path.iterdir()) == []

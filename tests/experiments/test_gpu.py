@@ -135,7 +135,13 @@ gpu.steps = lambda folder, sanitizer: [gpu.Step("step", {command!r}, 60)]
 sys.argv = ["gpu", "--output-folder", {str(tmp_path / "out")!r}]
 gpu.main()
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # A shell lets what it starts in the background ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
         while not (tmp_path / "family").exists():
             assert process.poll() is None
             time.sleep(0.01)
