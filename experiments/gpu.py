@@ -156,6 +156,8 @@ def _ends_well(step: Step, environment: Mapping[str, str], output: int) -> bool 
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # A shell lets what it starts in the background ignore interrupts, and a step is to hear its own.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     except OSError as error:
         os.write(output, f"{error}\n".encode())

@@ -52,9 +52,8 @@ def _trained_with(data_folder: Path, *, fact: str) -> str:
 
 def _multiplied_with(data_folder: Path, *, fact: str) -> str:
     """The different values of a fact about the library of matrix products, which may say nothing of its code path."""
-    # A missing fact is one that a run did not name yet; until the record has the fields.
-    records = [run.record("provenance").fields for run in results(data_folder, "convergence")]
-    return latex.escape(", ".join(dict.fromkeys(record.get(fact) or "not named" for record in records)))
+    records = [run.record("provenance") for run in results(data_folder, "convergence")]
+    return latex.escape(", ".join(dict.fromkeys(record[fact] or "not named" for record in records)))
 
 
 ORIGINS: dict[str, Macro] = {

@@ -70,8 +70,7 @@ def accuracies(results: Sequence[Result]) -> list[float]:
 
 def diverged_at_step(result: Result) -> int | None:
     """The update at which a run met a number that is not finite, and where its series end; None: it went to its end."""
-    # A run recorded before divergence was a result went to its end; until the record has the field.
-    step: int | None = result.fields.get("diverged_at_step")
+    step: int | None = result["diverged_at_step"]
     return step
 
 

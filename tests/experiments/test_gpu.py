@@ -28,7 +28,6 @@ NEED_NO_GPU = {
     "tests/experiments/test_train.py": "a machine's devices are set, and nothing runs on them",
     "tests/kernels/test_native_build.py": "nvcc is a stand-in",
     "tests/paper/studies/test_kernels.py": "records that were written for the tests",
-    "tests/paper/studies/test_timing_table.py": "records that were written for the tests",
 }
 ABSENT = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "clarabel", "highspy", "flint", "z3", "cvc5", "PEPit")
 HANG = "import time; time.sleep(600)"

@@ -111,7 +111,7 @@ def diverge(folder: Path, setting: str, method: str, density: float, seed: int, 
 def rewrite(path: Path, **changes: Any) -> None:
     """Change fields of a result file; None removes the field."""
     fields = {**json.loads(path.read_text(encoding="utf-8")), **changes}
-    write(path, {name: value for name, value in fields.items() if value is not None})
+    write(path, {name: value for name, value in fields.items() if value is not None or name not in changes})
 
 
 def run_record(setting: str, method: str, density: float, seed: int) -> dict[str, Any]:

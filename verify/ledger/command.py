@@ -12,6 +12,7 @@ certificate does not hold, a mutant survives, or evidence cannot be computed; 2 
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     profile, folder = PROFILES[options.profile], options.certificates or options.output.parent / "certificates"
     try:
         require_output(options.output)
+        _require_ours(options.output)
         require_folder(folder, option="--certificates")
         for name in ("formal", "store"):
             if getattr(options, name):
@@ -92,6 +94,22 @@ def failures(rows: Sequence[Row], stored: Sequence[Stored], kills: Kills) -> tup
         if not grades
     )
     return (*lost, *idle, *refuted, *survivors)
+
+
+def _require_ours(path: Path) -> None:
+    """Find out that a file that would be replaced was written by a ledger.
+
+    Raises:
+        ValueError: it was not.
+    """
+    if not path.exists():
+        return
+    try:
+        ours = {"statements", "mutants"} <= json.loads(path.read_text(encoding="utf-8")).keys()
+    except (ValueError, AttributeError):
+        ours = False
+    if not ours:
+        raise ValueError(f"{path} was not written by the ledger, and would be replaced: name another file")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -116,12 +116,13 @@ def test_convergence_cases_have_distinct_files_and_paired_seeds(profile: str) ->
     assert len({case.file_name for case in cases}) == len(cases)
     assert {case.run_name for case in cases} == set(RUNS)
     with_momentum = {case.run_name for case in cases if case.setting == "momentum"}
-    assert with_momentum == {f"fnn3_{rule}" for rule in MOMENTUM_METHODS}
+    assert with_momentum == {f"fnn3_{rule}" for rule in ("dense", *MOMENTUM_METHODS)}
     for setting, seed_count in (("plain", size.seed_count), ("momentum", size.momentum_seed_count)):
         seeds: dict[tuple[str, float], set[int]] = defaultdict(set)
         for case in (case for case in cases if case.setting == setting):
             seeds[case.run_name, case.run.density].add(case.run.seed)
-        assert all(found == set(range(seed_count)) for found in seeds.values())
+        counts = {name: seed_count if name in convergence.MAIN_RUNS else size.other_seed_count for name, _ in seeds}
+        assert all(found == set(range(counts[name])) for (name, _), found in seeds.items())
 
 
 @pytest.mark.usefixtures("_tiny")

@@ -12,9 +12,7 @@ from paper.rules import METHODS
 from paper.studies.convergence import MACROS
 from paper.studies.convergence_figures import convergence, counts
 from paper.studies.convergence_runs import (
-    THOUSANDTH,
     all_diverged,
-    condition_results,
 )
 from paper.studies.convergence_tables import accuracy_table, count_table, momentum_table
 from tests.support.drawing import drawn_line, plain, table_lines
@@ -78,10 +76,3 @@ def test_a_run_that_diverged_at_once_has_no_series_and_its_first_accuracy(folder
 def test_the_target_count_is_that_of_a_run_that_went_to_its_end(folder: Path) -> None:
     diverge(folder, "plain", "top_k", 0.001, 0, step=0)
     assert plain(MACROS["ThousandthTarget"](folder)) == "6"
-
-
-def test_a_run_without_the_field_went_to_its_end(folder: Path) -> None:
-    before = all_diverged(folder)
-    rewrite(write_run(folder, "plain", "gaussian_k", 0.001, 1), diverged_at_step=None)
-    assert "diverged_at_step" not in condition_results(folder, THOUSANDTH, "gaussian_k")[1].fields
-    assert all_diverged(folder) == before

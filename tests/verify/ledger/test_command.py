@@ -195,15 +195,16 @@ def counting_property_check(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return runs
 
 
-def test_derivations_are_read_too_but_formal_proofs_are_asked_for(
+def test_derivations_are_kept_too_but_formal_proofs_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    store = ("--store", str(tmp_path / "store"))
     compiled_with((), monkeypatch)
-    run(tmp_path)
+    run(tmp_path, *store)
     monkeypatch.setattr(
         "sparsync.verify.ledger.evidence.derivation_outcome", lambda _label: pytest.fail("derived again")
     )
-    assert run(tmp_path)[0] == 0
+    assert run(tmp_path, *store)[0] == 0
 
 
 def test_a_formal_proof_that_is_lost_outweighs_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +218,8 @@ def test_a_formal_proof_that_is_lost_outweighs_the_record(tmp_path: Path, monkey
 def test_bounds_are_scaled_where_the_profile_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = wrong_bound("top_k", "nothing", lambda bound: bound, "rational")
     chosen = {"top_k_count": MUTANTS["top_k_count"]}
-    for module in ("ledger", "collection", "report"):
-        monkeypatch.setattr(f"sparsync.verify.{module}.MUTANTS", {"harmless": harmless, **chosen})
+    for module in ("command", "collection", "report"):
+        monkeypatch.setattr(f"sparsync.verify.ledger.{module}.MUTANTS", {"harmless": harmless, **chosen})
     monkeypatch.setattr("sparsync.verify.ledger.command.CHOSEN", chosen)
     monkeypatch.setitem(PROFILES, "smoke", replace(PROFILES["smoke"], scales_bounds=False))
     status, data = run(tmp_path)
