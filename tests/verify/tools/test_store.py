@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import subprocess
 import sys
@@ -10,13 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparsync.verify.tools import store
-from sparsync.verify.tools.store import Store, described, sources_digest, sources_in_use
+from sparsync.verify.tools.store import LIBRARIES, Store, described, sources_digest, sources_in_use
 from tests.support.paths import ROOT
 
 
@@ -140,3 +142,22 @@ def test_a_change_in_a_source_in_use_changes_the_digest_and_one_elsewhere_does_n
         assert (sources_digest(module) != before) == is_used
         monkeypatch.setattr(store, "_source", right)
     sources_digest.cache_clear()
+
+
+DISPLAY_ONLY = {"matplotlib", "pooch", "psutil", "rich", "tyro"}
+"""Libraries that fetch, show or watch, and change no result."""
+
+
+def test_every_library_that_a_result_may_rest_on_is_in_the_key() -> None:
+    distributions = packages_distributions()
+    imported: set[str] = set()
+    for folder in ("theory", "verify", "kernels", "experiments"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    imported.add(node.module.partition(".")[0])
+    foreign = imported - set(sys.stdlib_module_names) - {"sparsync"} - DISPLAY_ONLY
+    assert {"sympy", "torch", "z3"} <= foreign
+    assert {name for name in foreign if not set(distributions.get(name, [])) & set(LIBRARIES)} == set()
