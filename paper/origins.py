@@ -31,17 +31,17 @@ def _shown_commit(record: Result) -> str:
 
 
 def _profile(data_folder: Path) -> str:
-    """The profile of all measured results.
+    """The profile of all measured results; several, if what a run lacks is shown from the record.
 
     Raises:
-        ValueError: they come from different profiles.
+        ValueError: training runs, which are compared with each other, come from different profiles.
     """
+    trained = {str(run["profile"]): run.path for run in results(data_folder, "convergence")}
+    if len(trained) > 1:
+        examples = ", ".join(f"{name} ({path})" for name, path in trained.items())
+        raise ValueError(f"the training runs come from different profiles: {examples}")
     measured = [found for name in MEASURED for found in results(data_folder, name)]
-    profiles = {str(found["profile"]): found.path for found in measured}
-    if len(profiles) > 1:
-        examples = ", ".join(f"{name} ({path})" for name, path in profiles.items())
-        raise ValueError(f"the results come from different profiles: {examples}")
-    return latex.escape(next(iter(profiles)))
+    return latex.escape(", ".join(dict.fromkeys(str(found["profile"]) for found in measured)))
 
 
 def _trained_with(data_folder: Path, *, fact: str) -> str:

@@ -100,11 +100,17 @@ def test_a_missing_field_is_named_with_its_file(tmp_path: Path) -> None:
         numbers.macro_definitions(folder)
 
 
-def test_results_of_different_profiles_are_not_mixed(tmp_path: Path) -> None:
+def test_training_runs_of_different_profiles_are_not_mixed(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
     write_run(folder, "plain", "dense", 0.001, 0, profile="smoke")
     with pytest.raises(ValueError, match=r"quick .*smoke .*plain-fnn3_dense-0\.001-0\.json"):
         numbers.MACROS["Profile"](folder)
+
+
+def test_every_profile_is_named_where_the_record_fills_in_for_a_study(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    rewrite(folder / "races.json", profile="record")
+    assert set(numbers.MACROS["Profile"](folder).split(", ")) == {"quick", "record"}
 
 
 def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> None:
