@@ -35,7 +35,7 @@ class Claim:
     Args:
         name: short, unique.
         text: the relation in words, with its bound.
-        said_in: where: README, abstract, or a section.
+        said_in: where: README, a page of paper/docs, the abstract, or a section of the paper.
         estimate: the number, from a folder of results; it raises FileNotFoundError where they are not there, and
             NotMeasuredError where the run was too small.
         least: the number is at least this.

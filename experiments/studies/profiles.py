@@ -1,4 +1,4 @@
-"""How large is each study? smoke (CI), quick (two cores, minutes), record (hours, tracked), full (GPU nodes)."""
+"""How large is each study? smoke (CI), quick (minutes on two cores), record (tracked), full (larger machines)."""
 
 from __future__ import annotations
 

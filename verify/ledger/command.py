@@ -117,9 +117,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m sparsync.verify.ledger.command", description="Check every statement."
     )
     parser.add_argument("--profile", choices=sorted(PROFILES), default="quick")
-    parser.add_argument("--output", type=Path, required=True, help="the JSON file to write, or to check")
+    parser.add_argument("--output", type=Path, required=True, help="the JSON file to write")
     parser.add_argument("--store", type=Path, help="where finished evidence is kept and looked for; default: nowhere")
-    parser.add_argument("--fresh", action="store_true", help="derive every certificate and repeat every search")
+    parser.add_argument("--fresh", action="store_true", help="derive every certificate and find all evidence anew")
     parser.add_argument("--certificates", type=Path, help="where they are stored; default: certificates/ beside FILE")
     parser.add_argument("--formal", type=Path, help="where compiled formal proofs are kept; default: nowhere")
     parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="number of processes; default: 1")

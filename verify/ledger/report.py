@@ -97,14 +97,11 @@ def _wording_records() -> list[dict[str, object]]:
 def _certificates_record(stored: Sequence[Stored]) -> dict[str, object]:
     return {
         "checked_count": sum(len(file.records) for file in stored),
-        "fresh_count": sum(len(file.records) for file in stored if file.derived),
         "files": [
             {
                 "name": file.name,
                 "label": FAMILIES[file.name].label,
                 "checked_count": len(file.records),
-                "fresh": bool(file.derived),
-                "reason": file.derived,
                 "fault": file.fault,
             }
             for file in stored

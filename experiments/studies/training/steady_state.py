@@ -16,8 +16,8 @@ from torch import Tensor
 from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.training.feedback import ErrorFeedback
+from sparsync.experiments.training.roads import Sent, captured_share
 from sparsync.experiments.training.seeding import random_stream
-from sparsync.experiments.training.worker import captured_share
 from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.provenance import provenance
@@ -133,7 +133,7 @@ def stream_gains(stream: GradientStream, dimension: int, count: int, step_count:
         corrected = feedback.correct(stream(), 1.0)
         payload = SELECTORS["top_k"](corrected, count)
         feedback.store_residual(corrected, payload)
-        gains.append(captured_share(corrected, payload) * dimension / count)
+        gains.append(captured_share(Sent(payload, feedback.residual)) * dimension / count)
     return gains
 
 

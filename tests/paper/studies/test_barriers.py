@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 from paper.results import result
 from paper.studies.barriers import MACROS, barriers, printed_shares, span_exponent, timing_rows
 from paper.style import paper_style
 from tests.support.barrier_data import write_barrier_results
+from tests.support.drawing import drawn_lines, macro_number
 from tests.support.paper_data import rewrite
 
 
@@ -21,29 +20,18 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_barrier_results(tmp_path_factory.mktemp("paper") / "data")
 
 
-def _lines(axes: Axes, label: str) -> list[list[list[float]]]:
-    drawn = [line for line in axes.get_lines() if line.get_label() == label]
-    return [np.column_stack([line.get_xdata(), line.get_ydata()]).tolist() for line in drawn]
-
-
-def _number(macro: str) -> float:
-    found = re.fullmatch(r"\\ensuremath\{(.+)\}", macro)
-    assert found is not None
-    return float(found[1])
-
-
 def test_leads_are_drawn_by_ratio_at_the_last_horizon(data_folder: Path) -> None:
     with paper_style():
         left, _, _ = barriers(data_folder).axes
-    assert _lines(left, "printed") == [[[1.0, 1.0], [1.5, 40.0], [4.0, 398.0]]]
-    assert _lines(left, "capped") == [[[1.0, 1.0], [1.5, 14.0], [4.0, 13.0]]]
+    assert drawn_lines(left, "printed") == [[[1.0, 1.0], [1.5, 40.0], [4.0, 398.0]]]
+    assert drawn_lines(left, "capped") == [[[1.0, 1.0], [1.5, 14.0], [4.0, 13.0]]]
     assert [text.get_text() for text in left.texts] == ["100 steps", "400 steps", "$s_U=15$"]
 
 
 def test_seconds_and_spreads_are_drawn_as_measured(data_folder: Path) -> None:
     with paper_style():
         _, middle, right = barriers(data_folder).axes
-    (sweep,), (scan,) = _lines(middle, "sweep"), _lines(middle, "scan")
+    (sweep,), (scan,) = drawn_lines(middle, "sweep"), drawn_lines(middle, "scan")
     assert sweep == pytest.approx(np.array([[10, 5e-4], [100, 5e-3]]))
     assert scan == pytest.approx(np.array([[10, 2.5e-2]]))
     spreads, bounds = right.get_lines()[-2:]
@@ -81,7 +69,7 @@ def test_seconds_and_spreads_are_drawn_as_measured(data_folder: Path) -> None:
 def test_numbers_about_planned_barriers_and_leads_are_those_of_the_files(
     name: str, value: float, data_folder: Path
 ) -> None:
-    assert _number(MACROS[name](data_folder)) == value
+    assert macro_number(MACROS[name](data_folder)) == value
 
 
 def test_shares_leave_out_equal_speeds(data_folder: Path) -> None:
@@ -96,11 +84,6 @@ def test_smoke_results_say_so(tmp_path: Path) -> None:
     with paper_style():
         figure = barriers(write_barrier_results(tmp_path, profile="smoke"))
     assert "smoke" in figure.get_suptitle()
-
-
-def test_every_macro_has_letters_only_and_a_value(data_folder: Path) -> None:
-    assert all(re.fullmatch("[A-Za-z]+", name) for name in MACROS)
-    assert all(macro(data_folder) for macro in MACROS.values())
 
 
 def test_what_a_file_lacks_is_named(tmp_path: Path) -> None:

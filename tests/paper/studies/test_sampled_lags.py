@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 from paper.results import result
 from paper.studies.sampled_lags import MACROS, held_count, lag_table, passing_points, sampled_lags, shown_run
 from paper.style import paper_style
 from tests.support.barrier_data import write_barrier_results
+from tests.support.drawing import drawn_lines, macro_number
 from tests.support.paper_data import rewrite
 
 
@@ -21,25 +20,14 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_barrier_results(tmp_path_factory.mktemp("paper") / "data")
 
 
-def _lines(axes: Axes, label: str) -> list[list[list[float]]]:
-    drawn = [line for line in axes.get_lines() if line.get_label() == label]
-    return [np.column_stack([line.get_xdata(), line.get_ydata()]).tolist() for line in drawn]
-
-
-def _number(macro: str) -> float:
-    found = re.fullmatch(r"\\ensuremath\{(.+)\}", macro)
-    assert found is not None
-    return float(found[1])
-
-
 def test_lags_and_passes_are_drawn_as_measured(data_folder: Path) -> None:
     with paper_style():
         left, middle, right = sampled_lags(data_folder).axes
     # Eight of nine others are looked at: one laggard is missed with probability 1/9.
-    assert _lines(left, r"$\beta=8$")[0][1] == pytest.approx([1, 1 / 9])
+    assert drawn_lines(left, r"$\beta=8$")[0][1] == pytest.approx([1, 1 / 9])
     assert np.asarray(middle.get_lines()[0].get_ydata()).tolist() == [0.8] * 4
     assert [label.get_text() for label in middle.get_xticklabels()] == ["0", "1", "8", "all"]
-    assert _lines(right, "equal workers") == [[[place, 1.5] for place in range(4)]]
+    assert drawn_lines(right, "equal workers") == [[[place, 1.5] for place in range(4)]]
     # The 99 % quantile, dotted, and the bound on the mean, dashed, which there is none of without a sample.
     dotted, dashed = (
         [np.asarray(line.get_ydata()).tolist() for line in right.get_lines() if line.get_linestyle() == style]
@@ -73,7 +61,7 @@ def test_lags_and_passes_are_drawn_as_measured(data_folder: Path) -> None:
     ],
 )
 def test_numbers_about_sampled_barriers_are_those_of_the_files(name: str, value: float, data_folder: Path) -> None:
-    assert _number(MACROS[name](data_folder)) == value
+    assert macro_number(MACROS[name](data_folder)) == value
 
 
 def test_a_bound_counts_as_held_where_it_is_met(data_folder: Path) -> None:
@@ -104,11 +92,6 @@ def test_smoke_results_say_so(tmp_path: Path) -> None:
     with paper_style():
         figure = sampled_lags(write_barrier_results(tmp_path, profile="smoke"))
     assert "smoke" in figure.get_suptitle()
-
-
-def test_every_macro_has_letters_only_and_a_value(data_folder: Path) -> None:
-    assert all(re.fullmatch("[A-Za-z]+", name) for name in MACROS)
-    assert all(macro(data_folder) for macro in MACROS.values())
 
 
 def test_what_the_file_lacks_is_named(tmp_path: Path) -> None:

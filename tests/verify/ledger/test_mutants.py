@@ -8,7 +8,7 @@ from sparsync.verify.ledger.mutants import CHOSEN, MUTANTS
 from sparsync.verify.ledger.mutation import Mutant, killing_grades, wrong_bound
 from tests.support.slow_cases import LONG, slow_except
 
-# One of each family: the others are tried by `make verify`, which is a part of `.ci/run`, and by `make test-all`.
+# One of each family. `make verify` tries all made by hand; `make test-all` and the record try the scaled bounds, too.
 QUICK = {
     next(name for name in CHOSEN if MUTANTS[name].label in set(statements) - LONG)
     for statements in FAMILIES.values()

@@ -114,7 +114,7 @@ def test_the_key_changes_with(changed: str, tmp_path: Path, monkeypatch: pytest.
 
 def test_the_sources_in_use_are_what_a_module_imports_however_far() -> None:
     used = sources_in_use("sparsync.experiments.training.worker")
-    assert {"sparsync.experiments.training.feedback", "sparsync.kernels.payload", "sparsync.kernels.magnitude"} <= used
+    assert {"sparsync.experiments.feedbacks.ef14", "sparsync.kernels.payload", "sparsync.kernels.magnitude"} <= used
     assert not any(name.startswith(("sparsync.theory", "sparsync.experiments.engine")) for name in used)
 
 
