@@ -27,7 +27,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench gpu clean
+.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench gpu wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -101,6 +101,9 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu)
 	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT)
+
+wheel: $(STAMP) ## one wheel for this platform, the CPU library compiled inside, into dist/
+	@$(RUN) -m sparsync.kernels.wheel_build --output-folder dist
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-_CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 class Made(NamedTuple):
@@ -30,8 +30,8 @@ def cache_folder() -> Path:
     chosen = os.environ.get("SPARSYNC_CACHE")
     if chosen:
         return Path(chosen)
-    if (_CHECKOUT / "pyproject.toml").is_file() and os.access(_CHECKOUT, os.W_OK):
-        return _CHECKOUT / "build" / "native"
+    if (CHECKOUT / "pyproject.toml").is_file() and os.access(CHECKOUT, os.W_OK):
+        return CHECKOUT / "build" / "native"
     return Path.home() / ".cache" / "sparsync"
 
 
@@ -64,11 +64,21 @@ def cached(target: Path, make: Callable[[Path, Path], Made]) -> Made:
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             output = Path(scratch) / target.name
             made = make(Path(scratch), output)
-            written = {**made._asdict(), **_fingerprint(output)}
+            written = {**made._asdict(), **fingerprint(output)}
             output.with_suffix(".json").write_text(json.dumps(written), encoding="utf-8")
             output.with_suffix(".json").replace(note)
             output.replace(target)
         return made
+
+
+def fingerprint(path: Path) -> dict[str, int | str]:
+    """Size and SHA-256 of a file, as they stand in notes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return {"size_bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _kept(target: Path, note: Path) -> Made | None:
@@ -79,11 +89,6 @@ def _kept(target: Path, note: Path) -> Made | None:
         found = json.loads(note.read_text(encoding="utf-8"))
     except ValueError:  # The note was cut too, and all it says can be made anew.
         return None
-    if {**found, **_fingerprint(target)} != found:
+    if {**found, **fingerprint(target)} != found:
         return None
     return Made(tuple(found["devices"]), found["reason"])
-
-
-def _fingerprint(path: Path) -> dict[str, int | str]:
-    with path.open("rb") as file:
-        return {"size_bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import TypeVar, overload
+from typing import TypeVar, get_args, overload
 
 import torch
 from torch import Tensor
@@ -26,6 +26,10 @@ from sparsync.kernels.call_checks import check_pairs
 from sparsync.kernels.call_plan import Rule as Rule
 from sparsync.kernels.call_plan import dimensions_of, plan_of
 from sparsync.kernels.payload import Report, SparsePayload
+from sparsync.kernels.selection import SELECTORS
+
+KERNEL_RULES = tuple(rule for rule in get_args(Rule) if rule in SELECTORS)
+"""Selectors that `feedback_select` has."""
 
 _RULE_NUMBERS = {rule: number for number, rule in enumerate(feedback_reference.RULES)}
 _MEMORY_COLUMN_COUNT = 2
@@ -173,6 +177,11 @@ def feedback_select_many(
 def backend() -> str:
     """What does the work: "native (CPU)", "native (CPU, CUDA)", or "reference: " and why there is no library."""
     return native_build.library().backend()
+
+
+def has_kernel(device: torch.device) -> bool:
+    """Whether compiled code selects from float32 vectors on a device; `backend` says why not."""
+    return _is_native(device.type)
 
 
 def _is_native(device_type: str) -> bool:

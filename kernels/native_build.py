@@ -1,7 +1,8 @@
 """Compile the native op once, keep it, load it: sources in `csrc/` → one shared library → `torch.ops.sparsync`.
 
 The host compiler makes the CPU part, nvcc the CUDA part where there is one. The library uses torch's stable ABI, so it
-depends on no Python version, and is kept by `build_cache.py`. Whatever is missing or fails is said in `Library.reason`.
+depends on no Python version, and is kept by `build_cache.py`. A wheel may bring the CPU part along (`prebuilt.py`);
+then only a GPU needs a compiler. Whatever is missing or fails is said in `Library.reason`.
 
 `python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend.
 """
@@ -15,22 +16,28 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from sparsync.kernels import prebuilt
 from sparsync.kernels.build_cache import Made, cache_folder, cached, digest
 from sparsync.kernels.feedback_reference import REPORT_COLUMN_COUNT
 
 SOURCE_FOLDER = Path(__file__).resolve().parent / "csrc"
 CUDA_SOURCE = "cuda/op.cu"
 _TORCH_FOLDER = Path(torch.__file__).resolve().parent
-_COMMON_FLAGS = ("-DTORCH_TARGET_VERSION=0x020a000000000000", "-std=c++20", "-O3")
+# The oldest torch that the library runs with, major and minor.
+TORCH_TARGET = (2, 10)
+_TARGET_VERSION = f"0x{TORCH_TARGET[0]:02x}{TORCH_TARGET[1]:02x}000000000000"
+_COMMON_FLAGS = (f"-DTORCH_TARGET_VERSION={_TARGET_VERSION}", "-std=c++20", "-O3")
 _HOST_FLAGS = ("-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
+# What every processor has; wider sets are chosen between when the library runs, whatever a compiler is set to.
+_BASELINE_FLAGS = {"x86_64": ("-march=x86-64", "-mtune=generic")}
 _CUDA_FLAGS = ("--fmad=false", "-cudart", "static", "--threads", "0", "-Xcompiler", ",".join(_HOST_FLAGS))
 # A100, H100 and H200, B200; later devices translate the PTX of the newest.
 _CUDA_ARCHITECTURES = (80, 90, 100)
@@ -58,8 +65,12 @@ class CompileStep:
 
 HOST_STEPS = (
     CompileStep("op.cpp"),
+    CompileStep("codec_op.cpp"),
+    CompileStep("cpu/codec_indices.cpp"),
+    CompileStep("cpu/codec_values.cpp"),
     CompileStep("cpu/call.cpp"),
     CompileStep("cpu/emit.cpp"),
+    CompileStep("cpu/old_systems.cpp"),
     CompileStep("cpu/select.cpp"),
     CompileStep("cpu/loops.cpp", "portable"),
     CompileStep("cpu/loops.cpp", "avx2", ("-mavx2", "-mbmi2"), "x86_64"),
@@ -108,14 +119,19 @@ def library() -> Library:
         raise ValueError(f"SPARSYNC_BACKEND must be empty or 'reference', got {wanted!r}")
     if wanted == "reference":
         return Library(None, (), "SPARSYNC_BACKEND=reference")
-    try:
-        built = build()
-        assert built.path is not None
-        load(built.path, "sparsync")
-    except (BuildError, OSError, RuntimeError) as error:
-        cause = f": {error.__cause__}" if error.__cause__ else ""
-        return Library(None, (), f"{error}{cause}")
-    return built
+    reasons = []
+    for offer in _offers():
+        try:
+            offered = offer()
+            assert offered.path is not None
+            load(offered.path, "sparsync")
+            _register_codec()
+        except (BuildError, prebuilt.PrebuiltError, OSError, RuntimeError) as error:
+            cause = f": {error.__cause__}" if error.__cause__ else ""
+            reasons.append(f"{error}{cause}")
+        else:
+            return replace(offered, reason="; ".join(filter(None, [*reasons, offered.reason])))
+    return Library(None, (), "; ".join(reasons))
 
 
 @functools.cache
@@ -125,23 +141,43 @@ def load(path: Path, namespace: str) -> None:
     torch.library.register_fake(f"{namespace}::feedback_select_", _shapes)
 
 
-def build(folder: Path | None = None) -> Library:
+def build(folder: Path | None = None, *, with_cuda: bool = True) -> Library:
     """Compile what the sources and compilers at hand allow, unless the cache holds it.
 
     Args:
         folder: the cache; None is `cache_folder()`.
+        with_cuda: False leaves nvcc alone.
 
     Raises:
         BuildError: there is no host compiler, or it failed. Where only nvcc fails, the library serves CPUs alone.
         OSError: the cache cannot be written.
     """
-    compiler, cuda_compiler = host_compiler(), _cuda_compiler()
+    compiler, cuda_compiler = host_compiler(), _cuda_compiler() if with_cuda else None
     compilers = [compiler, cuda_compiler] if cuda_compiler else [compiler]
     paths = [path for path in SOURCE_FOLDER.rglob("*") if cuda_compiler or path.suffix in _HOST_SUFFIXES]
     name = f"libsparsync-{digest_of(compilers, _host_commands(compiler), paths)}.so"
     target = (folder or cache_folder()) / name
     made = cached(target, lambda scratch, output: _make_native(compiler, cuda_compiler, scratch, output))
     return Library(target, made.devices, made.reason)
+
+
+def sources_digest() -> str:
+    """16 hexadecimal digits of the CPU part's sources and flags; the same wherever they lie.
+
+    Raises:
+        OSError: a source cannot be read.
+    """
+    flags = [_COMMON_FLAGS, _HOST_FLAGS, _BASELINE_FLAGS, [astuple(step) for step in HOST_STEPS]]
+    return digest(flags, [path for path in SOURCE_FOLDER.rglob("*") if path.suffix in _HOST_SUFFIXES])
+
+
+def origin() -> prebuilt.Origin:
+    """What a library should be made from to serve here.
+
+    Raises:
+        OSError: a source cannot be read.
+    """
+    return prebuilt.Origin(sources_digest(), TORCH_TARGET)
 
 
 def host_compiler() -> list[str]:
@@ -176,6 +212,11 @@ def link_flags(*, for_nvcc: bool = False) -> list[str]:
     return [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
 
 
+def _cpu_link_flags() -> list[str]:
+    """torch's libraries as far as the CPU part needs them: then it loads into a torch with CUDA and one without."""
+    return ["-Wl,--as-needed", f"-L{_TORCH_FOLDER / 'lib'}", "-ltorch_cpu"]
+
+
 def run_compiler(command: list[str]) -> None:
     """Run it to its end.
 
@@ -188,7 +229,7 @@ def run_compiler(command: list[str]) -> None:
 def digest_of(compilers: list[list[str]], commands: Sequence[Sequence[str]], sources: Sequence[Path]) -> str:
     """16 hexadecimal digits of all that a library is made from."""
     versions = [_output([*compiler, "--version"]) for compiler in compilers]
-    flags = [*_CUDA_FLAGS, *map(str, _CUDA_ARCHITECTURES), *link_flags()]
+    flags = [*_CUDA_FLAGS, *map(str, _CUDA_ARCHITECTURES), *link_flags(), *_cpu_link_flags()]
     files = [path for path in sources if path.suffix in (*_HOST_SUFFIXES, *_CUDA_SUFFIXES)]
     return digest([versions, commands, flags, torch.__version__, platform.machine()], files)
 
@@ -202,6 +243,18 @@ def main() -> int:
         return 2
     print(f"{found.path or 'no native library'}: {found.backend()}")  # noqa: T201
     return 0
+
+
+def _offers() -> list[Callable[[], Library]]:
+    """Where a library may come from, what is tried first at the head: what a wheel brought serves no GPU."""
+    if not prebuilt.FOLDER.is_dir():
+        return [build]
+    wants_cuda = _cuda_compiler() is not None and torch.cuda.device_count() > 0
+    return [build, _brought] if wants_cuda else [_brought, build]
+
+
+def _brought() -> Library:
+    return Library(prebuilt.checked_library(prebuilt.FOLDER, origin(), torch.__version__), ("cpu",), "")
 
 
 def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: Path, output: Path) -> Made:
@@ -225,7 +278,7 @@ def _make_native(compiler: list[str], cuda_compiler: list[str] | None, scratch: 
             return Made(("cpu", "cuda"), "")
         except BuildError as error:
             reason = f"no CUDA: {error}"
-    run_compiler([*compiler, "-shared", *objects, *link_flags(), "-o", str(output)])
+    run_compiler([*compiler, "-shared", *objects, *_cpu_link_flags(), "-o", str(output)])
     return Made(("cpu",), reason)
 
 
@@ -236,8 +289,11 @@ def _cuda_compiler() -> list[str] | None:
 
 
 def _host_commands(compiler: list[str]) -> list[list[str]]:
+    """Where sources lie is left out of the objects, so that the same sources make the same bytes anywhere."""
     steps = [step for step in HOST_STEPS if step.machine in (None, platform.machine())]
-    return [[*compiler, *host_flags(), *step.flags, "-c", str(SOURCE_FOLDER / step.source)] for step in steps]
+    flags = [*host_flags(), *_BASELINE_FLAGS.get(platform.machine(), ())]
+    flags += [f"-ffile-prefix-map={SOURCE_FOLDER}=csrc", f"-ffile-prefix-map={_TORCH_FOLDER}=torch"]
+    return [[*compiler, *flags, *step.flags, "-c", str(SOURCE_FOLDER / step.source)] for step in steps]
 
 
 def _cuda_flags(cuda_compiler: list[str]) -> list[str]:
@@ -262,6 +318,17 @@ def _finished(command: list[str]) -> subprocess.CompletedProcess[str]:
         last = (finished.stderr or finished.stdout).strip().splitlines()[-_ERROR_LINE_COUNT:]
         raise BuildError(f"{command[0]} ended with status {finished.returncode}: " + "\n".join(last))
     return finished
+
+
+@functools.cache
+def _register_codec() -> None:
+    """Tell torch what the ops of the wire format return, once."""
+    for name in ("encode_", "decode_"):
+        torch.library.register_fake(f"sparsync::{name}", _codec_report)
+
+
+def _codec_report(first: Tensor, *_: object) -> Tensor:
+    return first.new_empty(2, dtype=torch.int64)
 
 
 def _shapes(

@@ -10,6 +10,7 @@ a GPU waits for the selection, and is the only wait. `padded` never waits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -236,3 +237,26 @@ class SparsePayload:
         if not torch.compiler.is_compiling() and end - first > 2 * self.count:
             values, indices = values.clone(), indices.clone()
         self._values, self._indices, self._places = values, indices, None
+
+
+def padded_together(payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, Tensor]:
+    """`padded` of several, one after another: values and indices [sum of capacities], counts [payloads] int32.
+
+    All payloads of one call, in its order, are in its buffers already; others are copied. Never waits.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not payloads:
+        raise ValueError("expected at least one payload")
+    first = payloads[0]
+    ends = [None if payload._places is None else payload._places[1] for payload in payloads]
+    together = first._report is not None and all(
+        payload._report is first._report and payload._row == row for row, payload in enumerate(payloads)
+    )
+    if together and None not in ends and ends[-1] == len(first._values) and first._report is not None:
+        table = first._report.table
+        if len(table) == len(payloads):
+            return first._values, first._indices, table[:, 0]
+    values, indices, counts = zip(*(payload.padded() for payload in payloads), strict=True)
+    return torch.cat(values), torch.cat(indices), torch.stack(counts)

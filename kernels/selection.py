@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sparsync.kernels import reference
+from sparsync.kernels.chunks import chunked_top_k
 from sparsync.kernels.payload import SparsePayload
 
 
@@ -25,6 +26,7 @@ class Selector(Protocol):
 SELECTORS: dict[str, Selector] = {
     "keep_all": reference.keep_all,
     "top_k": reference.top_k,
+    "chunked_top_k": chunked_top_k,
     "random_k": reference.random_k,
     "gaussian_k": reference.gaussian_k,
     "gaussian_k_released": reference.gaussian_k_released,

@@ -13,11 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
-
-FOLDERS = ("theory", "verify", "kernels", "experiments")
-PACKAGED_DATA = {f"experiments/embedded/{name}" for name in ("fashion_mnist_subset.npz", "LICENSE", "README.md")}
-
+from tests.support.paths import ROOT, packaged_files
 
 COMMANDS = (
     *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
@@ -43,18 +39,38 @@ assert isinstance(POLICIES["bsp"](), POLICIES["bsp"])
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that no build folder of the checkout can lend it files."""
-    copy, output = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, so that no build folder of the checkout can lend files to what is built from it."""
+    copy = tmp_path_factory.mktemp("tree")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     for name in filter(None, tracked.stdout.split("\0")):
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(output), str(copy)]
+    return copy
+
+
+def wheel_of(source: Path, output: Path) -> Path:
+    """Of a folder or a source distribution."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(output),
+        str(source),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     (built,) = output.glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of(tree, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -90,15 +106,20 @@ def run_installed(installed: Path, folder: Path, *command: str) -> subprocess.Co
 
 
 def test_the_wheel_holds_every_module_and_data_file_of_the_tree(wheel_files: set[str]) -> None:
-    tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
-    modules = {name for name in tracked.stdout.split() if name.endswith((".py", ".v", ".h", ".cpp", ".cu", ".cuh"))}
     packaged = {name.removeprefix("sparsync/") for name in wheel_files if name.startswith("sparsync/")}
-    assert packaged == modules | PACKAGED_DATA
+    assert packaged == packaged_files()
 
 
 def test_the_wheel_carries_both_licences(wheel_files: set[str]) -> None:
     licences = {name.split("/licenses/")[1] for name in wheel_files if "/licenses/" in name}
     assert licences == {"LICENSE", "experiments/embedded/LICENSE"}
+
+
+def test_a_source_distribution_makes_the_same_wheel(tree: Path, wheel_files: set[str], tmp_path: Path) -> None:
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=tree, check=True, capture_output=True)
+    (distribution,) = tmp_path.glob("*.tar.gz")
+    assert set(zipfile.ZipFile(wheel_of(distribution, tmp_path)).namelist()) == wheel_files
 
 
 @pytest.mark.parametrize("module", COMMANDS)

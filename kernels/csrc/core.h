@@ -130,8 +130,10 @@ SPARSYNC_SHARED Memory next_memory(uint32_t value, Memory used, int64_t listed, 
   const bool is_known = used.margin >= 1 && used.margin < kInfinityBits;
   double margin = is_known ? (double)used.margin : kFirstMargin;
   if (listed > needed_count && used.bound < value) {
-    const double room = 0.5 * log((double)capacity / (double)needed_count);
-    const double wanted = (double)(value - used.bound) * room / log((double)listed / (double)needed_count);
+    // log1p: of log, glibc 2.29 has a version that older systems lack.
+    const double room = 0.5 * log1p((double)(capacity - needed_count) / (double)needed_count);
+    const double more = log1p((double)(listed - needed_count) / (double)needed_count);
+    const double wanted = (double)(value - used.bound) * room / more;
     margin = is_known && wanted > margin * 4 ? margin * 4 : wanted;
   } else if (listed >= 0) {
     margin = margin * 2;

@@ -264,11 +264,25 @@ def _recorded_ratio(data_folder: Path) -> str:
     return latex.decimal(rows(study, "gaussian_k, warm", name=RECORDED)[0]["ratio_to_add"], 2)
 
 
-def _one_pass_share(data_folder: Path) -> str:
-    """Of the later calls of Gaussian-k on vectors of every law, d and training step: those that read them once."""
-    tallies = [row["streaming_passes"] for row in rows(processor(data_folder), "gaussian_k, warm")]
+def one_pass_share(data_folder: Path) -> float:
+    """Of the later calls of Gaussian-k on vectors of every law, d and training step: the share that reads them once.
+
+    Raises:
+        FileNotFoundError: no study on a processor is there, or it counted no passes.
+    """
+    study = processor(data_folder)
+    tallies: list[dict[str, int]] = [row["streaming_passes"] for row in rows(study, "gaussian_k, warm")]
     total = sum(sum(tally.values()) for tally in tallies)
-    return latex.percent(sum(tally.get("1", 0) for tally in tallies) / total) if total else NOT_MEASURED
+    if total == 0:
+        raise FileNotFoundError(f"{study.path}: no passes are counted; `make bench` does with the compiled kernel")
+    return sum(tally.get("1", 0) for tally in tallies) / total
+
+
+def _one_pass_percent(data_folder: Path) -> str:
+    try:
+        return latex.percent(one_pass_share(data_folder))
+    except FileNotFoundError:
+        return NOT_MEASURED
 
 
 def _smallest_recall(data_folder: Path) -> str:
@@ -369,7 +383,7 @@ MACROS: dict[str, Macro] = {
     "KernelLawsDimension": partial(_law_dimension, contender="gaussian_k, warm", place=-1),
     "KernelShortLawsDimension": partial(_law_dimension, contender="gaussian_k, warm", place=0),
     "KernelRecordedRatio": _recorded_ratio,
-    "KernelOnePassShare": _one_pass_share,
+    "KernelOnePassShare": _one_pass_percent,
     "KernelSmallestRecall": _smallest_recall,
     "KernelExtraMemory": _extra_memory,
 }

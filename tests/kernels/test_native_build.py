@@ -116,7 +116,7 @@ def test_each_step_is_compiled_once_and_linked_against_torch(toolchain: Toolchai
     *compiled, linked = toolchain.runs()
     assert len(compiled) == here()
     assert all("-ffp-contract=off" in run and "-DTORCH_TARGET_VERSION=0x020a000000000000" in run for run in compiled)
-    assert "-Wl,--no-as-needed" in linked
+    assert "-Wl,--as-needed" in linked
     assert "-ltorch_cpu" in linked
 
 
@@ -341,7 +341,7 @@ def test_the_cache_is_where_it_is_wanted_else_in_the_checkout_else_at_home(
     monkeypatch.setenv("SPARSYNC_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv("SPARSYNC_CACHE")
-    monkeypatch.setattr(build_cache, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(build_cache, "CHECKOUT", tmp_path)
     assert cache_folder() == Path.home() / ".cache" / "sparsync"
     (tmp_path / "pyproject.toml").touch()
     assert cache_folder() == tmp_path / "build" / "native"

@@ -24,6 +24,9 @@ native_build.SOURCE_FOLDER, native_build._cuda_compiler = Path(sys.argv[1]), lam
 import torch
 torch.set_num_threads(2)
 assert native_build.library().devices == ("cpu",), native_build.library().backend()
+"""
+# What it then does.
+WORK = """
 from tests.support.every_case import CASES
 from tests.support.feedback_cases import outcome
 for case in CASES.values():
@@ -41,8 +44,8 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def sanitised(sources: Path, cache: Path) -> subprocess.CompletedProcess[str]:
-    """All cases on a library of these sources."""
+def sanitised(sources: Path, cache: Path, *, work: str = WORK) -> subprocess.CompletedProcess[str]:
+    """All cases, or other work, on a library of these sources."""
     libraries = [
         subprocess.run(["g++", f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True).stdout
         for name in ("asan", "ubsan")
@@ -54,7 +57,7 @@ def sanitised(sources: Path, cache: Path) -> subprocess.CompletedProcess[str]:
         "SPARSYNC_CACHE": str(cache),
         "SPARSYNC_BACKEND": "",
     }
-    command = [sys.executable, "-c", RUN, str(sources)]
+    command = [sys.executable, "-c", RUN + work, str(sources)]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
 
 

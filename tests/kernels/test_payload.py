@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sparsync.kernels.payload import Report, ReportRow, SparsePayload
+from sparsync.kernels.native import feedback_select_many
+from sparsync.kernels.payload import Report, ReportRow, SparsePayload, padded_together
 
 
 def payload(values: list[float], indices: list[int], dimension: int) -> SparsePayload:
@@ -193,3 +194,24 @@ def test_a_report_says_what_each_selection_found_and_which_met_what_is_not_finit
 def test_a_payload_cannot_be_changed(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(payload([2.0], [1], 5), name, 3)
+
+
+@pytest.mark.parametrize("chosen", [(0, 1, 2), (0, 2), (1, 0), (2,)])
+def test_payloads_stand_together_as_one_after_another(chosen: tuple[int, ...]) -> None:
+    stream = torch.Generator().manual_seed(0)
+    gradients = [torch.randn(size, generator=stream) for size in (50, 7, 200)]
+    residuals = [torch.zeros_like(gradient) for gradient in gradients]
+    made = feedback_select_many(gradients, residuals, [5, 3, 20], rule="gaussian_k")
+    payloads = [made[place] for place in chosen]
+    expected = [payload.padded() for payload in payloads]
+    values, indices, counts = padded_together(payloads)
+    assert torch.equal(values, torch.cat([part for part, _, _ in expected]))
+    assert torch.equal(indices, torch.cat([part for _, part, _ in expected]))
+    assert counts.tolist() == [int(count) for _, _, count in expected]
+    # All of one call are in its buffers already.
+    assert (values.data_ptr() == expected[0][0].data_ptr()) == (chosen == (0, 1, 2))
+
+
+def test_no_payloads_do_not_stand_together() -> None:
+    with pytest.raises(ValueError, match="at least one payload"):
+        padded_together([])

@@ -1,6 +1,6 @@
 """What does a step of error feedback cost? The fused kernel against adding alone and against what PyTorch offers.
 
-`python -m sparsync.experiments.studies.kernels.study --profile quick --output-folder paper/data` writes
+`python -m sparsync.experiments.studies.kernels.study --profile quick --output-folder build/quick/data` writes
 `kernels-<hardware>.json`. Ratios are best time over best time of e += g in the same rounds: on a machine with other
 work the best is steadier than the median. Needs no more than torch, numpy, sympy and rich, for GPU machines without
 a package registry.
