@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -26,6 +27,7 @@ def simulate(
     observe: Observer | None = None,
     *,
     device: torch.device | str = "cpu",
+    advance: Callable[[], object] = lambda: None,
 ) -> TrainingResult:
     """Train with `run.workers` workers (4 if None) in this process.
 
@@ -34,6 +36,7 @@ def simulate(
         data: examples; None loads `run.data`.
         observe: see `run_training`.
         device: where everything is computed.
+        advance: called after each update.
 
     Raises:
         ValueError: see `load_dataset` and `run_training`.
@@ -51,6 +54,7 @@ def simulate(
         averager=LocalAverager(run.collective),
         device=device,
         observe=observe,
+        advance=advance,
     )
 
 
@@ -61,7 +65,7 @@ def main() -> None:
             "python -m sparsync.experiments.simulate", "Simulate distributed training in one process."
         )
         with step_progress(command.settings.steps, visible=True) as advance:
-            result = simulate(command.settings, observe=lambda *_: advance())
+            result = simulate(command.settings, advance=advance)
         write_json(command.output, training_record(command.run, result, process_count=1))
         say_result(command, result)
 

@@ -57,7 +57,7 @@ def train(command: Command) -> None:
             local_ranks=[rank],
             averager=averager,
             device=device,
-            observe=lambda *_: advance(),
+            advance=advance,
         )
     if rank == 0:
         write_json(command.output, training_record(command.run, result, process_count=worker_count))

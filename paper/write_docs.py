@@ -2,14 +2,15 @@
 
     python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
-Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`. In `ledger.md` and
-`kernels.md` the text between two marks is replaced, the rest is kept; `proofs.md` is written as a whole.
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`. In `ledger.md`,
+`kernels.md` and `examples.md` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from difflib import unified_diff
 from pathlib import Path
 
 from paper.results import write_text
@@ -21,6 +22,9 @@ from sparsync.verify.tools.interrupts import interrupt_as_line
 
 PROOFS = "proofs.md"
 """The page of proofs, beside that of the ledger."""
+EXAMPLES = Path(__file__).resolve().parents[1] / "experiments" / "examples"
+CHANGED_EXAMPLES = ("hook.py", "local_steps.py", "own_loop.py")
+"""Beside `experiments/examples/plain.py`, which they change."""
 _HEAD = "| statement | what it is about | checks | evidence |\n|---|---|---|---|\n"
 
 
@@ -40,9 +44,25 @@ def ledger_markdown(data_folder: Path) -> str:
     )
 
 
+def examples_markdown(_data_folder: Path) -> str:
+    """What each example changes in the plain program, line by line.
+
+    Raises:
+        FileNotFoundError: an example is missing.
+    """
+    plain = (EXAMPLES / "plain.py").read_text(encoding="utf-8").splitlines()
+    shown = []
+    for name in CHANGED_EXAMPLES:
+        changed = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+        lines = unified_diff(plain, changed, "plain.py", name, n=1, lineterm="")
+        shown.append(f"### `{name}`\n\n```diff\n" + "\n".join(lines) + "\n```\n")
+    return "\n".join(shown)
+
+
 BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "ledger": ("ledger.md", ledger_markdown),
     "timings": ("kernels.md", timings_markdown),
+    "examples": ("examples.md", examples_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""
 

@@ -72,6 +72,17 @@ found = json.load(open("run.json"))
 assert found["run"]["selector"] == "first_k", found["run"]
 assert len(found["loss"]) == 3 and found["selected_count"] == found["target_count"], found
 """
+FEEDBACK = """
+import json, sys
+from sparsync.experiments import simulate
+def trained(*options):
+    sys.argv[1:] = ["--run", "fnn3_top_k", *"--steps 3 --workers 2 --output run.json".split(), *options]
+    simulate.main()
+    return json.load(open("run.json"))
+found, plain = trained("--feedback", "forgetful"), trained()
+assert found["run"]["feedback"] == "forgetful" and found["loss"][0] == plain["loss"][0], found["run"]
+assert found["parameters_sha256"] != plain["parameters_sha256"]
+"""
 STATEMENT = """
 from paper.statements.proofs import checks_file, proof_file
 from sparsync.theory.statements import FAMILIES, STATEMENTS
@@ -119,6 +130,18 @@ ADDITIONS = {
             Edit("kernels/selection.py", block('"first_k": '), before="}\n\n\ndef target_count"),
         ),
         program=SELECTOR,
+    ),
+    "feedback": Addition(
+        edits=(
+            Edit("experiments/feedbacks/forgetful.py", block("class Forgetful")),
+            Edit(
+                "experiments/feedbacks/registry.py",
+                "from sparsync.experiments.feedbacks.forgetful import Forgetful\n",
+                before="\nFEEDBACKS: dict[",
+            ),
+            Edit("experiments/feedbacks/registry.py", block('"forgetful": '), before='}\n"""By name'),
+        ),
+        program=FEEDBACK,
     ),
     "statement": Addition(
         edits=(

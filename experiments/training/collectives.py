@@ -175,6 +175,25 @@ class GroupAverager:
         return Average(wire.to(payload.values.dtype).div_(worker_count), sent)
 
 
+def begin_all_gather(
+    mine: Tensor, group: dist.ProcessGroup | None
+) -> tuple[Tensor, torch.futures.Future[list[Tensor]]]:
+    """Start sending a vector [n] to all ranks: where all of them arrive, [ranks, n], and what ends when they have."""
+    everyone = torch.empty((dist.get_world_size(group), *mine.shape), dtype=mine.dtype, device=mine.device)
+    # PyTorch 2.13 renamed it and warns of the old name.
+    gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+    future: torch.futures.Future[list[Tensor]] = gather(
+        everyone.view(-1), mine, group=group, async_op=True
+    ).get_future()
+    return everyone, future
+
+
+def begin_all_reduce(part: Tensor, group: dist.ProcessGroup | None) -> torch.futures.Future[list[Tensor]]:
+    """Start adding a vector over all ranks, in place, and return what ends when it has been."""
+    future: torch.futures.Future[list[Tensor]] = dist.all_reduce(part, group=group, async_op=True).get_future()
+    return future
+
+
 def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
     """The dimension of all payloads, once they are known to be payloads of one dimension and one dtype."""
     if not isinstance(payloads, Sequence):

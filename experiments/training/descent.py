@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sparsync.experiments.training.feedback import StepLocation
+from sparsync.experiments.feedbacks.feedback import StepLocation
 
 
 class MomentumDescent:
@@ -18,7 +18,7 @@ class MomentumDescent:
         parameters: x [d], changed in place.
         momentum: β.
         weight_decay: λ.
-        step_location: where the step size stands; see `ErrorFeedback`.
+        step_location: where the step size stands; see `Feedback`.
     """
 
     def __init__(

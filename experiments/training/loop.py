@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import new_selector
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
-from sparsync.experiments.training.feedback import ErrorFeedback
 from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.roads import Worker, takes_kernel
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.seeding import random_stream
-from sparsync.experiments.training.worker import Replica, StepFacts, Worker, step
+from sparsync.experiments.training.worker import Replica, StepFacts, step
+from sparsync.kernels.native import SelectionState
 
 Observer = Callable[[int, Sequence[torch.Tensor]], None]
 
@@ -85,6 +87,7 @@ def run_training(
     averager: Averager,
     device: torch.device | str = "cpu",
     observe: Observer | None = None,
+    advance: Callable[[], object] = lambda: None,
 ) -> TrainingResult:
     """Train `run.steps` updates with the workers `local_ranks` in this process; fewer if the run diverges.
 
@@ -96,11 +99,12 @@ def run_training(
         averager: how they meet the others.
         device: where parameters, residuals and examples live.
         observe: called after each update with the number of updates done and the corrected gradients [d] of the
-            local workers.
+            local workers, which are put together for it alone.
+        advance: called after each update.
 
     Raises:
-        ValueError: fewer training examples than one step needs; or, at an evaluation and on every rank alike, not all
-            ranks have the same parameters.
+        ValueError: fewer training examples than one step needs; `run.kernel` is "native" and there is none; or, at an
+            evaluation and on every rank alike, not all ranks have the same parameters.
         FloatingPointError: already the first output on the test images is not finite.
     """
     replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
@@ -109,7 +113,7 @@ def run_training(
     started = time.perf_counter()
     steps: list[StepFacts] = []
     evaluations = [_evaluation(0, replica, averager, len(workers))]
-    divergence = _advance(replica, workers, averager, steps, evaluations, observe)
+    divergence = _advance(replica, workers, averager, steps, evaluations, observe, advance)
     return TrainingResult(
         run=run,
         dimension=model.parameters.numel(),
@@ -132,6 +136,7 @@ def _advance(
     steps: list[StepFacts],
     evaluations: list[Evaluation],
     observe: Observer | None,
+    advance: Callable[[], object],
 ) -> tuple[int, str] | None:
     """Run all steps, noting facts and evaluations; where the run diverges, after how many updates, and how it did.
 
@@ -140,14 +145,15 @@ def _advance(
     run = replica.run
     for index in range(run.steps):
         try:
-            facts, corrected = step(index, replica, workers, averager)
+            facts, sent = step(index, replica, workers, averager)
             steps.append(facts)
             if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
                 evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
         except FloatingPointError as error:
             return len(steps), str(error)
+        advance()
         if observe is not None:
-            observe(index + 1, corrected)
+            observe(index + 1, [made.corrected() for made in sent])
     return None
 
 
@@ -194,10 +200,14 @@ def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.de
 
 
 def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
-    feedback = ErrorFeedback(
-        model.parameters.numel(),
-        step_location=run.step_location,
-        dtype=model.parameters.dtype,
-        device=model.parameters.device,
+    vector = model.parameters
+    feedback = new_feedback(run.feedback, run.feedback_settings, step_location=run.step_location)
+    return Worker(
+        rank=rank,
+        feedback=feedback,
+        memory=feedback.memory(vector.numel(), dtype=vector.dtype, device=vector.device),
+        generator=random_stream(run.seed, "selection", rank),
+        selector=run.selector,
+        select=new_selector(run.selector),
+        state=SelectionState() if takes_kernel(run.kernel, run.selector, feedback, vector.device) else None,
     )
-    return Worker(rank, feedback, random_stream(run.seed, "selection", rank), new_selector(run.selector))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sparsync.experiments.feedbacks.feedback import StepLocation
+from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import require_selector
 from sparsync.experiments.training.collectives import COLLECTIVES, CollectiveName
 from sparsync.experiments.training.data import PIXEL_SCALES, PixelScale
-from sparsync.experiments.training.feedback import StepLocation
 from sparsync.experiments.training.models import MODELS
+from sparsync.experiments.training.roads import KERNEL_CHOICES, KernelChoice, obstacle
 from sparsync.kernels.selection import target_count
 
 
@@ -49,6 +51,12 @@ class Run:
     """epochs over which the step size rises linearly to `step_size`"""
     step_location: StepLocation = "inside"
     """does the memory hold gradients times the step size (inside) or gradients (outside)"""
+    feedback: str = "ef14"
+    """what is done with what is not sent: key of FEEDBACKS"""
+    feedback_settings: tuple[tuple[str, float], ...] = ()
+    """hyperparameters of that, by name; others have their defaults"""
+    kernel: KernelChoice = "auto"
+    """does the fused kernel select: where there is one (auto), or an error (native), or never (reference)"""
     momentum: float = 0.0
     """heavy ball, after aggregation"""
     weight_decay: float = 0.0
@@ -72,10 +80,10 @@ class Run:
         )
         _require(self.model in MODELS, f"unknown model {self.model!r}; known: {', '.join(MODELS)}")
         _require(self.pixels in PIXEL_SCALES, f"unknown pixels {self.pixels!r}; known: {', '.join(PIXEL_SCALES)}")
-        _require(
-            self.step_location in ("inside", "outside"),
-            f"step_location must be 'inside' or 'outside', got {self.step_location!r}",
-        )
+        feedback = new_feedback(self.feedback, self.feedback_settings, step_location=self.step_location)
+        _require(self.kernel in KERNEL_CHOICES, f"unknown kernel {self.kernel!r}; known: {', '.join(KERNEL_CHOICES)}")
+        reason = obstacle(self.selector, feedback) if self.kernel == "native" else ""
+        _require(not reason, f"kernel 'native': {reason}")
         for density in (self.density, *self.density_warmup):
             _require(0 < density <= 1, f"density must lie in (0, 1], got {density}")
         for name in ("batch_size", "steps", "evaluate_every", "threads"):

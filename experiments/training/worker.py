@@ -1,6 +1,6 @@
 """One step of distributed SGD with error feedback, from gradients to the update, in one function.
 
-gradient [d] → corrected [d] → `SparsePayload` (values [m], indices [m], d) → residual → mean [d] → update.
+gradient [d] → `Worker.send` → `SparsePayload` (values [m], indices [m], d) → mean [d] → `deliver` → update.
 A process may hold one worker (torchrun) or all of them (simulation): `averager` is the only difference.
 """
 
@@ -10,36 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Averager
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
-from sparsync.experiments.training.feedback import ErrorFeedback
 from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.roads import Sent, Worker, captured_share
 from sparsync.experiments.training.runs import Run
-from sparsync.kernels.magnitude import is_finite
-from sparsync.kernels.payload import SparsePayload
-from sparsync.kernels.selection import Selector
-
-
-@dataclass(eq=False)
-class Worker:
-    """What one worker keeps between steps: its residual, its random stream, what its selector remembers.
-
-    Args:
-        rank: its place among all workers of the run, from 0.
-        feedback: its residual.
-        generator: where a random selector draws from.
-        select: its own selector, see `new_selector`.
-    """
-
-    rank: int
-    feedback: ErrorFeedback
-    generator: torch.Generator
-    select: Selector
 
 
 @dataclass(eq=False)
@@ -80,8 +57,8 @@ class StepFacts:
     sent_bytes: int
 
 
-def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Averager) -> tuple[StepFacts, list[Tensor]]:
-    """Advance the replica by one update and the workers by one residual.
+def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Averager) -> tuple[StepFacts, list[Sent]]:
+    """Advance the replica by one update and the workers by one memory.
 
     Args:
         index: the step, from 0.
@@ -90,45 +67,35 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
         averager: how they meet the others.
 
     Returns:
-        What was measured, and the corrected gradient [d] of each local worker.
+        What was measured, and what each local worker sent, with what it left.
 
     Raises:
-        FloatingPointError: a loss or gradient is not finite; on every rank alike, before anything is sent.
+        FloatingPointError: a loss or corrected gradient is not finite; on every rank alike, before anything is sent.
     """
     run, epoch = replica.run, index // replica.schedule.steps_per_epoch
     step_size = run.step_size_at(index, replica.schedule.steps_per_epoch)
     target_count = run.target_count(replica.model.parameters.numel(), epoch)
-    losses, corrected, payloads = [], [], []
+    losses, sent = [], []
     for worker in workers:
         examples = replica.schedule.batch(index, worker.rank)
         images, labels = replica.data.train_images[examples], replica.data.train_labels[examples]
         loss, gradient = replica.model.loss_and_gradient(images, labels)
-        corrected.append(worker.feedback.correct(gradient, step_size))
-        losses.append(loss if is_finite(corrected[-1]) else math.nan)
+        made = worker.send(gradient, step_size, target_count)
+        losses.append(math.nan if made is None else loss)
+        if made is not None:
+            sent.append(made)
     all_losses = _require_finite(index, averager.gather(losses))
-    for worker, vector in zip(workers, corrected, strict=True):
-        payload = worker.select(vector, target_count, worker.generator)
-        worker.feedback.store_residual(vector, payload)
-        payloads.append(payload)
-    averaged = averager.average(payloads)
-    replica.descent.apply(averaged.mean, step_size)
-    captured = [captured_share(vector, payload) for vector, payload in zip(corrected, payloads, strict=True)]
+    averaged = averager.average([made.payload for made in sent])
+    delivered = [worker.feedback.deliver(worker.memory, averaged.mean) for worker in workers]
+    replica.descent.apply(delivered[0], step_size)
     facts = StepFacts(
         target_count=target_count,
         loss=math.fsum(all_losses) / len(all_losses),
-        selected_counts=[int(count) for count in averager.gather([payload.count for payload in payloads])],
-        deltas=averager.gather(captured),
+        selected_counts=[int(count) for count in averager.gather([made.payload.count for made in sent])],
+        deltas=averager.gather([captured_share(made) for made in sent]),
         sent_bytes=averaged.sent_bytes,
     )
-    return facts, corrected
-
-
-def captured_share(corrected: Tensor, payload: SparsePayload) -> float:
-    """The measured contraction δ = 1 − ‖u − C(u)‖²/‖u‖² = ‖C(u)‖²/‖u‖², in float64; 1 where u = 0."""
-    total = float(torch.linalg.vector_norm(corrected, dtype=torch.float64)) ** 2
-    kept = float(torch.linalg.vector_norm(payload.values, dtype=torch.float64)) ** 2
-    # Rounding could put the share of a selection that lost nothing just above 1.
-    return min(1.0, kept / total) if total else 1.0
+    return facts, sent
 
 
 def _require_finite(index: int, losses: list[float]) -> list[float]:

@@ -27,6 +27,7 @@ NEED_NO_GPU = {
     "tests/experiments/test_gpu.py": "this file",
     "tests/experiments/test_train.py": "a machine's devices are set, and nothing runs on them",
     "tests/kernels/test_native_build.py": "nvcc is a stand-in",
+    "tests/kernels/test_prebuilt.py": "what is compiled for a GPU is only named",
     "tests/paper/studies/test_kernels.py": "records that were written for the tests",
 }
 ABSENT = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "clarabel", "highspy", "flint", "z3", "cvc5", "PEPit")

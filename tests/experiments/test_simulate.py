@@ -189,7 +189,7 @@ def test_every_step_corrects_with_exactly_what_the_last_one_kept(name: str, data
         for rank in range(2):
             batch = schedule.batch(index, rank)
             _, gradient = model.loss_and_gradient(data.train_images[batch], data.train_labels[batch])
-            assert torch.equal(corrected[rank], residuals[rank].add(gradient, alpha=run.step_size))
+            assert torch.equal(corrected[rank], residuals[rank].add(run.step_size * gradient))
             payload = select[rank](corrected[rank], run.target_count(gradient.numel(), 0), streams[rank])
             residuals[rank] = corrected[rank] - payload.dense()
             payloads.append(payload)

@@ -22,10 +22,12 @@ import torch.distributed as dist
 
 from sparsync.experiments import train
 from sparsync.experiments.command import Command
+from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training import loop
 from sparsync.experiments.training.collectives import Averager, GroupAverager
 from sparsync.experiments.training.data import load_dataset
+from sparsync.experiments.training.roads import Sent
 from sparsync.experiments.training.runs import RUNS, Run
 from sparsync.experiments.training.worker import Replica, StepFacts, step
 from tests.support.shared_builds import once, shared_folder
@@ -33,7 +35,9 @@ from tests.support.slow_cases import slow_except
 from tests.support.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
-PLAIN_RUNS = [name for name in RUNS if not name.endswith("_paper")]
+PLAIN_RUNS = {name: run for name, run in RUNS.items() if not name.endswith("_paper")} | {
+    f"fnn3_{name}": replace(RUNS["fnn3_top_k"], step_location="outside", feedback=name) for name in FEEDBACKS
+}
 RELEASED = "fnn3_random_k_paper"
 STEPS = 20
 # Two of the reviews after which the adaptive rule may change.
@@ -60,8 +64,8 @@ def train_every_plain_run() -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "_averager", on_the_group_of_this_rank)
         patch.setattr(train, "load_dataset", cache(load_dataset))
-        for name in PLAIN_RUNS:
-            settings = replace(RUNS[name], steps=PLAIN_STEPS, rank_order=True)
+        for name, run in PLAIN_RUNS.items():
+            settings = replace(run, steps=PLAIN_STEPS, rank_order=True)
             train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=settings))
         return {path.stem: json.loads(path.read_text()) for path in Path(folder).iterdir()}
 
@@ -82,7 +86,7 @@ def test_only_rank_zero_writes(plain_results: list[dict[str, dict[str, Any]]]) -
 @pytest.mark.parametrize("name", PLAIN_RUNS)
 def test_four_ranks_equal_the_simulation_bit_for_bit(name: str, plain_results: list[dict[str, dict[str, Any]]]) -> None:
     result = plain_results[0][name]
-    simulated = simulate(replace(RUNS[name], steps=PLAIN_STEPS, workers=4, rank_order=True))
+    simulated = simulate(replace(PLAIN_RUNS[name], steps=PLAIN_STEPS, workers=4, rank_order=True))
     assert result["parameters_sha256"] == simulated.parameters_sha256
     assert result["loss"] == [facts.loss for facts in simulated.steps]
     assert result["delta"] == [fmean(facts.deltas) for facts in simulated.steps]
@@ -263,7 +267,7 @@ def test_ranks_whose_processors_round_differently_are_refused(tmp_path: Path) ->
 
 
 def train_though_a_parameter_changes_on_the_last_rank() -> str:
-    def disturbed(index: int, replica: Replica, *others: Any) -> tuple[StepFacts, list[torch.Tensor]]:
+    def disturbed(index: int, replica: Replica, *others: Any) -> tuple[StepFacts, list[Sent]]:
         outcome = step(index, replica, *others)
         if (index, dist.get_rank()) == (2, 1):
             replica.model.parameters[7] += 1e-3

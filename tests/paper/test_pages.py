@@ -14,6 +14,7 @@ from paper.studies.convergence_runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments, read_contestants
+from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands
 from tests.support.paths import ROOT
@@ -34,6 +35,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.train": _trains,
     "sparsync.experiments.simulate": _trains,
     "sparsync.experiments.race": _races,
+    "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
 }
 """Is a command line accepted? By module; a new one in the pages needs a line."""

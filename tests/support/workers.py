@@ -6,12 +6,13 @@ import multiprocessing
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -31,11 +32,16 @@ _SETTINGS = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _STREAMS = ("output", "errors")
 
 
-def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
+def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collection[int] = ()) -> list[Any]:
     """Call `function` (importable, no arguments) on every rank of a fresh gloo group; what each rank returned.
 
+    Args:
+        function: what all ranks call.
+        world_size: how many.
+        killed: ranks that are to be ended by SIGKILL, and answer None.
+
     Raises:
-        RuntimeError: a rank raised, exited with a status other than 0, or outlived the deadline.
+        RuntimeError: a rank raised, exited with another status than it should, or outlived the deadline.
     """
     context = _context()
     answers: multiprocessing.Queue[Answer] = context.Queue()
@@ -51,16 +57,16 @@ def run_workers(function: Callable[[], Any], world_size: int) -> list[Any]:
         for process in processes:
             process.start()
         try:
-            results = _collect(answers, world_size)
+            results = _collect(answers, world_size - len(killed))
             for process in processes:
                 process.join(timeout=DEADLINE_SECONDS)
         finally:
             for process in processes:
                 process.kill()
     exits = [process.exitcode for process in processes]
-    if any(exits):
+    if exits != [-signal.SIGKILL if rank in killed else 0 for rank in range(world_size)]:
         raise RuntimeError(f"exit statuses by rank: {exits}")
-    return [results[rank] for rank in range(world_size)]
+    return [results.get(rank) for rank in range(world_size)]
 
 
 def _context() -> ForkServerContext:
@@ -70,10 +76,10 @@ def _context() -> ForkServerContext:
     return context
 
 
-def _collect(answers: multiprocessing.Queue[Answer], world_size: int) -> dict[int, Any]:
+def _collect(answers: multiprocessing.Queue[Answer], count: int) -> dict[int, Any]:
     results: dict[int, Any] = {}
     end = time.monotonic() + DEADLINE_SECONDS
-    while len(results) < world_size:
+    while len(results) < count:
         try:
             rank, result, failure = answers.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:

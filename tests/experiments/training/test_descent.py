@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.training.descent import MomentumDescent
-from sparsync.experiments.training.feedback import StepLocation
 
 
 @pytest.mark.parametrize("step_location", ["inside", "outside"])

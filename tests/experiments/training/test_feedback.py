@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS, new_selector
-from sparsync.experiments.training.feedback import ErrorFeedback, StepLocation
+from sparsync.experiments.training.feedback import ErrorFeedback
 from sparsync.kernels.selection import SELECTORS
 
 DIMENSION = 300

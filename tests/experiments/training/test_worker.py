@@ -10,15 +10,17 @@ import pytest
 import torch
 from torch import nn
 
+from sparsync.experiments.feedbacks.ef14 import Ef14
+from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Average
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
-from sparsync.experiments.training.feedback import ErrorFeedback, StepLocation
 from sparsync.experiments.training.models import MODELS, FlatModel
+from sparsync.experiments.training.roads import Worker
 from sparsync.experiments.training.runs import Run
-from sparsync.experiments.training.worker import Replica, Worker, captured_share, step
+from sparsync.experiments.training.worker import Replica, step
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -130,30 +132,7 @@ def test_a_loss_of_another_rank_that_is_not_finite_ends_this_one_before_anything
     data, model = few_examples(), new_model(RUN)
     schedule = BatchSchedule(len(data.train_labels), worker_count=2, batch_size=4, seed=0)
     descent = MomentumDescent(model.parameters, momentum=0.0, weight_decay=0.0, step_location="inside")
-    worker = Worker(0, ErrorFeedback(model.parameters.numel()), torch.Generator(), SELECTORS[RUN.selector])
+    memory = Ef14().memory(model.parameters.numel(), dtype=torch.float32, device="cpu")
+    worker = Worker(0, Ef14(), memory, torch.Generator(), RUN.selector, SELECTORS[RUN.selector])
     with pytest.raises(FloatingPointError, match=f"step 2: loss or gradient of worker 1 is not finite .{other}"):
         step(2, Replica(RUN, data, schedule, model, descent), [worker], OneOfTwoRanks(other))
-
-
-def test_the_captured_share_is_of_squares() -> None:
-    corrected = torch.tensor([3.0, -4.0])
-    assert captured_share(corrected, SELECTORS["top_k"](corrected, 1)) == 16 / 25
-
-
-def test_of_nothing_everything_is_captured() -> None:
-    corrected = torch.zeros(3)
-    assert captured_share(corrected, SELECTORS["gaussian_k"](corrected, 2)) == 1.0
-
-
-def test_the_captured_share_of_numbers_whose_squares_are_no_float32_is_exact() -> None:
-    corrected = torch.tensor([3.0, -4.0, *[2.0] * 6]) * 2.0**80
-    assert captured_share(corrected, SELECTORS["top_k"](corrected, 2)) == 25 / 49
-
-
-def test_who_leaves_out_zeros_alone_captures_no_more_than_everything() -> None:
-    """The sums over all entries and over those that are not zero may be rounded differently."""
-    stream = torch.Generator().manual_seed(0)
-    corrected = torch.zeros(300, 12)
-    corrected[:, 1::2] = torch.randn(300, 6, generator=stream)
-    shares = [captured_share(row, SELECTORS["gaussian_k"](row, 12)) for row in corrected]
-    assert 1 - 2.0**-50 < min(shares) <= max(shares) == 1.0

@@ -1,0 +1,347 @@
+"""Top-k with error feedback for `DistributedDataParallel`: what a rank does not send is remembered and sent later.
+
+    state = ErrorFeedbackState(model, density=0.01)
+    model.register_comm_hook(state, error_feedback_hook)
+
+`model` may be the module before or after it is wrapped. Save `state.state_dict()` with every rank's checkpoint.
+PyTorch looks at the annotations of a hook, so this file has them as objects.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch._C._distributed_c10d import GradBucket
+from torch.nn.parallel import DistributedDataParallel
+
+from sparsync.experiments.hooks.agreement import require_agreement
+from sparsync.experiments.hooks.clipping import Clipping, clip_factor
+from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
+from sparsync.experiments.hooks.residuals import Missing, Residuals
+from sparsync.experiments.hooks.treatments import Rules, Treatment, require_density
+from sparsync.kernels.selection import SELECTORS
+
+Granularity = Literal["tensor", "bucket", "model"]
+NonFinite = Literal["raise", "skip"]
+GRANULARITIES: tuple[Granularity, ...] = ("tensor", "bucket", "model")
+# Densities of these steps are compared between ranks before the first is sent.
+_COMPARED_STEPS = (*range(64), *(2**power for power in range(6, 31)))
+
+
+class Members(NamedTuple):
+    """Which bucket, and of which parameters."""
+
+    place: int
+    names: tuple[str, ...]
+
+
+Waiting = tuple[Members, Tensor, torch.futures.Future[Tensor]]
+"""A bucket that is not sent yet, its buffer, and the future of its means."""
+
+
+class ErrorFeedbackState:
+    """What `error_feedback_hook` keeps on one rank: residuals by the parameter's name, and how they are sent.
+
+    The gradient g of each parameter is added to its residual e; C(e + g) is sent, averaged over the ranks and handed
+    to the optimiser; e + g − C(e + g) is the next residual, bit for bit.
+
+    Args:
+        model: before or after `DistributedDataParallel`. Parameters that need no gradient are left out.
+        selector: a key of `SELECTORS`; "keep_all" is plain DDP.
+        density: k/d of every parameter without a rule, or a function of the step, from 0; the same on every rank.
+        rules: regular expressions, searched for in parameters' names: "dense", "excluded" (not sent, each rank keeps
+            its own gradient) or a density; the first that is found decides. Biases and the scales of norms, that is
+            parameters of at most one dimension, are dense unless a rule says otherwise.
+        granularity: one selection from each tensor; from all tensors of a bucket, whose members DDP changes after the
+            first step; or from the whole model, once backward has ended.
+        dense_steps: so many steps at first send everything, as plain DDP does.
+        clip_norm: gradients are scaled down to this norm over the whole model, before the selection; sending begins
+            once backward has ended, since only then the norm is known.
+        clip: by each rank's own norm ("local"), or by the root mean square of all ranks' ("global").
+        scaler: of the losses, if there is one. Residuals are kept unscaled; implies `non_finite="skip"`.
+        non_finite: where a gradient is not finite on any rank, all ranks raise; or all get infinite gradients, for
+            whoever skips the step (as `GradScaler` does), and residuals are what they were. That takes a second copy
+            of the residuals.
+        seed: names the draws of a random selector.
+        process_group: of the wrapped model; None is the default one.
+
+    Raises:
+        ValueError: an argument is not as said, a rule decides for no parameter, or no parameter needs a gradient.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        selector: str = "top_k",
+        density: float | Callable[[int], float] = 0.01,
+        rules: Mapping[str, Treatment] | None = None,
+        granularity: Granularity = "tensor",
+        dense_steps: int = 0,
+        clip_norm: float | None = None,
+        clip: Clipping = "local",
+        scaler: torch.amp.GradScaler | None = None,
+        non_finite: NonFinite = "raise",
+        seed: int = 0,
+        process_group: dist.ProcessGroup | None = None,
+    ) -> None:
+        parameters = named_parameters(model)
+        if selector not in SELECTORS:
+            raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
+        if granularity not in GRANULARITIES:
+            raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
+        if dense_steps < 0:
+            raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
+        if clip_norm is not None and not 0 < clip_norm < float("inf"):
+            raise ValueError(f"clip_norm must be positive and finite, got {clip_norm}")
+        if clip not in ("local", "global") or non_finite not in ("raise", "skip"):
+            raise ValueError(f"clip must be local or global, non_finite raise or skip, got {clip!r}, {non_finite!r}")
+        if not callable(density):
+            require_density(density, "density")
+        self._rules = Rules(dict(rules or {}))
+        self._rules.check(parameters)
+        self._selector, self._density, self._granularity = selector, density, granularity
+        self._dense_steps, self._clip_norm, self._clip = dense_steps, clip_norm, clip
+        self._scaler, self._skips, self._seed = scaler, scaler is not None or non_finite == "skip", seed
+        self.process_group = process_group
+        self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
+        self._parameters = parameters
+        self._order = {name: place for place, name in enumerate(parameters)}
+        self._residuals = Residuals(parameters)
+        self._agreed: set[tuple[str, ...]] = set()
+        self._before: dict[str, Tensor] = {}
+        self._refused: list[tuple[str, int]] = []
+        self._waiting: list[Waiting] = []
+        self._exchanges: dict[int, tuple[object, Exchange | None]] = {}
+        self.step = 0
+        """Steps in which gradients were exchanged, from 0; it counts those that were skipped."""
+        self.sent_bytes = 0
+        """What this rank has handed to collectives so far."""
+
+    @property
+    def skipped(self) -> bool:
+        """After backward: the step is to be skipped, for a gradient was not finite on some rank."""
+        return bool(self._refused)
+
+    def pending(self, name: str) -> Tensor:
+        """A copy of what this rank has not yet sent of a parameter, in the parameter's shape; zeros for a dense one.
+
+        Raises:
+            ValueError: the model has no such parameter that needs a gradient.
+        """
+        if name not in self._parameters:
+            raise ValueError(f"no parameter that needs a gradient is called {name!r}")
+        self._restore()
+        found = self._residuals.shaped().get(name)
+        return torch.zeros_like(self._parameters[name], requires_grad=False) if found is None else found
+
+    def state_dict(self) -> dict[str, Any]:
+        """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies."""
+        self._restore()
+        group = self._group()
+        return {
+            "step": self.step,
+            "rank": group.rank,
+            "world_size": group.size,
+            "residuals": self._residuals.shaped(),
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
+        """Go on from what `state_dict` returned on this rank; nothing changes if that cannot be.
+
+        Args:
+            saved: of the same rank of as many ranks. Of another number of ranks: `resized` first.
+            missing: "zero" begins anew where no residual was saved for a parameter; "error" refuses.
+
+        Raises:
+            ValueError: another rank or number of ranks, or a residual is missing, foreign, or has another shape.
+        """
+        group = self._group()
+        place, now = (saved["rank"], saved["world_size"]), (group.rank, group.size)
+        if place != now:
+            raise ValueError(
+                f"these residuals are of rank {place[0]} of {place[1]}, this is rank {now[0]} of {now[1]}; "
+                "sparsync.experiments.hooks.residuals.resized carries them to another number of ranks"
+            )
+        saved_residuals = saved["residuals"]
+        expected = self._expected() if saved["step"] else saved_residuals.keys() & self._expected()
+        self._residuals.load(saved_residuals, expected=expected, missing=missing)
+        self._exchanges = {}
+        self._before, self._refused = {}, []
+        self.step = int(saved["step"])
+
+    def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
+        """What the hook does: select from a bucket, start sending, and return the future of the means."""
+        if bucket.index() == 0:
+            self._restore()
+            self._waiting = []
+        flat = bucket.buffer()
+        on_cpu = flat.device.type == "cpu"
+        future: torch.futures.Future[Tensor] = torch.futures.Future(devices=None if on_cpu else [flat.device])
+        self._waiting.append((Members(bucket.index(), self._names_of(bucket)), flat, future))
+        defers = self._granularity == "model" or self._clip_norm is not None
+        if not defers or bucket.is_last():
+            self._send(self._waiting)
+            self._waiting = []
+        self.step += bucket.is_last()
+        return future
+
+    def _names_of(self, bucket: GradBucket) -> tuple[str, ...]:
+        try:
+            return tuple([self._names[parameter] for parameter in bucket.parameters()])
+        except KeyError:
+            shapes = [tuple(p.shape) for p in bucket.parameters() if p not in self._names]
+            raise ValueError(f"parameters of shapes {shapes} are none of the model of this state") from None
+
+    def _send(self, waiting: Sequence[Waiting]) -> None:
+        """One exchange of all that waits."""
+        exchange = self._exchange_of(waiting)
+        if exchange is None:
+            for _, bucket, future in waiting:
+                future.set_result(bucket)
+            return
+        if self._skips:
+            residuals = {piece.name: piece.residual for piece in exchange.pieces if piece.residual is not None}
+            self._before |= {name: residual.clone() for name, residual in residuals.items()}
+        self.sent_bytes += exchange.sent_bytes
+
+        def deliver(done: torch.futures.Future[None]) -> None:
+            try:
+                done.value()
+            except Exception as error:
+                for _, _, future in waiting:
+                    future.set_exception(error)  # type: ignore[arg-type]  # PyTorch's annotation is that of a result
+                return
+            for _, bucket, future in waiting:
+                future.set_result(bucket)
+
+        exchange.begin(self.step, self._scaling(exchange.pieces), self._refuse).then(deliver)
+
+    def _exchange_of(self, waiting: Sequence[Waiting]) -> Exchange | None:
+        """The exchange of these buckets, made anew where they or what is sent have changed; None: nothing is sent."""
+        place = waiting[0][0].place
+        buckets = [bucket for _, bucket, _ in waiting]
+        facts = (self._is_dense_now(), self._density_now(), *(bucket.data_ptr() for bucket in buckets))
+        key = (facts, tuple(name for bucket, _, _ in waiting for name in bucket.names))
+        known = self._exchanges.get(place)
+        if known is not None and known[0] == key:
+            return known[1]
+        pieces = [piece for bucket, flat, _ in waiting for piece in self._pieces(bucket.names, flat)]
+        if len(waiting) > 1:
+            # In the order of the model, which stays when DDP forms its buckets anew.
+            pieces.sort(key=lambda piece: self._order[piece.name])
+        exchange = None
+        if pieces:
+            self._require_agreement(pieces)
+            exchange = Exchange(
+                pieces,
+                buckets,
+                group=self._group(),
+                selector=self._selector,
+                seed=self._seed,
+                is_joint=self._granularity != "tensor",
+            )
+        self._exchanges[place] = (key, exchange)
+        return exchange
+
+    def _pieces(self, names: Sequence[str], bucket: Tensor) -> list[Piece]:
+        """The parameters of a bucket whose gradients are sent, as parts of it."""
+        parts = bucket.split([self._parameters[name].numel() for name in names])
+        dense, density = self._is_dense_now(), self._density_now()
+        pieces = []
+        for name, part in zip(names, parts, strict=True):
+            treatment = self._rules.treatment(name, self._parameters[name], density)
+            if treatment == "excluded":
+                continue
+            if dense or treatment == "dense":
+                pieces.append(Piece(name, part, "dense", None))
+            else:
+                pieces.append(Piece(name, part, treatment, self._residuals.vector(name)))
+        return pieces
+
+    def _is_dense_now(self) -> bool:
+        return self._selector == "keep_all" or self.step < self._dense_steps
+
+    def _density_now(self) -> float:
+        density = self._density(self.step) if callable(self._density) else self._density
+        return require_density(density, f"density of step {self.step}")
+
+    def _expected(self) -> set[str]:
+        """The parameters that have a residual once they were exchanged."""
+        density = self._density_now()
+        if self._selector == "keep_all":
+            return set()
+        treatments = {name: self._rules.treatment(name, p, density) for name, p in self._parameters.items()}
+        return {name for name, treatment in treatments.items() if not isinstance(treatment, str)}
+
+    def _scaling(self, pieces: Sequence[Piece]) -> Scaling:
+        loss_scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
+        if self._clip_norm is None:
+            return Scaling(loss_scale=loss_scale)
+        gradients = [piece.gradient for piece in pieces]
+        group = self.process_group
+        clip = clip_factor(gradients, self._clip_norm, clip=self._clip, loss_scale=loss_scale, group=group)
+        return Scaling(clip, loss_scale)
+
+    def _refuse(self, step: int, found: Sequence[tuple[str, int]]) -> None:
+        self._refused.extend(found)
+        if not self._skips:
+            name, rank = found[0]
+            raise FloatingPointError(
+                f"step {step}: the gradient of {name!r} is not finite on rank {rank}"
+                + (f", nor are {len(found) - 1} others" if len(found) > 1 else "")
+            )
+
+    def _restore(self) -> None:
+        """Put residuals back to what they were before a step that was refused."""
+        if self._refused and self._skips:
+            self._residuals.replace(self._before)
+        self._before, self._refused = {}, []
+
+    def _require_agreement(self, pieces: Sequence[Piece]) -> None:
+        names = tuple(piece.name for piece in pieces)
+        if names in self._agreed:
+            return
+        densities = [self._density(s) for s in _COMPARED_STEPS] if callable(self._density) else self._density
+        parts = {
+            "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
+            "the treatments": [piece.treatment for piece in pieces],
+            "the densities": densities,
+            "the settings": (
+                *(self._selector, self._granularity, self._dense_steps, self._skips, self._seed),
+                *(self._clip_norm, self._clip, self._scaler is None, self.step),
+            ),
+        }
+        require_agreement(parts, what=f"step {self.step}, before {names[0]!r} is sent", group=self.process_group)
+        self._agreed.add(names)
+
+    def _group(self) -> Group:
+        group = self.process_group
+        return Group(group, dist.get_rank(group), dist.get_world_size(group))
+
+
+def error_feedback_hook(state: ErrorFeedbackState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """The communication hook; `model.register_comm_hook(state, error_feedback_hook)`, once, before the first backward.
+
+    Raises:
+        ValueError: on every rank alike, if ranks have other parameters or settings than rank 0.
+        RuntimeError: on every rank alike and in the same step, if a gradient is not finite on one rank (unless the
+            state skips such steps), or a rank was lost; the message names step, parameter and rank.
+    """
+    return state.communicate(bucket)
+
+
+def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that need a gradient, by the names that they have in the module that was wrapped or compiled.
+
+    Raises:
+        ValueError: there are none.
+    """
+    inner: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
+    inner = getattr(inner, "_orig_mod", inner)
+    found = {name: parameter for name, parameter in inner.named_parameters() if parameter.requires_grad}
+    if not found:
+        raise ValueError(f"no parameter of {type(inner).__name__} needs a gradient")
+    return found

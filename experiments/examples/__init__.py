@@ -1,0 +1,1 @@
+"""Complete programs: one of plain DistributedDataParallel, and what sending little changes in it."""

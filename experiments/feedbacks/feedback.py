@@ -1,0 +1,147 @@
+"""What does a worker do with what it did not send? The protocol of all variants, and what they check.
+
+gradient [d] → `correct` → corrected [d] → selector → `SparsePayload` → `settle`; mean of payloads [d] → `deliver`.
+A variant is a frozen dataclass of hyperparameters. What it remembers is a `Memory` of each worker: save it with the
+parameters, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from sparsync.kernels.payload import SparsePayload
+
+StepLocation = Literal["inside", "outside"]
+"""Does the memory hold gradients times the step size, or gradients?"""
+
+Memory = dict[str, Tensor]
+"""Vectors [d] of one worker, by name."""
+
+
+class Feedback(Protocol):
+    """A variant; all workers of a run have the same one, and each a memory of its own."""
+
+    @property
+    def step_location(self) -> StepLocation:
+        """Is the delivered mean subtracted from the parameters as it is (inside), or times the step size (outside)?"""
+        ...
+
+    @property
+    def is_fused(self) -> bool:
+        """True iff `feedback_select(scaled(gradient, …), memory["residual"])` corrects, selects and settles."""
+        ...
+
+    def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
+        """Zeros [dimension], from which every worker begins."""
+        ...
+
+    def correct(self, memory: Memory, gradient: Tensor, step_size: float) -> Tensor:
+        """The vector [d] to select from, a new tensor; a variant with momentum moves it on in the memory."""
+        ...
+
+    def settle(self, memory: Memory, corrected: Tensor, payload: SparsePayload) -> None:
+        """Remember what `payload` did not take of `corrected` [d]."""
+        ...
+
+    def deliver(self, memory: Memory, mean: Tensor) -> Tensor:
+        """What the optimiser gets [d] where `mean` [d] is that of all payloads; alike on all workers. Not to change."""
+        ...
+
+    def pending(self, memory: Memory) -> Tensor:
+        """What this worker still owes [d]; the variant says of which sum."""
+        ...
+
+
+def zeros(names: tuple[str, ...], dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
+    """A memory of zeros [dimension] under these names.
+
+    Raises:
+        ValueError: `dimension` is no int of at least 1.
+    """
+    if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+        raise ValueError(f"dimension must be an int of at least 1, got {dimension!r}")
+    return {name: torch.zeros(dimension, dtype=dtype, device=device) for name in names}
+
+
+def scaled(gradient: Tensor, step_size: float, *, like: Tensor, step_location: StepLocation) -> Tensor:
+    """ηg inside, g outside, in the dtype of `like`: what a memory takes of a gradient.
+
+    ηg is rounded before anything is added to it. One instruction for both, where a processor has it, rounds once.
+
+    Args:
+        gradient: g [d].
+        step_size: η.
+        like: a vector of the memory [d].
+        step_location: where η stands.
+
+    Raises:
+        ValueError: `step_size` is not positive and finite, wherever it stands; `gradient` has not the shape of `like`,
+            or values that its dtype cannot hold, or requires a gradient itself.
+    """
+    if not 0 < step_size < math.inf:
+        raise ValueError(f"step_size must be positive and finite, got {step_size}")
+    if gradient.shape != like.shape:
+        raise ValueError(f"expected a gradient of shape {tuple(like.shape)}, got {tuple(gradient.shape)}")
+    if torch.promote_types(gradient.dtype, like.dtype) != like.dtype:
+        raise ValueError(f"a residual of {like.dtype} cannot take a gradient of {gradient.dtype}")
+    if gradient.requires_grad:
+        # The memory would hold the graphs of all steps.
+        raise ValueError("the gradient requires a gradient; detach it")
+    held = gradient.to(like.dtype)
+    return held.mul(step_size) if step_location == "inside" else held
+
+
+def require_step_location(step_location: str) -> None:
+    """Refuse a place where no step size can stand.
+
+    Raises:
+        ValueError: neither "inside" nor "outside".
+    """
+    if step_location not in ("inside", "outside"):
+        raise ValueError(f"step_location must be 'inside' or 'outside', got {step_location!r}")
+
+
+def require_length(corrected: Tensor, like: Tensor) -> None:
+    """Refuse to settle a vector of another length than the memory's.
+
+    Raises:
+        ValueError: `corrected` has not the shape of `like`.
+    """
+    if corrected.shape != like.shape:
+        raise ValueError(f"expected a vector of shape {tuple(like.shape)}, got {tuple(corrected.shape)}")
+
+
+def require_share(name: str, share: float, *, may_be_zero: bool = True) -> None:
+    """Refuse a hyperparameter that is no share.
+
+    Raises:
+        ValueError: outside [0, 1], or 0 where that may not be.
+    """
+    if not (0 <= share <= 1 and (may_be_zero or share > 0)):
+        raise ValueError(f"{name} must lie in {'[' if may_be_zero else '('}0, 1], got {share}")
+
+
+def require_momentum(name: str, momentum: float) -> None:
+    """Refuse a momentum that does not fade.
+
+    Raises:
+        ValueError: outside [0, 1).
+    """
+    if not 0 <= momentum < 1:
+        raise ValueError(f"{name} must lie in [0, 1), got {momentum}")
+
+
+def added(vector: Tensor, payload: SparsePayload, *, sign: int = 1) -> Tensor:
+    """The vector [d] with a payload added, or with sign −1 subtracted; a new tensor.
+
+    Raises:
+        ValueError: the payload is of another dimension.
+    """
+    if vector.shape != (payload.dimension,):
+        raise ValueError(f"expected a payload of dimension {vector.numel()}, got {payload.dimension}")
+    # Indices are unique within a payload, so no addition is lost.
+    return vector.index_add(0, payload.indices.long(), payload.values, alpha=sign)

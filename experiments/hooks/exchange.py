@@ -1,0 +1,280 @@
+"""One exchange of a step: from this rank's gradients, in the buckets, to their means over all ranks, in the same place.
+
+Finite? → select → pack → all-gather → add in rank order. Nothing waits between: the future that `begin` returns ends
+it. A dense parameter of few entries travels in the packed buffer; a longer one is all-reduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
+from sparsync.experiments.hooks.selection import Chooser, Unit, capacity_of
+from sparsync.experiments.hooks.treatments import Treatment
+from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
+from sparsync.kernels.selection import target_count
+
+DENSE_IN_BUFFER = 4096
+"""A dense parameter with more entries is all-reduced on its own: P ranks that gather it would receive P copies."""
+
+Refuse = Callable[[int, Sequence[tuple[str, int]]], None]
+"""What is done where gradients are not finite, given the step and names of parameters with ranks: it raises, or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One parameter's gradient in an exchange.
+
+    Args:
+        name: of the parameter.
+        gradient: [numel], in the order of memory, a part of a bucket; the mean is written here.
+        treatment: what is sent of it.
+        residual: [numel]; None where nothing can stay behind.
+    """
+
+    name: str
+    gradient: Tensor
+    treatment: Treatment
+    residual: Tensor | None
+
+    @property
+    def is_packed(self) -> bool:
+        """True iff its entries travel in the packed buffer."""
+        if self.treatment == "dense":
+            return self.gradient.numel() <= DENSE_IN_BUFFER
+        return self.treatment != "excluded"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The ranks that exchange.
+
+    Args:
+        process_group: None is the default one.
+        rank: of this process in it.
+        size: P.
+    """
+
+    process_group: dist.ProcessGroup | None
+    rank: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What gradients are multiplied by.
+
+    Args:
+        clip: factor of all gradients before the selection, at most 1.
+        loss_scale: gradients come multiplied by it; residuals are kept, and entries sent, without.
+    """
+
+    clip: float = 1.0
+    loss_scale: float = 1.0
+
+
+class Exchange:
+    """What is sent of some pieces at every step, and what becomes of what comes back.
+
+    Args:
+        pieces: of one device and dtype; in the same order on every rank; none of them excluded.
+        buckets: the buckets that they are parts of.
+        group: the ranks.
+        selector: a key of `SELECTORS`.
+        seed: names the draws of a random selector.
+        is_joint: one selection from all pieces of a density, instead of one from each.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        buckets: Sequence[Tensor],
+        *,
+        group: Group,
+        selector: str,
+        seed: int,
+        is_joint: bool,
+    ) -> None:
+        self.pieces, self._group, self._is_joint = pieces, group, is_joint
+        is_covered = sum(p.gradient.numel() for p in pieces) == sum(bucket.numel() for bucket in buckets)
+        self._checked = list(buckets) if is_covered else [piece.gradient for piece in pieces]
+        is_whole = is_covered and len(buckets) == 1 and all(piece.treatment == "dense" for piece in pieces)
+        # A bucket of dense parameters is all-reduced in one piece, as DDP does it.
+        self._packed = [] if is_whole else [piece for piece in pieces if piece.is_packed]
+        self._reduced = list(buckets) if is_whole else [p.gradient for p in pieces if not p.is_packed]
+        self._dtype = torch.promote_types(pieces[0].gradient.dtype, torch.float32)
+        self._places = [0, *accumulate(piece.gradient.numel() for piece in self._packed)]
+        # Where the packed pieces are one bucket, in its order, means are formed in place.
+        is_bucket = is_covered and len(buckets) == 1 and len(self._packed) == len(pieces)
+        self._in_place = buckets[0] if is_bucket and buckets[0].dtype == self._dtype else None
+        units = self._units(selector)
+        self._chooser = Chooser(selector, units, seed=seed, rank=group.rank)
+        self._has_units = bool(units)
+        self._dense = [place for place, piece in enumerate(self._packed) if piece.treatment == "dense"]
+        spans = [range(self._places[place], self._places[place + 1]) for place in self._dense]
+        device = pieces[0].gradient.device
+        self._dense_indices = torch.tensor([i for span in spans for i in span], dtype=torch.int32, device=device)
+        self._dense_counts = torch.tensor([len(span) for span in spans], dtype=torch.int32, device=device)
+        capacities = (*(unit.capacity for unit in units), *map(len, spans))
+        self._layout = Layout(len(pieces), capacities, self._dtype)
+
+    @property
+    def sent_bytes(self) -> int:
+        """What this rank hands to collectives in a step."""
+        reduced = sum(part.numel() * part.element_size() for part in self._reduced)
+        return self._layout.words * torch.int32.itemsize + reduced
+
+    def begin(self, step: int, scaling: Scaling, refuse: Refuse) -> torch.futures.Future[None]:
+        """Select and send; the future ends once every gradient is the mean.
+
+        Args:
+            step: of the run, from 0.
+            scaling: of the gradients.
+            refuse: called on every rank alike.
+        """
+        buffer = self._pack(step, scaling)
+        gathered, future = begin_all_gather(buffer, self._group.process_group)
+        futures = [future]
+        for part in self._reduced:
+            if scaling.clip != 1:
+                part.mul_(scaling.clip)
+            # Before the sum, and by a product, as DDP does it.
+            futures.append(begin_all_reduce(part.mul_(1 / self._group.size), self._group.process_group))
+        return torch.futures.collect_all(futures).then(
+            lambda done: self._finish(done, gathered, step, scaling.loss_scale, refuse)
+        )
+
+    def _units(self, selector: str) -> list[Unit]:
+        """One from each sparse piece, or one from all of a density."""
+        sparse = [place for place, piece in enumerate(self._packed) if piece.residual is not None]
+        if not self._is_joint:
+            return [self._unit([place], selector) for place in sparse]
+        densities = dict.fromkeys(self._packed[place].treatment for place in sparse)
+        together = ([p for p in sparse if self._packed[p].treatment == density] for density in densities)
+        return [self._unit(places, selector) for places in together]
+
+    def _unit(self, places: Sequence[int], selector: str) -> Unit:
+        pieces = [self._packed[place] for place in places]
+        density = pieces[0].treatment
+        assert not isinstance(density, str)
+        residuals = [piece.residual for piece in pieces if piece.residual is not None]
+        dimension = sum(residual.numel() for residual in residuals)
+        k = target_count(density, dimension)
+        return Unit(
+            name=pieces[0].name,
+            gradients=[piece.gradient for piece in pieces],
+            residuals=residuals,
+            places=[self._places[place] for place in places],
+            k=k,
+            capacity=capacity_of(selector, k, dimension),
+        )
+
+    def _pack(self, step: int, scaling: Scaling) -> Tensor:
+        """The buffer of this rank: without entries where a gradient is not finite."""
+        flags, device = self._flags(), self.pieces[0].gradient.device
+        if NON_FINITE in flags:
+            return self._layout.pack_nothing(step, flags, device)
+        before = scaling.clip / scaling.loss_scale
+        if before != 1:
+            torch._foreach_mul_([piece.gradient for piece in self._packed], before)
+        parts = []
+        if self._has_units:
+            try:
+                parts.append(self._chooser.choose(step))
+            except ValueError:
+                # Each of both was finite, their sum is not.
+                return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
+        if self._dense:
+            values = torch.cat([self._packed[place].gradient for place in self._dense]).to(self._dtype)
+            parts.append((values, self._dense_indices, self._dense_counts))
+        if not parts:
+            return self._layout.pack_nothing(step, flags, device)
+        return self._layout.pack(step, flags, parts)
+
+    def _flags(self) -> list[int]:
+        """`NON_FINITE` or `ZERO` of each gradient; waits for the device."""
+        extremes = [torch.stack(torch.aminmax(part)) for part in self._checked]
+        if not torch.isfinite(torch.cat(extremes)).all():
+            return [0 if torch.isfinite(piece.gradient).all() else NON_FINITE for piece in self.pieces]
+        # Few gradients begin with a zero and are not zero.
+        firsts = torch.stack([piece.gradient[0] for piece in self.pieces]).tolist()
+        return [0 if first or piece.gradient.any() else ZERO for first, piece in zip(firsts, self.pieces, strict=True)]
+
+    def _finish(
+        self,
+        done: torch.futures.Future[list[torch.futures.Future[Tensor]]],
+        gathered: Tensor,
+        step: int,
+        loss_scale: float,
+        refuse: Refuse,
+    ) -> None:
+        self._require_arrival(done, step)
+        flags = self._layout.flags(gathered, step)
+        refused = [
+            (piece.name, rank)
+            for place, piece in enumerate(self.pieces)
+            for rank, its_flags in enumerate(flags)
+            if its_flags[place] & NON_FINITE
+        ]
+        if refused:
+            refuse(step, refused)
+            for piece in self.pieces:
+                piece.gradient.fill_(torch.inf)
+            return
+        if not self._packed:
+            return
+        total = self._total(gathered)
+        if loss_scale != 1:
+            total.mul_(loss_scale)
+        if self._in_place is None:
+            sizes = [piece.gradient.numel() for piece in self._packed]
+            torch._foreach_copy_([piece.gradient for piece in self._packed], list(total.split(sizes)))
+        self._put_back_unused(flags, gathered[self._group.rank])
+
+    def _require_arrival(self, done: torch.futures.Future[list[torch.futures.Future[Tensor]]], step: int) -> None:
+        try:
+            for future in done.value():
+                future.value()
+        except RuntimeError as error:
+            first, last = self.pieces[0].name, self.pieces[-1].name
+            raise ExchangeError(f"step {step}: a rank was lost as {first!r} to {last!r} were sent: {error}") from None
+
+    def _total(self, gathered: Tensor) -> Tensor:
+        """The mean of the packed pieces one after another, added one rank after the other."""
+        if self._in_place is None:
+            total = torch.zeros(self._places[-1], dtype=self._dtype, device=gathered.device)
+        else:
+            total = self._in_place.zero_()
+        for buffer in gathered:
+            indices, values = self._layout.entries(buffer)
+            # Indices are unique within a rank's buffer, so no addition is lost.
+            total[indices] += values
+        return total.div_(self._group.size)
+
+    def _put_back_unused(self, flags: Sequence[Sequence[int]], own: Tensor) -> None:
+        """Where every rank's gradient is zero, what was sent returns to the residual: DDP may drop the mean.
+
+        DDP leaves `grad` of a parameter alone that no rank used; a hook cannot see that, but that all are zero.
+        """
+        places = {id(piece): place for place, piece in enumerate(self._packed)}
+        unused = [
+            piece
+            for position, piece in enumerate(self.pieces)
+            if piece.residual is not None and all(its_flags[position] & ZERO for its_flags in flags)
+        ]
+        if not unused:
+            return
+        indices, values = self._layout.entries(own)
+        for piece in unused:
+            first, end = (self._places[places[id(piece)] + offset] for offset in (0, 1))
+            here = (indices >= first) & (indices < end)
+            assert piece.residual is not None
+            # What was sent left zeros behind, so this undoes the selection in bits.
+            piece.residual[indices[here] - first] = values[here]
+            piece.gradient.zero_()

@@ -1,0 +1,130 @@
+"""Who corrects, selects and keeps: the fused kernel in one call, or PyTorch in three; with the same bits.
+
+gradient [d] → `Worker.send` → `Sent`: the payload, and what is left of the corrected gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sparsync.experiments.feedbacks.feedback import Feedback, Memory, scaled
+from sparsync.kernels import native
+from sparsync.kernels.magnitude import is_finite
+from sparsync.kernels.native import KERNEL_RULES, SelectionState, feedback_select
+from sparsync.kernels.payload import SparsePayload
+from sparsync.kernels.selection import Selector
+
+KernelChoice = Literal["auto", "native", "reference"]
+KERNEL_CHOICES: tuple[KernelChoice, ...] = ("auto", "native", "reference")
+
+
+def obstacle(selector: str, feedback: Feedback) -> str:
+    """Why no kernel does what a run asks for, on any device; empty if there is one."""
+    if selector not in KERNEL_RULES:
+        return f"selector {selector!r} has no kernel; these have: {', '.join(KERNEL_RULES)}"
+    if not feedback.is_fused:
+        return f"{feedback} has no kernel"
+    return ""
+
+
+def takes_kernel(choice: KernelChoice, selector: str, feedback: Feedback, device: torch.device) -> bool:
+    """Whether a worker's selections are the kernel's.
+
+    Args:
+        choice: "native" insists, "reference" refuses, "auto" takes it where there is one.
+        selector: name of the rule.
+        feedback: what is done with what is not sent.
+        device: where the vectors are.
+
+    Raises:
+        ValueError: the choice is "native", and there is no kernel; the reason is named.
+    """
+    if choice == "reference":
+        return False
+    reason = obstacle(selector, feedback)
+    if not reason and not native.has_kernel(device):
+        reason = f"there is none for {device.type} ({native.backend()})"
+    if reason and choice == "native":
+        raise ValueError(f"kernel 'native': {reason}")
+    return not reason
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A corrected gradient in two parts, until the worker's next step.
+
+    Args:
+        payload: what is sent.
+        rest: [d], the corrected gradient with +0 where it is sent; not to be changed.
+    """
+
+    payload: SparsePayload
+    rest: Tensor
+
+    def corrected(self) -> Tensor:
+        """The corrected gradient [d] itself, bit for bit; a new tensor."""
+        whole = self.rest.clone()
+        whole[self.payload.indices.long()] = self.payload.values
+        return whole
+
+
+def captured_share(sent: Sent) -> float:
+    """The measured contraction δ = 1 − ‖u − C(u)‖²/‖u‖² = ‖C(u)‖²/‖u‖², in float64; 1 where u = 0."""
+    kept, left = (
+        float(torch.linalg.vector_norm(part, dtype=torch.float64)) ** 2 for part in (sent.payload.values, sent.rest)
+    )
+    return kept / (kept + left) if kept + left else 1.0
+
+
+@dataclass(eq=False)
+class Worker:
+    """What one worker keeps between steps: its memory, its random stream, what its selector remembers.
+
+    Args:
+        rank: its place among all workers of the run, from 0.
+        feedback: what is done with what is not sent.
+        memory: of that.
+        generator: where a random selector draws from.
+        selector: name of its rule.
+        select: its own selector, see `new_selector`.
+        state: what makes the kernel's later calls faster; None where PyTorch selects.
+    """
+
+    rank: int
+    feedback: Feedback
+    memory: Memory
+    generator: torch.Generator
+    selector: str
+    select: Selector
+    state: SelectionState | None = None
+
+    def send(self, gradient: Tensor, step_size: float, k: int) -> Sent | None:
+        """Correct a gradient [d], select from it with target count k, and remember the rest.
+
+        None where the corrected gradient is not finite: nothing is selected then, and the memory is of no further use.
+        """
+        if self.state is not None:
+            return self._fused(gradient, step_size, k, self.state)
+        corrected = self.feedback.correct(self.memory, gradient, step_size)
+        if not is_finite(corrected):
+            return None
+        payload = self.select(corrected, k, self.generator)
+        self.feedback.settle(self.memory, corrected, payload)
+        return Sent(payload, self.memory["residual"] if self.feedback.is_fused else payload.remainder(corrected))
+
+    def _fused(self, gradient: Tensor, step_size: float, k: int, state: SelectionState) -> Sent | None:
+        residual = self.memory["residual"]
+        addend = scaled(gradient, step_size, like=residual, step_location=self.feedback.step_location)
+        rule: native.Rule = self.selector  # type: ignore[assignment]  # `takes_kernel` has seen to it
+        try:
+            payload = feedback_select(addend, residual, k, rule=rule, state=state)
+        except ValueError:
+            # On a CPU; the residual kept its old values where the sum is not finite.
+            if is_finite(residual.add(addend)):
+                raise
+            return None
+        return Sent(payload, residual) if payload.first_non_finite is None else None

@@ -1,0 +1,32 @@
+"""Every example runs as it is printed, and learns; those that send little send less than the plain one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from paper.write_docs import CHANGED_EXAMPLES, EXAMPLES
+from tests.support.workers import torchrun
+
+
+def words_of(name: str) -> str:
+    finished = torchrun("--nproc-per-node", "2", str(EXAMPLES / name))
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+@pytest.mark.parametrize("name", ["plain.py", *CHANGED_EXAMPLES])
+def test_an_example_runs_and_learns(name: str) -> None:
+    said = words_of(name)
+    accuracy = re.search(r"test accuracy (\d+\.\d)%", said)
+    assert accuracy is not None
+    # By chance one of ten classes is right.
+    assert float(accuracy[1]) > 50
+    sent = re.search(r"(\d+\.\d\d) MB sent", said)
+    # 159,010 parameters in four bytes, at each of 200 steps.
+    assert sent is None or float(sent[1]) < 159_010 * 4 * 200 / 1e6 / 10
+
+
+def test_every_example_is_shown() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"__init__.py", "plain.py", *CHANGED_EXAMPLES}
