@@ -10,6 +10,7 @@ Ranks may thus send different numbers of entries, or none, and every entry arriv
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 _HEADER_BYTES = 8
 _LARGEST_DIMENSION = torch.iinfo(torch.int32).max
+
+_KEPT: list[dist.ProcessGroup] = []
+"""Groups in which something was sent in the background; see `_keep`."""
+atexit.register(_KEPT.clear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +184,7 @@ def begin_all_gather(
     mine: Tensor, group: dist.ProcessGroup | None
 ) -> tuple[Tensor, torch.futures.Future[list[Tensor]]]:
     """Start sending a vector [n] to all ranks: where all of them arrive, [ranks, n], and what ends when they have."""
+    _keep(group)
     everyone = torch.empty((dist.get_world_size(group), *mine.shape), dtype=mine.dtype, device=mine.device)
     # PyTorch 2.13 renamed it and warns of the old name.
     gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
@@ -190,8 +196,31 @@ def begin_all_gather(
 
 def begin_all_reduce(part: Tensor, group: dist.ProcessGroup | None) -> torch.futures.Future[list[Tensor]]:
     """Start adding a vector over all ranks, in place, and return what ends when it has been."""
+    _keep(group)
     future: torch.futures.Future[list[Tensor]] = dist.all_reduce(part, group=group, async_op=True).get_future()
     return future
+
+
+def _keep(group: dist.ProcessGroup | None) -> None:
+    """Keep a group from being freed by whoever holds Python's lock, as DistributedDataParallel's reducer does.
+
+    To be freed, a gloo group joins its threads, and they need that lock to let go of what was sent in the background:
+    the process would hang. Python itself frees a group without the lock.
+    """
+    group = dist.group.WORLD if group is None else group
+    if group is None or group in _KEPT:
+        return
+    # Time enough has passed for the threads of groups that were destroyed before this one was made.
+    _KEPT[:] = [kept for kept in _KEPT if _is_in_use(kept)]
+    _KEPT.append(group)
+
+
+def _is_in_use(group: dist.ProcessGroup) -> bool:
+    try:
+        dist.get_process_group_ranks(group)
+    except KeyError:
+        return False
+    return True
 
 
 def _common_dimension(payloads: Sequence[SparsePayload]) -> int:

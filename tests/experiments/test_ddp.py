@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from functools import partial
 from itertools import product
@@ -48,6 +49,29 @@ def test_density_one_on_two_ranks_is_ddp_itself_in_bits() -> None:
     plain, hooked = (run_workers(partial(trained, options), 2) for options in (None, {"density": 1.0}))
     for with_hook, without in zip(hooked, plain, strict=True):
         assert all(map(torch.equal, with_hook, without))
+
+
+class Lingering(ErrorFeedbackState):
+    """A thread of gloo's still wants Python's lock when this rank has long gone on."""
+
+    def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
+        """Let that thread sleep after it has delivered."""
+        future = super().communicate(bucket)
+        future.then(lambda _: time.sleep(0.5))
+        return future
+
+
+def step_and_destroy() -> bool:
+    network = DistributedDataParallel(seeded_model())
+    network.register_comm_hook(Lingering(network), error_feedback_hook)
+    loss_of(network, 0).backward()
+    dist.destroy_process_group()
+    # As this returns, the network is freed, and it holds the last reference to the group.
+    return True
+
+
+def test_a_network_that_outlives_its_group_is_freed_while_gloo_still_lets_go_of_what_was_sent() -> None:
+    assert run_workers(step_and_destroy, 2) == [True, True]
 
 
 def lost_by_any_selector() -> list[str]:
