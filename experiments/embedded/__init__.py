@@ -1,1 +1,1 @@
-"""The embedded subset of Fashion-MNIST: data file, licence, and the script that made it."""
+"""The embedded data: a subset of Fashion-MNIST with its licence and the script that made it, and a book."""

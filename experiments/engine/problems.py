@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset
-from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.models import VECTOR_MODELS, FlatModel, require_pair
 from sparsync.experiments.training.seeding import random_stream
 
 
@@ -154,14 +154,20 @@ class Training:
     Args:
         data: examples.
         worker_count: n.
-        model: a key of `MODELS`.
+        model: a key of `VECTOR_MODELS`: nothing but parameters is shared here, no statistics of batches.
         batch_size: examples in a usual batch.
         seed: of parameters and batches.
+
+    Raises:
+        ValueError: another model, data that are no images, or fewer of them than one step needs.
     """
 
     def __init__(
         self, data: Dataset, *, worker_count: int, model: str = "fnn3", batch_size: int = 32, seed: int = 0
     ) -> None:
+        if model not in VECTOR_MODELS:
+            raise ValueError(f"unknown model {model!r} in a race; known: {', '.join(VECTOR_MODELS)}")
+        require_pair(model, data.kind)
         self._data, self._batch_size = data, batch_size
         self._schedule = BatchSchedule(
             len(data.train_labels), worker_count=worker_count, batch_size=batch_size, seed=seed

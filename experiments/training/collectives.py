@@ -1,4 +1,4 @@
-"""The only file that communicates: the mean of all workers' payloads, and a number from each worker.
+"""The only file that communicates: the mean of all workers' payloads, and a number or a vector from each worker.
 
 `SparsePayload` per local worker → mean [d] on every replica and the bytes sent. `LocalAverager` holds all workers in
 one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun); both add in rank order, so they
@@ -64,6 +64,13 @@ class Averager(Protocol):
         """One payload per local worker in, the mean over all workers of the run out."""
         ...
 
+    def mean(self, vectors: Sequence[Tensor]) -> Tensor:
+        """One vector per local worker in, the mean over all workers of the run out, added in rank order.
+
+        It is for what is measured: whole vectors travel, and their bytes are nobody's.
+        """
+        ...
+
 
 def ranks_unlike_the_first(value: object, averager: Averager, *, local_count: int = 1) -> list[int]:
     """The ranks whose value, as `repr` prints it, is not that of rank 0: asked on every rank, with the same answer.
@@ -115,6 +122,10 @@ class LocalAverager:
             return Average(mean_in_rank_order(payloads), sent)
         wire = [_on_wire(payload, self._collective) for payload in payloads]
         return Average(_dense_mean_in_order(wire, payloads[0].values.dtype), _dense_bytes(wire[0], len(wire)))
+
+    def mean(self, vectors: Sequence[Tensor]) -> Tensor:
+        """The mean of the given vectors, in their order."""
+        return _dense_mean_in_order(vectors, vectors[0].dtype)
 
 
 class GroupAverager:
@@ -178,6 +189,16 @@ class GroupAverager:
             return Average(_dense_mean_in_order(_all_gather(wire, self._group), payload.values.dtype), sent)
         dist.all_reduce(wire, group=self._group)
         return Average(wire.to(payload.values.dtype).div_(worker_count), sent)
+
+    def mean(self, vectors: Sequence[Tensor]) -> Tensor:
+        """This rank's one vector in, the mean over all ranks out; of one length and dtype on all of them.
+
+        Raises:
+            ValueError: not exactly one vector.
+        """
+        if len(vectors) != 1:
+            raise ValueError(f"expected exactly one vector, that of this rank, got {len(vectors)}")
+        return _dense_mean_in_order(_all_gather(vectors[0], self._group), vectors[0].dtype)
 
 
 def begin_all_gather(

@@ -1,9 +1,9 @@
-"""Which data does a run train on? Named sources, each loaded into one `Dataset` of flat float tensors.
+"""Which data does a run train on? Named sources, each loaded into one `Dataset` of flat tensors.
 
 `embedded` is a real subset of Fashion-MNIST that travels with the package and needs no network; `fashion_mnist`
 and `cifar10` are the full sets, from a given folder, from Debian's package, or downloaded once and checked by
-SHA-256. Sources: Xiao, Rasul and Vollgraf (2017), arXiv 1708.07747; Krizhevsky (2009), "Learning multiple layers
-of features from tiny images".
+SHA-256; `text` is text, see `text.py`. Sources: Xiao, Rasul and Vollgraf (2017), arXiv 1708.07747; Krizhevsky (2009),
+"Learning multiple layers of features from tiny images".
 """
 
 import hashlib
@@ -26,9 +26,13 @@ from sparsync.experiments.training.formats import (
     read_cifar_folder,
     read_idx_folder,
 )
+from sparsync.experiments.training.text import TOKEN_COUNT, WINDOW, read_text, split_text
 
 PixelScale = Literal["unit", "standardised"]
 PIXEL_SCALES: tuple[PixelScale, ...] = get_args(PixelScale)
+DataKind = Literal["images", "text"]
+TEXT = "text"
+"""the source that is no image"""
 
 EMBEDDED_FILE = Path(__file__).parents[1] / "embedded" / "fashion_mnist_subset.npz"
 EMBEDDED_SHA256 = "1edaa90259fa038ae3d1d0f5b829f05dc763568075465b727b2002335fd036b6"
@@ -66,14 +70,16 @@ CIFAR10 = Publication(
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images to classify, flat, with pixels on one of the two scales of `as_dataset`.
+    """Images to classify, flat, with pixels on one of the two scales of `as_dataset`; or text to go on with.
 
     Attributes:
-        name: key of `SOURCES`; never a path.
-        train_images, test_images: [n, features] float32; a row is an image in (channel, height, width) order.
-        train_labels, test_labels: [n] int64 in [0, class_count).
-        image_shape: (channels, height, width), whose product is `feature_count`.
-        sha256: names the data: of the embedded file, else of the decompressed files (see `RawImages`).
+        name: key of `SOURCES`, or `text`; never a path.
+        train_images, test_images: [n, features] float32; a row is an image in (channel, height, width) order. Of text
+            [n, window] uint8, a row being a window of tokens.
+        train_labels, test_labels: [n] int64 in [0, class_count); of text [n, window] uint8, the tokens that follow.
+        image_shape: (channels, height, width), whose product is `feature_count`; of text (1, 1, window).
+        sha256: names the data: of the embedded file, else of the decompressed files (see `RawImages`); of the text.
+        kind: what the examples are.
     """
 
     name: str
@@ -84,35 +90,60 @@ class Dataset:
     class_count: int
     image_shape: tuple[int, int, int]
     sha256: str
+    kind: DataKind = "images"
 
     @property
     def feature_count(self) -> int:
-        """Channels × height × width."""
+        """Channels × height × width; of text the tokens of a window."""
         return math.prod(self.image_shape)
 
 
+def kind_of(source: str) -> DataKind:
+    """What the examples of a source are, known or not, by its name alone."""
+    return "text" if source.partition(":")[0] == TEXT else "images"
+
+
 def load_dataset(source: str, *, pixels: PixelScale = "unit", cache_folder: Path | None = None) -> Dataset:
-    """The dataset that `source` names: a key of `SOURCES`, or `key:FOLDER` to read the user's own copy.
+    """The dataset that `source` names: a key of `SOURCES`, or `key:FOLDER` to read the user's own copy; or text.
 
     Args:
         source: `embedded`, `fashion_mnist`, `cifar10`, `fashion_mnist:FOLDER` (four IDX files, `.gz` or not)
             or `cifar10:FOLDER` (the binary version, archived or not). A folder is checked for structure, not
-            against a digest, and never leads to a download.
-        pixels: see `as_dataset`.
+            against a digest, and never leads to a download. `text` is the embedded book, `text:FILE` any file.
+        pixels: see `as_dataset`; of text only "unit", since it has none.
         cache_folder: where downloads are kept; the user's cache folder by default.
 
     Raises:
-        ValueError: unknown source or scale, or damaged data; the message names the file.
+        ValueError: unknown source or scale, damaged data, or a text too short; the message names the file.
         FileNotFoundError: absent folder or file.
         OSError: the download failed; nothing of the failed file is kept.
     """
     name, separator, folder = source.partition(":")
-    if name not in SOURCES or (separator and not folder):
-        raise ValueError(f"unknown data source {source!r}; known: {', '.join(SOURCES)}, with :FOLDER where files lie")
-    _require_scale(pixels)
+    if name not in (*SOURCES, TEXT) or (separator and not folder):
+        known = ", ".join((*SOURCES, TEXT))
+        raise ValueError(f"unknown data source {source!r}; known: {known}, with :FOLDER (text: :FILE) where files lie")
+    require_scale(pixels, kind_of(source))
+    if name == TEXT:
+        return as_text(read_text(Path(folder).expanduser() if folder else None))
     cache = Path(pooch.os_cache("sparsync")) if cache_folder is None else cache_folder
     raw = SOURCES[name](Path(folder).expanduser() if folder else None, cache)
     return as_dataset(raw, name=name, pixels=pixels)
+
+
+def as_text(content: bytes) -> Dataset:
+    """Windows of a text, with the token that follows each: see `split_text`; nothing is copied for a window."""
+    train, test = split_text(content)
+    return Dataset(
+        name=TEXT,
+        train_images=train.tokens,
+        train_labels=train.following,
+        test_images=test.tokens,
+        test_labels=test.following,
+        class_count=TOKEN_COUNT,
+        image_shape=(1, 1, WINDOW),
+        sha256=hashlib.sha256(content).hexdigest(),
+        kind="text",
+    )
 
 
 def as_dataset(raw: RawImages, *, name: str, pixels: PixelScale) -> Dataset:
@@ -124,7 +155,7 @@ def as_dataset(raw: RawImages, *, name: str, pixels: PixelScale) -> Dataset:
     Raises:
         ValueError: unknown scale, or a channel of the training images is constant and is to be standardised.
     """
-    _require_scale(pixels)
+    require_scale(pixels, "images")
     _, channels, height, width = raw.train_images.shape
     if pixels == "unit":
         tables = [(np.arange(256) / 255).astype(np.float32)] * channels
@@ -243,9 +274,16 @@ def _flat_images(images: NDArray[np.uint8], tables: Sequence[NDArray[np.float32]
     return torch.from_numpy(flat)
 
 
-def _require_scale(pixels: str) -> None:
+def require_scale(pixels: str, kind: DataKind) -> None:
+    """A scale of pixels is known, and asked for only where there are pixels.
+
+    Raises:
+        ValueError: if not.
+    """
     if pixels not in PIXEL_SCALES:
         raise ValueError(f"unknown scale of pixels {pixels!r}; known: {', '.join(PIXEL_SCALES)}")
+    if kind == "text" and pixels != "unit":
+        raise ValueError(f"text has no pixels that could be {pixels!r}")
 
 
 def _require_digest(digest: str, expected: str, *, name: str) -> None:

@@ -18,7 +18,7 @@ from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
-from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.models import FlatModel, require_pair
 from sparsync.experiments.training.roads import Worker, takes_kernel
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.seeding import random_stream
@@ -30,10 +30,11 @@ Observer = Callable[[int, Sequence[torch.Tensor]], None]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Test accuracy after a number of updates."""
+    """Test accuracy and mean cross-entropy after a number of updates; of text per token."""
 
     step_count: int
     test_accuracy: float
+    test_loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class TrainingResult:
         dimension: d.
         data_sha256: digest that names the data.
         train_count: number of training examples.
-        test_count: of test examples; the accuracy is a multiple of one over it.
+        test_count: of those that an evaluation takes; the accuracy is a multiple of one over their predictions.
         steps: one `StepFacts` per update.
         evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
         parameters: [d], final.
@@ -103,16 +104,16 @@ def run_training(
         advance: called after each update.
 
     Raises:
-        ValueError: fewer training examples than one step needs; `run.kernel` is "native" and there is none; or, at an
-            evaluation and on every rank alike, not all ranks have the same parameters.
+        ValueError: a model that does not take such data; fewer training examples than one step needs; `run.kernel` is
+            "native" and there is none; or, at an evaluation and on every rank alike, unequal parameters.
         FloatingPointError: already the first output on the test images is not finite.
     """
-    replica = _new_replica(run, _moved(data, device), worker_count=worker_count, device=device)
+    replica = _new_replica(run, _taken(run, data, device), worker_count=worker_count, device=device)
     data, model = replica.data, replica.model
     workers = [_new_worker(run, rank, model) for rank in local_ranks]
     started = time.perf_counter()
     steps: list[StepFacts] = []
-    evaluations = [_evaluation(0, replica, averager, len(workers))]
+    evaluations = [_evaluation(0, replica, workers, averager)]
     divergence = _advance(replica, workers, averager, steps, evaluations, observe, advance)
     return TrainingResult(
         run=run,
@@ -148,7 +149,7 @@ def _advance(
             facts, sent = step(index, replica, workers, averager)
             steps.append(facts)
             if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
-                evaluations.append(_evaluation(index + 1, replica, averager, len(workers)))
+                evaluations.append(_evaluation(index + 1, replica, workers, averager))
         except FloatingPointError as error:
             return len(steps), str(error)
         advance()
@@ -157,29 +158,36 @@ def _advance(
     return None
 
 
-def _evaluation(step_count: int, replica: Replica, averager: Averager, local_count: int) -> Evaluation:
-    """Test accuracy now, of the one model that all ranks have; where their processors round alike, they have."""
+def _evaluation(step_count: int, replica: Replica, workers: Sequence[Worker], averager: Averager) -> Evaluation:
+    """How good the one model is now that all ranks have; where their processors round alike, they have.
+
+    Layers that normalise over the batch do it by the mean of all workers' statistics.
+    """
     model, data = replica.model, replica.data
-    ranks = ranks_unlike_the_first(_sha256(model.parameters), averager, local_count=local_count)
+    ranks = ranks_unlike_the_first(_sha256(model.parameters), averager, local_count=len(workers))
     if ranks:
         raise ValueError(
             f"after {step_count} updates ranks {ranks} have other parameters than rank 0: here PyTorch "
             f"{torch.__version__} runs its code for {torch.backends.cpu.get_cpu_capability()}; processors that differ "
             "need the same ATEN_CPU_CAPABILITY (avx2, say) and the same MKL_CBWR (COMPATIBLE) on all ranks"
         )
-    return Evaluation(step_count, model.accuracy(data.test_images, data.test_labels))
+    if model.statistics.numel():
+        model.statistics.copy_(averager.mean([worker.statistics for worker in workers]))
+    return Evaluation(step_count, *model.quality(data.test_images, data.test_labels))
 
 
 def _sha256(parameters: torch.Tensor) -> str:
     return hashlib.sha256(parameters.cpu().numpy().tobytes()).hexdigest()
 
 
-def _moved(data: Dataset, device: torch.device | str) -> Dataset:
-    tensors = ("train_images", "train_labels", "test_images", "test_labels")
-    return replace(data, **{name: getattr(data, name).to(device) for name in tensors})
+def _taken(run: Run, data: Dataset, device: torch.device | str) -> Dataset:
+    """On the device, and of the test examples those that the run's evaluations take."""
+    limits = {"train_images": None, "train_labels": None, "test_images": run.test_limit, "test_labels": run.test_limit}
+    return replace(data, **{name: getattr(data, name)[:limit].to(device) for name, limit in limits.items()})
 
 
 def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.device | str) -> Replica:
+    require_pair(run.model, data.kind)
     schedule = BatchSchedule(
         len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
     )
@@ -189,6 +197,7 @@ def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.de
         class_count=data.class_count,
         seed=run.seed,
         device=device,
+        image_shape=data.image_shape,
     )
     descent = MomentumDescent(
         model.parameters,
@@ -210,4 +219,5 @@ def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
         selector=run.selector,
         select=new_selector(run.selector),
         state=SelectionState() if takes_kernel(run.kernel, run.selector, feedback, vector.device) else None,
+        statistics=model.statistics.clone(),
     )

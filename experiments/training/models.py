@@ -1,12 +1,13 @@
 """The networks, each held in one flat vector of parameters with one flat vector of gradients.
 
-Whole-vector selection needs the gradient as one vector; here it is one, and the layers are views into it.
+Whole-vector selection needs the gradient as one vector; here it is one, and the layers are views into it. What a
+network takes is said by the dict that it is in: vectors, images or text.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -14,7 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sparsync.experiments.training.data import DataKind
+from sparsync.experiments.training.image_networks import ImageShape, resnet20, vgg16
 from sparsync.experiments.training.seeding import random_stream
+from sparsync.experiments.training.text_networks import gpt, lstm
 from sparsync.kernels.magnitude import is_finite
 
 
@@ -40,11 +44,36 @@ def deep(feature_count: int, class_count: int, *, hidden_count: int) -> nn.Modul
     return nn.Sequential(*layers[:-1])
 
 
-MODELS: dict[str, Callable[[int, int], nn.Module]] = {
+VECTOR_MODELS: dict[str, Callable[[int, int], nn.Module]] = {
     "fnn2": fnn2,
     "fnn3": fnn3,
     **{f"deep{hidden_count}": partial(deep, hidden_count=hidden_count) for hidden_count in range(7)},
 }
+"""By number of features and of classes; an image is the vector of its pixels."""
+IMAGE_MODELS: dict[str, Callable[[ImageShape, int], nn.Module]] = {"resnet20": resnet20, "vgg16": vgg16}
+"""By shape of an image and number of classes."""
+TEXT_MODELS: dict[str, Callable[[int, int], nn.Module]] = {"lstm": lstm, "gpt": gpt}
+"""By tokens of an example and number of different tokens."""
+MODELS: dict[str, Callable[..., nn.Module]] = {**VECTOR_MODELS, **IMAGE_MODELS, **TEXT_MODELS}
+
+EVALUATED_TOGETHER = 128
+"""Images or windows; vectors are evaluated all at once."""
+
+
+def require_pair(model: str, kind: DataKind) -> None:
+    """A model trains on examples that it takes.
+
+    Raises:
+        ValueError: unknown model; or images for a model of text, or the reverse.
+    """
+    if model not in MODELS:
+        raise ValueError(f"unknown model {model!r}; known: {', '.join(MODELS)}")
+    takes: DataKind = "text" if model in TEXT_MODELS else "images"
+    if takes != kind:
+        fitting = [name for name in MODELS if (name in TEXT_MODELS) == (kind == "text")]
+        raise ValueError(
+            f"model {model!r} takes {takes}, and the data are {kind}; models of {kind}: {', '.join(fitting)}"
+        )
 
 
 class FlatModel:
@@ -54,11 +83,12 @@ class FlatModel:
         name: a key of `MODELS`.
         feature_count: length of an example.
         class_count: number of classes.
-        seed: names the initial parameters, uniform on ±1/√fan-in in every linear layer.
-        device: where both vectors live.
+        seed: names the initial parameters, see `_initialise`.
+        device: where the vectors live.
+        image_shape: (channels, height, width), for a model of images; examples are flat all the same.
 
     Raises:
-        ValueError: `name` is not in `MODELS`.
+        ValueError: `name` is not in `MODELS`, or it takes images and their shape is missing or of another length.
     """
 
     def __init__(
@@ -69,43 +99,95 @@ class FlatModel:
         class_count: int,
         seed: int,
         device: torch.device | str = "cpu",
+        image_shape: ImageShape | None = None,
     ) -> None:
-        if name not in MODELS:
-            raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
-        self._network = MODELS[name](feature_count, class_count)
+        self._network = _new_network(name, feature_count, class_count, image_shape)
+        self._together = None if name in VECTOR_MODELS else EVALUATED_TOGETHER
         _initialise(self._network, random_stream(seed, "parameters"))
         self._network.to(device)
         self.parameters, self.gradient = _flatten(self._network)
+        self.statistics = _flatten_statistics(self._network, device)
+        """[b], running means and variances of all layers that normalise over the batch: read by `quality`, moved by
+        `loss_and_gradient`; empty if there are none"""
         self.block_sizes = tuple(layer.numel() for layer in self._network.parameters())
         """entries of each weight matrix and bias, in the order of the vector"""
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""
         self.gradient.zero_()
-        loss = functional.cross_entropy(self._network(images), labels)
+        loss = functional.cross_entropy(*_scores_and_classes(self._network(images), labels))
         loss.backward()
         return float(loss.detach()), self.gradient
 
-    @torch.no_grad()
     def accuracy(self, images: Tensor, labels: Tensor) -> float:
-        """Share of examples whose largest output is at their label.
+        """Share of examples, or of tokens of a text, whose largest output is at their label; see `quality`."""
+        return self.quality(images, labels)[0]
+
+    @torch.no_grad()
+    def quality(self, images: Tensor, labels: Tensor) -> tuple[float, float]:
+        """Accuracy, and mean cross-entropy; layers that normalise over the batch use `statistics` instead.
 
         Raises:
             FloatingPointError: an output is not finite, so the largest is undefined.
         """
-        outputs = self._network(images)
-        if not is_finite(outputs.flatten()):
-            raise FloatingPointError("the model's outputs are not finite; try a smaller step size")
-        return float((outputs.argmax(dim=1) == labels).double().mean())
+        right, loss = 0, 0.0
+        together = self._together or len(images)
+        for some, theirs in zip(images.split(together), labels.split(together), strict=True):
+            self._network.eval()
+            scores, classes = _scores_and_classes(self._network(some), theirs)
+            self._network.train()
+            if not is_finite(scores.flatten()):
+                raise FloatingPointError("the model's outputs are not finite; try a smaller step size")
+            right += int((scores.argmax(dim=1) == classes).sum())
+            # In float64 the difference of two finite outputs is finite.
+            loss += float(functional.cross_entropy(scores.double(), classes, reduction="sum"))
+        return right / labels.numel(), loss / labels.numel()
+
+
+class _Indices(nn.Module):
+    """Bytes as indices of an embedding."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return tokens.long()
+
+
+def _new_network(name: str, feature_count: int, class_count: int, image_shape: ImageShape | None) -> nn.Module:
+    """The network, taking examples as a `Dataset` has them."""
+    if name in VECTOR_MODELS:
+        return VECTOR_MODELS[name](feature_count, class_count)
+    if name in TEXT_MODELS:
+        return nn.Sequential(_Indices(), TEXT_MODELS[name](feature_count, class_count))
+    if name not in IMAGE_MODELS:
+        raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+    if image_shape is None or math.prod(image_shape) != feature_count:
+        raise ValueError(f"model {name!r} takes images of {feature_count} entries, got the shape {image_shape}")
+    return nn.Sequential(nn.Unflatten(1, image_shape), IMAGE_MODELS[name](image_shape, class_count))
+
+
+def _scores_and_classes(outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores [m, classes] and classes [m] of all predictions: one an example, or one a token."""
+    return outputs.flatten(0, -2), labels.flatten().long()
 
 
 @torch.no_grad()
 def _initialise(network: nn.Module, stream: torch.Generator) -> None:
+    """Uniform on ±1/√fan-in in linear layers, ±1/√width in an LSTM; normal with variance 1/width in embeddings.
+
+    Convolutions are normal with variance 2/(entries of a filter's output), He et al. (2015), arXiv 1502.01852, without
+    a bias; layers that normalise begin as the identity.
+    """
     for module in network.modules():
-        if isinstance(module, nn.Linear):
-            bound = 1 / math.sqrt(module.in_features)
-            module.weight.uniform_(-bound, bound, generator=stream)
-            module.bias.uniform_(-bound, bound, generator=stream)
+        if isinstance(module, nn.Linear | nn.LSTM):
+            bound = 1 / math.sqrt(module.in_features if isinstance(module, nn.Linear) else module.hidden_size)
+            for parameter in module.parameters():
+                parameter.uniform_(-bound, bound, generator=stream)
+        elif isinstance(module, nn.Conv2d):
+            places = math.prod(module.kernel_size)
+            module.weight.normal_(0.0, math.sqrt(2 / (places * module.out_channels)), generator=stream)
+            if module.bias is not None:
+                module.bias.zero_()
+        elif isinstance(module, nn.Embedding):
+            module.weight.normal_(0.0, 1 / math.sqrt(module.embedding_dim), generator=stream)
 
 
 def _flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
@@ -113,10 +195,25 @@ def _flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
     layers = list(network.parameters())
     parameters = torch.cat([layer.detach().flatten() for layer in layers])
     gradient = torch.zeros_like(parameters)
-    offset = 0
-    for layer in layers:
-        end = offset + layer.numel()
-        layer.data = parameters[offset:end].view_as(layer)
-        layer.grad = gradient[offset:end].view_as(layer)
-        offset = end
+    views = zip(layers, _views(parameters, layers), _views(gradient, layers), strict=True)
+    for layer, values, slopes in views:
+        layer.data, layer.grad = values, slopes
     return parameters, gradient
+
+
+def _flatten_statistics(network: nn.Module, device: torch.device | str) -> Tensor:
+    """Move running means and variances into one vector; the network keeps views of it."""
+    normalising = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    kept = [
+        buffer for module in normalising for buffer in (module.running_mean, module.running_var) if buffer is not None
+    ]
+    statistics = torch.cat([torch.empty(0, device=device), *kept])
+    for buffer, view in zip(kept, _views(statistics, kept), strict=True):
+        buffer.data = view
+    return statistics
+
+
+def _views(vector: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """Consecutive parts of a vector, in the shapes of some tensors."""
+    parts = vector.split([tensor.numel() for tensor in like])
+    return [part.view_as(tensor) for part, tensor in zip(parts, like, strict=True)]

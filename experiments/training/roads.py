@@ -5,7 +5,7 @@ gradient [d] → `Worker.send` → `Sent`: the payload, and what is left of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -92,6 +92,7 @@ class Worker:
         selector: name of its rule.
         select: its own selector, see `new_selector`.
         state: what makes the kernel's later calls faster; None where PyTorch selects.
+        statistics: [b], its own running means and variances of layers that normalise over the batch.
     """
 
     rank: int
@@ -101,6 +102,7 @@ class Worker:
     selector: str
     select: Selector
     state: SelectionState | None = None
+    statistics: Tensor = field(default_factory=lambda: torch.empty(0))
 
     def send(self, gradient: Tensor, step_size: float, k: int) -> Sent | None:
         """Correct a gradient [d], select from it with target count k, and remember the rest.

@@ -13,8 +13,8 @@ from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import require_selector
 from sparsync.experiments.training.collectives import COLLECTIVES, CollectiveName
-from sparsync.experiments.training.data import PIXEL_SCALES, PixelScale
-from sparsync.experiments.training.models import MODELS
+from sparsync.experiments.training.data import PixelScale, kind_of, require_scale
+from sparsync.experiments.training.models import require_pair
 from sparsync.experiments.training.roads import KERNEL_CHOICES, KernelChoice, obstacle
 from sparsync.kernels.selection import target_count
 
@@ -34,9 +34,9 @@ class Run:
     rank_order: bool = False
     """add dense vectors in rank order rather than by all-reduce, so that bits do not depend on the backend"""
     model: str = "fnn3"
-    """key of MODELS"""
+    """key of MODELS, which takes the kind of data that `data` is"""
     data: str = "embedded"
-    """data source, see experiments/training/data.py: embedded, fashion_mnist[:FOLDER], cifar10[:FOLDER]"""
+    """data source, see experiments/training/data.py: embedded, fashion_mnist[:FOLDER], cifar10[:FOLDER], text[:FILE]"""
     pixels: PixelScale = "unit"
     """pixels in [0, 1] (unit), or standardised by the training set's own mean and deviation"""
     density: float = 0.001
@@ -65,6 +65,8 @@ class Run:
     """number of updates"""
     evaluate_every: int = 50
     """steps between measurements of test accuracy"""
+    test_limit: int | None = None
+    """test examples that a measurement takes, the first ones; None takes all"""
     seed: int = 0
     """names every random stream of the run"""
     threads: int = 1
@@ -78,8 +80,8 @@ class Run:
             self.collective in COLLECTIVES,
             f"unknown collective {self.collective!r}; known: {', '.join(COLLECTIVES)}",
         )
-        _require(self.model in MODELS, f"unknown model {self.model!r}; known: {', '.join(MODELS)}")
-        _require(self.pixels in PIXEL_SCALES, f"unknown pixels {self.pixels!r}; known: {', '.join(PIXEL_SCALES)}")
+        require_pair(self.model, kind_of(self.data))
+        require_scale(self.pixels, kind_of(self.data))
         feedback = new_feedback(self.feedback, self.feedback_settings, step_location=self.step_location)
         _require(self.kernel in KERNEL_CHOICES, f"unknown kernel {self.kernel!r}; known: {', '.join(KERNEL_CHOICES)}")
         reason = obstacle(self.selector, feedback) if self.kernel == "native" else ""
@@ -88,7 +90,9 @@ class Run:
             _require(0 < density <= 1, f"density must lie in (0, 1], got {density}")
         for name in ("batch_size", "steps", "evaluate_every", "threads"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
-        _require(self.workers is None or self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+        for name in ("workers", "test_limit"):
+            value = getattr(self, name)
+            _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
         _require(0 < self.step_size < float("inf"), f"step_size must be positive, got {self.step_size}")
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), got {self.momentum}")
         _require(0 <= self.weight_decay < float("inf"), f"weight_decay must be >= 0, got {self.weight_decay}")

@@ -79,7 +79,10 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
     for worker in workers:
         examples = replica.schedule.batch(index, worker.rank)
         images, labels = replica.data.train_images[examples], replica.data.train_labels[examples]
+        # One model serves all workers of a process, each of which has seen batches of its own.
+        replica.model.statistics.copy_(worker.statistics)
         loss, gradient = replica.model.loss_and_gradient(images, labels)
+        worker.statistics.copy_(replica.model.statistics)
         made = worker.send(gradient, step_size, target_count)
         losses.append(math.nan if made is None else loss)
         if made is not None:

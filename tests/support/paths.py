@@ -6,7 +6,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGED_FOLDERS = ("theory", "verify", "kernels", "experiments")
 PACKAGED_SUFFIXES = (".py", ".v", ".h", ".cpp", ".cu", ".cuh")
-PACKAGED_DATA = {f"experiments/embedded/{name}" for name in ("fashion_mnist_subset.npz", "LICENSE", "README.md")}
+PACKAGED_DATA = {
+    f"experiments/embedded/{name}"
+    for name in ("fashion_mnist_subset.npz", "bible_kjv.txt.xz", "bible_kjv.md", "LICENSE", "README.md")
+}
 
 
 def packaged_files() -> set[str]:

@@ -19,7 +19,7 @@ class StackedTraining:
 
     Args:
         data: examples.
-        model: key of `MODELS`, of linear layers with rectifiers between them.
+        model: key of `VECTOR_MODELS`, of linear layers with rectifiers between them.
         worker_count: n.
         batch_size: examples of each worker and step.
         seed: of parameters and batches.

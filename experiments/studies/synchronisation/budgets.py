@@ -79,7 +79,7 @@ class Sizes:
         shares: density over period, by line.
         dimension: of the quadratic; a multiple of the inverse shares, so that the lines send equally much.
         data: source of the network's examples.
-        model: its name in MODELS.
+        model: its name in VECTOR_MODELS.
     """
 
     worker_count: int

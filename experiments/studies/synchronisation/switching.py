@@ -93,7 +93,7 @@ class Sizes:
         quadratic_steps: step sizes tried on quadratics, before the factor 1 − β.
         network_steps: on the network.
         data: its data source.
-        model: its name in MODELS.
+        model: its name in VECTOR_MODELS.
         frontier_counts: n of the limits of equal workers.
         frontier_seconds: simulated, of each run that looks for a limit.
     """

@@ -16,8 +16,8 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.training.data import Dataset, load_dataset
-from sparsync.experiments.training.models import MODELS, FlatModel
+from sparsync.experiments.training.data import Dataset, as_text, load_dataset
+from sparsync.experiments.training.models import VECTOR_MODELS, FlatModel
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.verify.monitors.trace import Stepped
@@ -153,7 +153,7 @@ def test_banded_problems_refuse_what_they_cannot_be(options: dict[str, Any], mes
         Banded(**{"worker_count": 2, **options})
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", VECTOR_MODELS)
 def test_layers_are_blocks(model: str, data: Dataset) -> None:
     problem = Training(data, worker_count=2, model=model)
     assert sum(problem.block_sizes) == len(problem.initial)
@@ -161,6 +161,13 @@ def test_layers_are_blocks(model: str, data: Dataset) -> None:
         problem.initial,
         FlatModel(model, feature_count=784, class_count=10, seed=0).parameters,
     )
+
+
+def test_races_take_vectors_of_images_only(data: Dataset) -> None:
+    with pytest.raises(ValueError, match="unknown model 'resnet20' in a race; known: fnn2"):
+        Training(data, worker_count=2, model="resnet20")
+    with pytest.raises(ValueError, match="model 'fnn3' takes images, and the data are text"):
+        Training(as_text(bytes(1290)), worker_count=1, model="fnn3", batch_size=1)
 
 
 @pytest.mark.parametrize("selector", ["top_k", "random_k"])

@@ -121,6 +121,7 @@ def exchange() -> dict[str, Any]:
         seen[f"{dtype}"] = GroupAverager("sparse").average([of_dtype(payloads_with(COUNTS["unequal"])[rank], dtype)])
     seen["group"] = exchange_in_a_group()
     seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
+    seen["mean"] = GroupAverager("sparse").mean([vector_of(rank)])
     return seen
 
 
@@ -353,3 +354,16 @@ def test_a_destroyed_group_is_gone_although_an_optimiser_was_made_meanwhile() ->
         [sys.executable, "-c", DESTROYED], timeout_seconds=60, environment={"CUDA_VISIBLE_DEVICES": ""}
     )
     assert finished.stdout == "None\n", finished.stderr
+
+
+def test_vectors_are_averaged_in_rank_order_in_processes_as_in_one(seen: list[dict[str, Any]]) -> None:
+    vectors = [vector_of(rank) for rank in range(WORLD_SIZE)]
+    in_one = LocalAverager("sparse").mean(vectors)
+    assert torch.equal(in_one, ((vectors[0] + vectors[1]) + vectors[2]) / WORLD_SIZE)
+    assert all(torch.equal(of_rank["mean"], in_one) for of_rank in seen)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_rank_averages_one_vector_its_own(count: int) -> None:
+    with pytest.raises(ValueError, match=f"expected exactly one vector, that of this rank, got {count}"):
+        GroupAverager("sparse").mean([vector_of(0)] * count)

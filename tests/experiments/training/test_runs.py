@@ -53,6 +53,7 @@ def test_released_runs_have_the_settings_of_the_released_code(name: str) -> None
         ("evaluate_every", 0),
         ("threads", 0),
         ("workers", 0),
+        ("test_limit", 0),
         ("step_size", 0.0),
         ("step_size", float("nan")),
         ("step_size", float("inf")),
@@ -67,6 +68,23 @@ def test_a_field_out_of_range_is_refused_with_its_value(field: str, value: Any) 
     shown = value[-1] if isinstance(value, tuple) else value
     with pytest.raises(ValueError, match=str(shown)):
         replace(RUNS["fnn3_top_k"], **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"model": "lstm"}, "model 'lstm' takes text, and the data are images"),
+        ({"model": "gpt", "data": "cifar10:folder"}, "model 'gpt' takes text, and the data are images"),
+        ({"data": "text"}, "model 'fnn3' takes images, and the data are text"),
+        ({"model": "resnet20", "data": "text:FILE"}, "model 'resnet20' takes images, and the data are text"),
+        ({"model": "gpt", "data": "text", "pixels": "standardised"}, "no pixels that could be 'standardised'"),
+    ],
+)
+def test_models_and_data_that_do_not_fit_are_refused_before_anything_is_read(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Run(selector="top_k", **fields)
 
 
 def test_target_count_rounds_and_never_falls_below_one() -> None:

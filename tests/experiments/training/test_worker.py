@@ -126,6 +126,9 @@ class OneOfTwoRanks:
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         raise AssertionError(f"{len(payloads)} payloads sent")
 
+    def mean(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        raise AssertionError(f"{len(vectors)} vectors sent")
+
 
 @pytest.mark.parametrize("other", [math.nan, math.inf])
 def test_a_loss_of_another_rank_that_is_not_finite_ends_this_one_before_anything_is_sent(other: float) -> None:

@@ -1,0 +1,75 @@
+"""Real models under gloo ranks have the bits of the simulation, evaluations with batch statistics included."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from sparsync.experiments import train
+from sparsync.experiments.command import Command
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.training.collectives import Averager, GroupAverager
+from sparsync.experiments.training.runs import Run
+from tests.support.workers import run_workers, torchrun
+
+_SHORT = Run(selector="top_k", density=0.01, batch_size=2, steps=3, evaluate_every=2, workers=2, test_limit=8, seed=5)
+RUNS = {
+    "resnet20": replace(_SHORT, model="resnet20", batch_size=4),
+    "vgg16": replace(_SHORT, model="vgg16", steps=1, evaluate_every=1, test_limit=2),
+    "lstm": replace(_SHORT, model="lstm", data="text"),
+    "gpt": replace(_SHORT, selector="gaussian_k", model="gpt", data="text"),
+}
+
+
+@contextmanager
+def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+    assert worker_count == dist.get_world_size()
+    yield GroupAverager(run.collective, device=device)
+
+
+def train_all() -> dict[str, dict[str, Any]]:
+    """What this rank writes; all in one group that is there already."""
+    os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        for name, run in RUNS.items():
+            train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=run))
+        return {path.stem: json.loads(path.read_text()) for path in Path(folder).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def written() -> dict[str, dict[str, Any]]:
+    first, other = run_workers(train_all, 2)
+    assert other == {}
+    return dict(first)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_two_ranks_equal_the_simulation_bit_for_bit(name: str, written: dict[str, dict[str, Any]]) -> None:
+    result, simulated = written[name], simulate(RUNS[name])
+    assert result["parameters_sha256"] == simulated.parameters_sha256
+    assert result["loss"] == [facts.loss for facts in simulated.steps]
+    assert result["evaluations"] == [asdict(evaluation) for evaluation in simulated.evaluations]
+    assert result["sent_bytes"] == [facts.sent_bytes for facts in simulated.steps]
+    assert result["test_count"] == RUNS[name].test_limit
+
+
+def test_the_command_trains_a_model_on_a_file_of_text(tmp_path: Path) -> None:
+    text, output = tmp_path / "text.txt", tmp_path / "result.json"
+    text.write_text("sending little and waiting little " * 100, encoding="utf-8")
+    options = ("--model", "gpt", "--data", f"text:{text}", "--steps", "2", "--batch-size", "2", "--test-limit", "1")
+    command = ("-m", "sparsync.experiments.train", "--run-name", "fnn3_top_k", *options, "--output", str(output))
+    finished = torchrun("--nproc-per-node", "2", *command)
+    assert finished.returncode == 0, finished.stderr
+    run = Run(selector="top_k", model="gpt", data=f"text:{text}", steps=2, batch_size=2, test_limit=1, workers=2)
+    assert json.loads(output.read_text())["parameters_sha256"] == simulate(run).parameters_sha256
