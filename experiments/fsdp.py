@@ -43,7 +43,7 @@ class ShardedErrorFeedback:
     Args:
         model: after `fully_shard` over the mesh's second dimension, with values.
         mesh: (replicate, shard).
-        selector: a key of `SELECTORS`; "keep_all" is plain HSDP.
+        selector: a key of `SELECTORS`; "keep_all" is plain HSDP, in bits where there are two replicas.
         density: k/d of every shard without a rule, or a function of the step, from 0; the same on every rank.
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (each replica keeps its own
             gradient) or a density; the first that is found decides. Parameters of at most one dimension are dense

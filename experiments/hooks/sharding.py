@@ -58,7 +58,7 @@ class ShardGroup:
             reduced: what `set_all_reduce_hook` gives to its hook.
 
         Raises:
-            ValueError: it holds other gradients than those of all parameters, or lies on another device.
+            ValueError: it holds other gradients than those of all parameters, or is on another device or wider than they.
         """
         records = _records(self.module)
         sizes = [record.padded_sharded_param_size.numel() for record in records]
@@ -70,9 +70,9 @@ class ShardGroup:
         shards = self.local()
         for name, shard in shards.items():
             if shard.device != reduced.device:
-                raise ValueError(
-                    f"{name!r} is on {shard.device}, its gradient on {reduced.device}: offloading cannot be"
-                )
+                raise ValueError(f"{name!r} is on {shard.device}, its gradient on {reduced.device}: no offloading")
+            if _wide(shard.dtype) != _wide(reduced.dtype):
+                raise ValueError(f"gradients of {name!r}, which is {shard.dtype}, are reduced in {reduced.dtype}")
         starts = accumulate(sizes[:-1], initial=0)
         return {
             name: reduced[start : start + shard.numel()]
@@ -142,8 +142,9 @@ def _require_sharded(name: str, parameter: nn.Parameter, ranks: list[int]) -> No
     own = parameter.device_mesh
     if own.ndim != 1:
         raise ValueError(
-            f"parameter {name!r} lies on a mesh of shape {tuple(own.shape)}, where PyTorch all-reduces every entry "
-            "before any hook is called; shard it over one dimension: fully_shard(model, mesh=mesh['shard'])"
+            f"parameter {name!r} lies on a mesh of shape {tuple(own.shape)}, and one dimension can be served: over a "
+            "replicate dimension PyTorch all-reduces every entry before it calls a hook, and tensor parallelism is not "
+            "provided for; fully_shard(model, mesh=mesh['shard']) takes one"
         )
     found = own.mesh.flatten().tolist()
     if found != ranks:
@@ -164,6 +165,11 @@ def _records(module: FSDPModule) -> list[Any]:
     """PyTorch's own records of those that need a gradient, in the order of what is reduce-scattered."""
     inner = _inner(module)
     return [] if inner is None else [record for record in inner.fsdp_params if record.sharded_param.requires_grad]
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """That of residuals."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 def _local(parameter: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from sparsync.experiments.fsdp import GRANULARITIES, ShardedErrorFeedback
 from sparsync.kernels.selection import SELECTORS
@@ -60,6 +61,12 @@ def lost_by_any_selector() -> tuple[list[str], int]:
         state.wrong += unlike_delivered(model, state)
         lost += [f"{selector}, {granularity}, {what}" for what in state.wrong if "5.bias" not in what]
         padding_count += state.padding_count
+    for reduce_dtype in (torch.bfloat16, torch.float16):
+        policy = MixedPrecisionPolicy(reduce_dtype=reduce_dtype)
+        model = sharded_model(mesh["shard"], mp_policy=policy)
+        state = Recorder(model, mesh, density=lambda step: 0.1 if step else 0.5)
+        state.wrong += unlike_delivered(model, state)
+        lost += [f"{reduce_dtype}: {what}" for what in state.wrong]
     return lost, padding_count
 
 
@@ -76,7 +83,7 @@ def unlike_delivered(model: nn.Module, state: Recorder) -> list[str]:
         loss_now(model, step).backward()
         for name, parameter in model.named_parameters():
             found = parameter.grad.to_local().flatten()  # type: ignore[union-attr]
-            if not torch.equal(found, state.delivered[name]):
+            if not torch.equal(found, state.delivered[name].to(found.dtype)):
                 wrong.append(f"step {step}, {name}: its gradient is not what was delivered")
     return wrong
 

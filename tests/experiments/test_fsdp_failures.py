@@ -15,7 +15,7 @@ from torch.distributed.fsdp import fully_shard
 
 from sparsync.experiments.ddp import ErrorFeedbackState
 from sparsync.experiments.fsdp import ShardedErrorFeedback
-from sparsync.experiments.hooks.sharding import ShardGroup
+from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from tests.support.hooks.sharding import loss_now, mesh_of, uneven_model
 from tests.support.workers import run_workers
 
@@ -58,6 +58,8 @@ def refusals() -> dict[str, str]:
         "name": lambda: ShardedErrorFeedback(sharded(), mesh).pending("embed"),
         "held back": lambda: held_back(ShardedErrorFeedback, sharded(), mesh),
         "left out": lambda: left_out(mesh),
+        "offloaded": lambda: shard_groups(sharded(), mesh)[0][0].parts(torch.empty(84, device="meta")),
+        "too wide": lambda: shard_groups(sharded(), mesh)[0][0].parts(torch.empty(84, dtype=torch.float64)),
     }
     return {name: said_by(make) for name, make in tried.items()}
 
@@ -134,8 +136,8 @@ def endings() -> dict[str, str]:
         for name, options in (("tensor", {}), ("group", {"granularity": "group"}), ("dense", {"selector": "keep_all"}))
     }
     odd = {"density": 0.02} if rank == 3 else {}
-    ends["density"] = error_of_backward(ShardedErrorFeedback, odd, steps=1)
-    ends["values"] = error_of_backward(ShardedErrorFeedback, {}, steps=1, seed=int(rank == 3))
+    ends["unlike density"] = error_of_backward(ShardedErrorFeedback, odd, steps=1)
+    ends["unlike values"] = error_of_backward(ShardedErrorFeedback, {}, steps=1, seed=int(rank == 3))
     return ends
 
 
@@ -155,7 +157,7 @@ def said() -> list[dict[str, str]]:
         ("all ranks", "'0.weight' is sharded over ranks [0, 1, 2, 3], the mesh's second dimension has ranks "),
         (
             "replicated",
-            "'0.weight' lies on a mesh of shape (2, 2), where PyTorch all-reduces every entry before any hook",
+            "'0.weight' lies on a mesh of shape (2, 2), and one dimension can be served",
         ),
         ("other dimension", "there is nothing to send sparsely"),
         ("whole", "parameter '0.weight' is not sharded: fully_shard(model, mesh=mesh['shard']) comes first"),
@@ -172,6 +174,8 @@ def said() -> list[dict[str, str]]:
         ("name", "no parameter that needs a gradient is called 'embed'"),
         ("held back", "set_requires_all_reduce(False) holds gradients of modules [''] back"),
         ("left out", "the root module: gradients of 26 entries were reduce-scattered, its parameters have 52"),
+        ("offloaded", "'0.weight' is on cpu, its gradient on meta: no offloading"),
+        ("too wide", "gradients of '0.weight', which is torch.float32, are reduced in torch.float64"),
     ],
 )
 def test_what_cannot_work_says_why_on_every_rank(said: list[dict[str, str]], what: str, reason: str) -> None:
@@ -188,8 +192,8 @@ def test_ranks_with_the_same_shard_end_alike_and_say_what_it_was(said: list[dict
         assert ends[0].startswith("FloatingPointError in step 2: step 2: the gradient of '2.weight' is not finite")
         assert ends[0].endswith("in replica 1")
     for kind, named in (
-        ("density", "the densities of ranks [1]"),
-        ("values", "the values of the parameters of ranks [1]"),
+        ("unlike density", "the densities of ranks [1]"),
+        ("unlike values", "the values of the parameters of ranks [1]"),
     ):
         ends = [rank[kind] for rank in (first, second, third, fourth)]
         assert ends[0] == ends[2] == "nothing"
