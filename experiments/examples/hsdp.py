@@ -20,14 +20,14 @@ def main() -> None:
     torch.manual_seed(0)  # all ranks start from the same parameters
     model = nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 10))
     mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("replicate", "shard"))
-    network = fully_shard(model, mesh=mesh["shard"])
-    state = ShardedErrorFeedback(network, mesh, selector="top_k", density=0.01)
-    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    fully_shard(model, mesh=mesh["shard"])
+    state = ShardedErrorFeedback(model, mesh, selector="top_k", density=0.01)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     draws = torch.Generator().manual_seed(rank)  # and see data of their own
     for _ in range(STEPS):
         batch = torch.randint(len(data.train_labels), (BATCH_SIZE,), generator=draws)
         optimiser.zero_grad()
-        loss = nn.functional.cross_entropy(network(data.train_images[batch]), data.train_labels[batch])
+        loss = nn.functional.cross_entropy(model(data.train_images[batch]), data.train_labels[batch])
         loss.backward()
         optimiser.step()
     right = model(data.test_images).argmax(dim=1) == data.test_labels  # every rank has a part of the parameters

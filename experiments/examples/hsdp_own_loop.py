@@ -22,8 +22,8 @@ def main() -> None:
     torch.manual_seed(0)  # all ranks start from the same parameters
     model = nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 10))
     mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("replicate", "shard"))
-    network = fully_shard(model, mesh=mesh["shard"])
-    layers = list(network.parameters())
+    fully_shard(model, mesh=mesh["shard"])
+    layers = list(model.parameters())
     optimiser = torch.optim.SGD(layers, lr=0.1)
     averager, state = GroupAverager("sparse", group=mesh["replicate"].get_group()), SelectionState()
     residual = torch.zeros(0)  # of this rank's shards; save it with the parameters, on every rank
@@ -31,7 +31,7 @@ def main() -> None:
     for _ in range(STEPS):
         batch = torch.randint(len(data.train_labels), (BATCH_SIZE,), generator=draws)
         optimiser.zero_grad()
-        loss = nn.functional.cross_entropy(network(data.train_images[batch]), data.train_labels[batch])
+        loss = nn.functional.cross_entropy(model(data.train_images[batch]), data.train_labels[batch])
         loss.backward()
         shards = [layer.grad.to_local() for layer in layers if isinstance(layer.grad, DTensor)]
         gradient = torch.cat([shard.flatten() for shard in shards])

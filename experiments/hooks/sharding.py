@@ -58,7 +58,7 @@ class ShardGroup:
             reduced: what `set_all_reduce_hook` gives to its hook.
 
         Raises:
-            ValueError: it holds other gradients than those of all parameters, or is on another device or wider than they.
+            ValueError: it holds other gradients than those of all parameters, or lies elsewhere, or is wider than they.
         """
         records = _records(self.module)
         sizes = [record.padded_sharded_param_size.numel() for record in records]

@@ -12,7 +12,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from sparsync.experiments.fsdp import GRANULARITIES, ShardedErrorFeedback
 from sparsync.kernels.selection import SELECTORS
-from tests.support.hooks.sharding import Recorder, local_parameters, loss_now, mesh_of, sharded_model
+from tests.support.hooks.sharding import Recorder, local_parameters, loss_now, mesh_of, shard_of, sharded_model
 from tests.support.workers import run_workers
 
 STEPS = 3
@@ -82,7 +82,7 @@ def unlike_delivered(model: nn.Module, state: Recorder) -> list[str]:
             model.set_requires_all_reduce(True)  # type: ignore[operator]
         loss_now(model, step).backward()
         for name, parameter in model.named_parameters():
-            found = parameter.grad.to_local().flatten()  # type: ignore[union-attr]
+            found = shard_of(parameter.grad).flatten()
             if not torch.equal(found, state.delivered[name].to(found.dtype)):
                 wrong.append(f"step {step}, {name}: its gradient is not what was delivered")
     return wrong

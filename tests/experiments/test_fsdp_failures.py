@@ -110,6 +110,15 @@ class Spoilt(ShardedErrorFeedback):
         super()._communicate(group, reduced)
 
 
+class Astray(ShardedErrorFeedback):
+    """The last rank believes to be in another step than its peer."""
+
+    def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
+        if self.step == 1 and dist.get_rank() == 3:
+            self.step = 7
+        super()._communicate(group, reduced)
+
+
 def error_of_backward(
     state_kind: type[ShardedErrorFeedback], options: dict[str, Any], *, steps: int, seed: int = 0
 ) -> str:
@@ -135,6 +144,7 @@ def endings() -> dict[str, str]:
         f"not finite, {name}": error_of_backward(Spoilt, options, steps=3)
         for name, options in (("tensor", {}), ("group", {"granularity": "group"}), ("dense", {"selector": "keep_all"}))
     }
+    ends["astray"] = error_of_backward(Astray, {}, steps=2)
     odd = {"density": 0.02} if rank == 3 else {}
     ends["unlike density"] = error_of_backward(ShardedErrorFeedback, odd, steps=1)
     ends["unlike values"] = error_of_backward(ShardedErrorFeedback, {}, steps=1, seed=int(rank == 3))
@@ -200,3 +210,6 @@ def test_ranks_with_the_same_shard_end_alike_and_say_what_it_was(said: list[dict
         assert ends[1] == ends[3]
         assert ends[1].startswith("ValueError in step 0: step 0, before the gradients of the root module are sent: ")
         assert named in ends[1]
+    assert first["astray"] == third["astray"] == "nothing"
+    assert "step 1: rank 1 is at step 7" in second["astray"]
+    assert "step 7: rank 0 is at step 1" in fourth["astray"]

@@ -14,7 +14,7 @@ from torch.distributed.fsdp import fully_shard
 
 from sparsync.experiments.fsdp import ShardedErrorFeedback
 from sparsync.experiments.hooks.checkpoint import KEY, load, sharded
-from tests.support.hooks.sharding import local_parameters, loss_now, mesh_of, sharded_model
+from tests.support.hooks.sharding import local_parameters, loss_now, mesh_of, shard_of, sharded_model
 from tests.support.workers import run_workers
 
 STEPS, SAVED_AT = 4, 2
@@ -28,9 +28,8 @@ def stepped(saved: bytes | None, *, until: int, options: dict[str, Any]) -> tupl
     first = 0
     if saved is not None:
         checkpoint = torch.load(io.BytesIO(saved), weights_only=True)
-        with torch.no_grad():
-            for parameter, shard in zip(model.parameters(), checkpoint["shards"], strict=True):
-                parameter.to_local().copy_(shard)  # type: ignore[operator]
+        for parameter, shard in zip(model.parameters(), checkpoint["shards"], strict=True):
+            shard_of(parameter).copy_(shard)
         state.load_state_dict(checkpoint["state"])
         first = state.step
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 
 from sparsync.experiments.fsdp import ShardedErrorFeedback
 from sparsync.experiments.hooks.sharding import ShardGroup
@@ -45,7 +46,14 @@ def loss_now(model: nn.Module, step: int) -> Tensor:
 
 def local_parameters(model: nn.Module) -> list[Tensor]:
     """This rank's shards; copies."""
-    return [parameter.detach().to_local().clone() for parameter in model.parameters()]  # type: ignore[operator]
+    return [shard_of(parameter).clone() for parameter in model.parameters()]
+
+
+def shard_of(parameter: Tensor | None) -> Tensor:
+    """This rank's, of a parameter or a gradient; not a copy."""
+    assert isinstance(parameter, DTensor)
+    local: Tensor = parameter.to_local()
+    return local.detach()
 
 
 class Recorder(ShardedErrorFeedback):
