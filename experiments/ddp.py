@@ -14,20 +14,19 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import GradBucket
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.clipping import Clipping, clip_factor
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
 from sparsync.experiments.hooks.residuals import Missing, Residuals
-from sparsync.experiments.hooks.treatments import Rules, Treatment, require_density
+from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
 from sparsync.kernels.selection import SELECTORS
 
 Granularity = Literal["tensor", "bucket", "model"]
 NonFinite = Literal["raise", "skip"]
 GRANULARITIES: tuple[Granularity, ...] = ("tensor", "bucket", "model")
-# Densities of these steps are compared between ranks before the first is sent.
-_COMPARED_STEPS = (*range(64), *(2**power for power in range(6, 31)))
 
 
 class Members(NamedTuple):
@@ -70,6 +69,9 @@ class ErrorFeedbackState:
     Raises:
         ValueError: an argument is not as said, a rule decides for no parameter, or no parameter needs a gradient.
     """
+
+    shards: None = None
+    """Every rank has whole gradients; see `sparsync.experiments.hooks.checkpoint`."""
 
     def __init__(
         self,
@@ -304,7 +306,7 @@ class ErrorFeedbackState:
         names = tuple(piece.name for piece in pieces)
         if names in self._agreed:
             return
-        densities = [self._density(s) for s in _COMPARED_STEPS] if callable(self._density) else self._density
+        densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
@@ -337,11 +339,14 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters that need a gradient, by the names that they have in the module that was wrapped or compiled.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none, or one is sharded.
     """
     inner: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
     inner = getattr(inner, "_orig_mod", inner)
     found = {name: parameter for name, parameter in inner.named_parameters() if parameter.requires_grad}
     if not found:
         raise ValueError(f"no parameter of {type(inner).__name__} needs a gradient")
+    for name, parameter in found.items():
+        if isinstance(parameter, DTensor):
+            raise ValueError(f"parameter {name!r} is sharded; sparsync.experiments.fsdp serves FSDP2")
     return found

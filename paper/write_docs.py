@@ -23,7 +23,7 @@ from sparsync.verify.tools.interrupts import interrupt_as_line
 PROOFS = "proofs.md"
 """The page of proofs, beside that of the ledger."""
 EXAMPLES = Path(__file__).resolve().parents[1] / "experiments" / "examples"
-CHANGED_EXAMPLES = ("hook.py", "local_steps.py", "own_loop.py")
+CHANGED_EXAMPLES = ("hook.py", "local_steps.py", "own_loop.py", "hsdp.py", "hsdp_own_loop.py")
 """Beside `experiments/examples/plain.py`, which they change."""
 _HEAD = "| statement | what it is about | checks | evidence |\n|---|---|---|---|\n"
 

@@ -3,7 +3,8 @@
     dcp.save({"model": …, "error_feedback": sharded(state)}, checkpoint_id=folder)
     load(state, folder)
 
-A parameter's residuals are one tensor [ranks, *shape], of which each rank has a row.
+A parameter's residuals are one tensor [ranks, *shape], of which each rank has a row; where parameters are sharded, a
+row is that of a replica, and each of its ranks has the shard of it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load as load_checkpoint
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor import empty as empty_distributed
 
 from sparsync.experiments.hooks.residuals import Missing, resized_by_mean
+from sparsync.experiments.hooks.sharding import Shards
 from sparsync.experiments.training.collectives import begin_all_reduce
 
 KEY = "error_feedback"
@@ -30,7 +33,15 @@ KEY = "error_feedback"
 class Remembering(Protocol):
     """A state of a hook."""
 
-    process_group: dist.ProcessGroup | None
+    @property
+    def process_group(self) -> dist.ProcessGroup | None:
+        """The ranks that exchange; None is the default one."""
+        ...
+
+    @property
+    def shards(self) -> Shards | None:
+        """How this rank's part is one of whole parameters; None where it has them whole."""
+        ...
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals and step."""
@@ -47,11 +58,13 @@ def sharded(state: Remembering) -> dict[str, Any]:
     Every rank calls this, between two steps.
     """
     saved = state.state_dict()
-    mesh = _mesh(state)
-    residuals = {
-        name: DTensor.from_local(residual.unsqueeze(0), mesh, [Shard(0)], run_check=False)
-        for name, residual in saved["residuals"].items()
-    }
+    mesh, residuals = _mesh(state), {}
+    for name, residual in saved["residuals"].items():
+        shape = torch.Size([mesh.size(0), *(residual.shape if state.shards is None else state.shards.shapes[name])])
+        stride = torch.empty(shape, device="meta").stride()
+        residuals[name] = DTensor.from_local(
+            residual.unsqueeze(0), mesh, _placements(state, name), run_check=False, shape=shape, stride=stride
+        )
     return {"step": torch.tensor(saved["step"]), "residuals": residuals}
 
 
@@ -80,36 +93,49 @@ def load(state: Remembering, folder: Path | str, *, key: str = KEY, missing: Mis
     }
     if f"{key}.step" not in metadata:
         raise ValueError(f"{folder} holds nothing under {key!r}")
-    mesh, rank, size = _mesh(state), dist.get_rank(state.process_group), dist.get_world_size(state.process_group)
-    wanted: dict[str, Any] = {"step": torch.tensor(0), "residuals": {n: _rows(f, mesh) for n, f in sizes.items()}}
+    rank, size = dist.get_rank(state.process_group), dist.get_world_size(state.process_group)
+    if state.shards is not None:
+        _require_shapes(state.shards, sizes)
+    mesh = _mesh(state)
+    rows = {name: _rows(found, mesh, _placements(state, name)) for name, found in sizes.items()}
+    wanted: dict[str, Any] = {"step": torch.tensor(0), "residuals": rows}
     load_checkpoint({key: wanted}, storage_reader=reader, process_group=state.process_group)
     residuals = {}
-    for name, rows in wanted["residuals"].items():
-        local = rows.to_local()
-        residuals[name] = local[0] if rows.shape[0] == size else _resized(local, rows.shape[0], rank, size, state)
-    found = {"step": int(wanted["step"]), "rank": rank, "world_size": size, "residuals": residuals}
-    state.load_state_dict(found, missing=missing)
+    for name, found in wanted["residuals"].items():
+        local, count = found.to_local(), found.shape[0]
+        residuals[name] = local[0] if count == size else _resized(local, count, rank, size, state)
+    here = state.state_dict()
+    state.load_state_dict({**here, "step": int(wanted["step"]), "residuals": residuals}, missing=missing)
 
 
 def _mesh(state: Remembering) -> DeviceMesh:
+    """Its first dimension is that of the ranks that exchange."""
+    if state.shards is not None:
+        return state.shards.mesh
     group = state.process_group or dist.group.WORLD
     assert group is not None
     return DeviceMesh.from_group(group, "cuda" if dist.get_backend(group) == "nccl" else "cpu")
 
 
-def _rows(found: TensorStorageMetadata, mesh: DeviceMesh) -> DTensor:
+def _placements(state: Remembering, name: str) -> list[Shard]:
+    """Which dimension of [ranks, *shape] each dimension of the mesh shards."""
+    return [Shard(0)] if state.shards is None else [Shard(0), Shard(1 + state.shards.dimensions[name])]
+
+
+def _rows(found: TensorStorageMetadata, mesh: DeviceMesh, placements: list[Shard]) -> DTensor:
     """Room for this rank's share of the rows; where there are more ranks than rows, some have none."""
-    count, size = found.size[0], mesh.size()
-    share = -(-count // size)
-    mine = max(0, min(share, count - mesh.get_rank() * share))
-    local = torch.empty((mine, *found.size[1:]), dtype=found.properties.dtype, device=mesh.device_type)
-    return DTensor.from_local(
-        local, mesh, [Shard(0)], run_check=False, shape=found.size, stride=_contiguous_stride(found.size)
-    )
+    return empty_distributed(found.size, dtype=found.properties.dtype, device_mesh=mesh, placements=placements)
 
 
-def _contiguous_stride(size: torch.Size) -> tuple[int, ...]:
-    return torch.empty(size, device="meta").stride()
+def _require_shapes(shards: Shards, sizes: Mapping[str, TensorStorageMetadata]) -> None:
+    for name, found in sizes.items():
+        if name not in shards.shapes:
+            raise ValueError(f"no parameter with a residual is called {name!r}")
+        if found.size[1:] != shards.shapes[name]:
+            raise ValueError(
+                f"the residual of {name!r} was saved with shape {tuple(found.size[1:])}, the parameter has "
+                f"{tuple(shards.shapes[name])}"
+            )
 
 
 def _resized(local: Tensor, count: int, rank: int, size: int, state: Remembering) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 Missing = Literal["error", "zero"]
 
@@ -19,10 +19,10 @@ class Residuals:
     """What one rank has not sent yet, for every parameter with a residual; zeros at first.
 
     Args:
-        parameters: all of a model that need a gradient, by name.
+        parameters: all of a model that need a gradient, or this rank's shards of them, by name.
     """
 
-    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
+    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self._parameters = dict(parameters)
         self._vectors: dict[str, Tensor] = {}
 

@@ -14,6 +14,8 @@ from torch import Tensor
 Treatment = Literal["dense", "excluded"] | float
 """A density k/d in (0, 1]; "dense": every entry is sent, without a residual; "excluded": none is, and each rank keeps
 its own gradient."""
+COMPARED_STEPS = (*range(64), *(2**power for power in range(6, 31)))
+"""Densities of these steps are compared between ranks before the first is sent."""
 
 
 @dataclass(frozen=True)

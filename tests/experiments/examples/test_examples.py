@@ -11,7 +11,9 @@ from tests.support.workers import torchrun
 
 
 def words_of(name: str) -> str:
-    finished = torchrun("--nproc-per-node", "2", str(EXAMPLES / name))
+    # Two replicas of two shards.
+    ranks = "4" if "hsdp" in name else "2"
+    finished = torchrun("--nproc-per-node", ranks, str(EXAMPLES / name))
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
 

@@ -1,0 +1,262 @@
+"""Top-k with error feedback for FSDP2: shards are reduce-scattered as they are, replicas exchange few entries of them.
+
+    mesh = init_device_mesh("cuda", (2, 4), mesh_dim_names=("replicate", "shard"))
+    fully_shard(model, mesh=mesh["shard"])
+    state = ShardedErrorFeedback(model, mesh, density=0.01)
+
+Over both dimensions of the mesh (HSDP) PyTorch all-reduces every entry before it calls a hook; so `fully_shard` is told
+of one, and the state is the exchange over the other. Save `state.state_dict()` with every rank's checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+
+from sparsync.experiments.hooks.agreement import require_agreement
+from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
+from sparsync.experiments.hooks.residuals import Missing, Residuals
+from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
+from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.kernels.selection import SELECTORS
+
+Granularity = Literal["tensor", "group"]
+GRANULARITIES: tuple[Granularity, ...] = ("tensor", "group")
+
+
+class ShardedErrorFeedback:
+    """What one rank keeps of its shards: residuals by the parameter's name, and how they are sent to the replicas.
+
+    The gradient g of each shard, the mean over the ranks of one replica, is added to its residual e; C(e + g) is sent
+    to the ranks with the same shard, averaged over them and handed to the optimiser; e + g − C(e + g) is the next
+    residual, bit for bit. The state registers itself; without it replicas would not exchange anything.
+
+    Where a gradient is not finite, all ranks with that shard raise `FloatingPointError` in the same step. What
+    `set_requires_all_reduce(False)` holds back is added to the next gradient that is sent.
+
+    Args:
+        model: after `fully_shard` over the mesh's second dimension, with values.
+        mesh: (replicate, shard).
+        selector: a key of `SELECTORS`; "keep_all" is plain HSDP, in bits where there are two replicas.
+        density: k/d of every shard without a rule, or a function of the step, from 0; the same on every rank.
+        rules: regular expressions, searched for in parameters' names: "dense", "excluded" (each replica keeps its own
+            gradient) or a density; the first that is found decides. Parameters of at most one dimension are dense
+            unless a rule says otherwise.
+        granularity: one selection from each shard of a tensor, or from all shards of one call of `fully_shard`.
+        dense_steps: so many steps at first send everything.
+        seed: names the draws of a random selector.
+
+    Raises:
+        ValueError: an argument is not as said, a rule decides for no parameter, the model has a state already, or it is
+            not sharded as said; nothing is registered then.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        mesh: DeviceMesh,
+        *,
+        selector: str = "top_k",
+        density: float | Callable[[int], float] = 0.01,
+        rules: Mapping[str, Treatment] | None = None,
+        granularity: Granularity = "tensor",
+        dense_steps: int = 0,
+        seed: int = 0,
+    ) -> None:
+        if selector not in SELECTORS:
+            raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
+        if granularity not in GRANULARITIES:
+            raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
+        if dense_steps < 0:
+            raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
+        if not callable(density):
+            require_density(density, "density")
+        groups, self.shards = shard_groups(model, mesh)
+        self._rules = Rules(dict(rules or {}))
+        self._rules.check(self.shards.shapes)
+        self._selector, self._density, self._granularity = selector, density, granularity
+        self._dense_steps, self._seed = dense_steps, seed
+        self.process_group: dist.ProcessGroup = mesh.get_group(0)
+        """The ranks with the same shards."""
+        self._local = {name: shard for group in groups for name, shard in group.local().items()}
+        self._residuals = Residuals(self._local)
+        self._held: dict[str, Tensor] = {}
+        self._agreed: set[str] = set()
+        self._in_step: set[str] | None = None
+        self._refused: list[tuple[str, int]] = []
+        self._exchanges: dict[str, tuple[object, Exchange | None]] = {}
+        self.step = 0
+        """Steps in which gradients were exchanged; one begins when a module's are exchanged again."""
+        self.sent_bytes = 0
+        """What this rank has handed to collectives between replicas so far."""
+        for group in groups:
+            group.require_free()
+        for group in groups:
+            group.module.set_all_reduce_hook(partial(self._communicate, group))
+
+    def pending(self, name: str) -> Tensor:
+        """A copy of what this rank has not yet sent of its shard, in the shard's shape; zeros for a dense parameter.
+
+        Raises:
+            ValueError: the model has no such parameter that needs a gradient.
+        """
+        if name not in self._local:
+            raise ValueError(f"no parameter that needs a gradient is called {name!r}")
+        found = self._residuals.shaped().get(name)
+        return torch.zeros_like(self._local[name]) if found is None else found
+
+    def state_dict(self) -> dict[str, Any]:
+        """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies.
+
+        Raises:
+            ValueError: `set_requires_all_reduce(False)` holds gradients back, which belong to no checkpoint.
+        """
+        if self._held:
+            raise ValueError(
+                f"set_requires_all_reduce(False) holds gradients of modules {[*self._held]} back: send them"
+            )
+        self._in_step = None
+        return {"step": self.step, **self._place(), "residuals": self._residuals.shaped()}
+
+    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
+        """Go on from what `state_dict` returned on this rank; nothing changes if that cannot be.
+
+        Args:
+            saved: of the same shard of the same replica. Of another mesh: `sparsync.experiments.hooks.checkpoint`.
+            missing: "zero" begins anew where no residual was saved for a parameter; "error" refuses.
+
+        Raises:
+            ValueError: another place in the mesh, or a residual is missing, foreign, or has another shape.
+        """
+        place, now = {key: saved.get(key) for key in self._place()}, self._place()
+        if place != now:
+            raise ValueError(
+                f"these residuals are of {_described(place)}, this is {_described(now)}; "
+                "sparsync.experiments.hooks.checkpoint carries them to another mesh"
+            )
+        residuals = saved["residuals"]
+        expected = self._expected() if saved["step"] else residuals.keys() & self._expected()
+        self._residuals.load(residuals, expected=expected, missing=missing)
+        self._exchanges, self._held, self._in_step = {}, {}, None
+        self.step = int(saved["step"])
+
+    def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
+        """What the hook does: the means over the replicas take the place of this replica's gradients."""
+        parts = group.parts(reduced)
+        held = self._held.pop(group.name, None)
+        if group.holds_back():
+            self._held[group.name] = reduced.clone() if held is None else held.add_(reduced)
+            reduced.zero_()
+            return
+        if held is not None:
+            reduced += held
+        step = self._begun(group)
+        exchange = self._exchange_of(group, parts, step)
+        if exchange is None:
+            return
+        given = [parts[piece.name] for piece in exchange.pieces]
+        sent = [piece.gradient for piece in exchange.pieces]
+        torch._foreach_copy_(sent, given)
+        self.sent_bytes += exchange.sent_bytes
+        exchange.begin(step, Scaling(), self._refuse).wait()
+        if self._refused:
+            name, replica = self._refused[0]
+            raise FloatingPointError(f"step {step}: the gradient of {name!r} is not finite in replica {replica}")
+        torch._foreach_copy_(given, sent)
+
+    def _begun(self, group: ShardGroup) -> int:
+        """The step that this group is in, from 0: the next one, if it was exchanged in this one."""
+        if self._in_step is None or group.name in self._in_step:
+            self._in_step = set()
+            self.step += 1
+        self._in_step.add(group.name)
+        return self.step - 1
+
+    def _exchange_of(self, group: ShardGroup, parts: Mapping[str, Tensor], step: int) -> Exchange | None:
+        """The exchange of these shards, made anew where what is sent has changed; None: nothing is sent."""
+        treatments = {name: self._treatment(name, step) for name in group.names}
+        key = tuple(treatments.values())
+        known = self._exchanges.get(group.name)
+        if known is not None and known[0] == key:
+            return known[1]
+        pieces, buffer = self._pieces(treatments, parts)
+        exchange = None
+        if pieces:
+            self._require_agreement(group, pieces, step)
+            exchange = Exchange(
+                pieces,
+                [buffer],
+                group=Group(self.process_group, dist.get_rank(self.process_group), self._place()["world_size"]),
+                selector=self._selector,
+                seed=self._seed,
+                is_joint=self._granularity == "group",
+            )
+        self._exchanges[group.name] = (key, exchange)
+        return exchange
+
+    def _pieces(self, treatments: Mapping[str, Treatment], parts: Mapping[str, Tensor]) -> tuple[list[Piece], Tensor]:
+        """The shards that are sent, as parts of a buffer that stays from step to step, without padding."""
+        residuals = {
+            name: None if isinstance(treatment, str) else self._residuals.vector(name)
+            for name, treatment in treatments.items()
+        }
+        sent = {name: part for name, part in parts.items() if treatments[name] != "excluded" and part.numel()}
+        buffer = next(iter(parts.values())).new_empty(sum(part.numel() for part in sent.values()))
+        vectors = buffer.split([part.numel() for part in sent.values()])
+        pieces = [
+            Piece(name, vector, treatments[name], residuals[name]) for name, vector in zip(sent, vectors, strict=True)
+        ]
+        return pieces, buffer
+
+    def _treatment(self, name: str, step: int) -> Treatment:
+        density = self._density(step) if callable(self._density) else self._density
+        treatment = self._rules.treatment(name, self._local[name], require_density(density, f"density of step {step}"))
+        is_dense = self._selector == "keep_all" or step < self._dense_steps
+        return "dense" if is_dense and treatment != "excluded" else treatment
+
+    def _expected(self) -> set[str]:
+        """The parameters that have a residual once they were exchanged."""
+        if self._selector == "keep_all":
+            return set()
+        after = max(self.step, self._dense_steps)
+        return {name for name in self._local if not isinstance(self._treatment(name, after), str)}
+
+    def _refuse(self, _step: int, found: Sequence[tuple[str, int]]) -> None:
+        self._refused.extend(found)
+
+    def _require_agreement(self, group: ShardGroup, pieces: Sequence[Piece], step: int) -> None:
+        if group.name in self._agreed:
+            return
+        densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
+        local = group.local()
+        parts = {
+            "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
+            "the treatments": [piece.treatment for piece in pieces],
+            "the densities": densities,
+            "the settings": (self._selector, self._granularity, self._dense_steps, self._seed, step),
+            # Unlike DistributedDataParallel, FSDP2 does not start replicas from the same values.
+            "the values of the parameters": [_digest(local[piece.name]) for piece in pieces],
+        }
+        what = f"step {step}, before the gradients of {group.title()} are sent"
+        require_agreement(parts, what=what, group=self.process_group)
+        self._agreed.add(group.name)
+
+    def _place(self) -> dict[str, int]:
+        mesh = self.shards.mesh
+        rank, shard = mesh.get_local_rank(0), mesh.get_local_rank(1)
+        return {"rank": rank, "world_size": mesh.size(0), "shard": shard, "shard_count": mesh.size(1)}
+
+
+def _described(place: Mapping[str, int | None]) -> str:
+    return f"replica {place['rank']} of {place['world_size']}, shard {place['shard']} of {place['shard_count']}"
+
+
+def _digest(shard: Tensor) -> tuple[float, float]:
+    """Two numbers that other values would hardly give."""
+    return float(shard.sum(dtype=torch.float64)), float(torch.linalg.vector_norm(shard, dtype=torch.float64))
