@@ -22,10 +22,10 @@ from sparsync.experiments.training.collectives import Averager, GroupAverager
 from sparsync.experiments.training.runs import Run
 from tests.support.workers import run_workers, torchrun
 
-_SHORT = Run(selector="top_k", density=0.01, batch_size=2, steps=3, evaluate_every=2, workers=2, test_limit=8, seed=5)
+_SHORT = Run(selector="top_k", density=0.01, batch_size=2, steps=2, evaluate_every=1, workers=2, test_limit=8, seed=5)
 RUNS = {
     "resnet20": replace(_SHORT, model="resnet20", batch_size=4),
-    "vgg16": replace(_SHORT, model="vgg16", steps=1, evaluate_every=1, test_limit=2),
+    "vgg16": replace(_SHORT, model="vgg16", steps=1, test_limit=2),
     "lstm": replace(_SHORT, model="lstm", data="text"),
     "gpt": replace(_SHORT, selector="gaussian_k", model="gpt", data="text"),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -71,7 +69,7 @@ def test_losses_of_text_models_fall_and_accuracy_rises(name: str, step_size: flo
         data="text",
         density=0.2,
         batch_size=4,
-        steps=12,
+        steps=8,
         workers=2,
         step_size=step_size,
         momentum=0.9,
@@ -83,5 +81,3 @@ def test_losses_of_text_models_fall_and_accuracy_rises(name: str, step_size: flo
     assert result.evaluations[-1].test_loss < result.evaluations[0].test_loss - 0.5
     assert result.test_accuracy > result.evaluations[0].test_accuracy
     assert result.test_count == 8
-    again = simulate(replace(run, steps=1), data)
-    assert again.steps[0] == result.steps[0]
