@@ -10,16 +10,20 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sparsync.experiments.training.data import DataKind
 from sparsync.experiments.training.image_networks import ImageShape, resnet20, vgg16
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.experiments.training.text_networks import gpt, lstm
 from sparsync.kernels.magnitude import is_finite
+
+if TYPE_CHECKING:
+    # A machine with a GPU may lack what reading data needs.
+    from sparsync.experiments.training.data import DataKind
 
 
 def fnn2(feature_count: int, class_count: int) -> nn.Module:
