@@ -132,7 +132,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
     number: signal.Signals, tmp_path: Path
 ) -> None:

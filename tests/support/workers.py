@@ -30,6 +30,11 @@ DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]
 _SETTINGS = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _STREAMS = ("output", "errors")
+# What ranks import; wrapped models and optimisers import the compiler, for seconds on each rank.
+_PRELOADED = [
+    *("sparsync.experiments.train", "torch.distributed.run", "torch._dynamo"),
+    *("torch.distributed.fsdp", "torch.distributed.checkpoint"),
+]
 
 
 def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collection[int] = ()) -> list[Any]:
@@ -72,7 +77,7 @@ def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collect
 def _context() -> ForkServerContext:
     """Processes are forked from one that has imported torch and does nothing else: none spends seconds on that."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sparsync.experiments.train", "torch.distributed.run"])
+    context.set_forkserver_preload(_PRELOADED)
     return context
 
 
