@@ -9,11 +9,13 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT, packaged_files
+from tests.support.shared_builds import once, shared_folder
 
 COMMANDS = (
     *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
@@ -41,13 +43,15 @@ assert isinstance(POLICIES["bsp"](), POLICIES["bsp"])
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy, so that no build folder of the checkout can lend files to what is built from it."""
-    copy = tmp_path_factory.mktemp("tree")
+    return once(shared_folder(tmp_path_factory, "package") / "tree", copy_tracked)
+
+
+def copy_tracked(copy: Path) -> None:
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     for name in filter(None, tracked.stdout.split("\0")):
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((ROOT / name).read_bytes())
-    return copy
 
 
 def wheel_of(source: Path, output: Path) -> Path:
@@ -70,7 +74,8 @@ def wheel_of(source: Path, output: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return wheel_of(tree, tmp_path_factory.mktemp("wheel"))
+    (built,) = once(shared_folder(tmp_path_factory, "package") / "wheel", partial(wheel_of, tree)).glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")
@@ -80,15 +85,24 @@ def wheel_files(wheel: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("installed")
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel)]
-    subprocess.run(command, check=True, capture_output=True)
-    return target
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel), "--target"]
+
+    def install(target: Path) -> None:
+        subprocess.run([*command, str(target)], check=True, capture_output=True)
+
+    return once(shared_folder(tmp_path_factory, "package") / "installed", install)
 
 
 def run_installed(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Without the hooks of this environment (-S), which lead to the checkout, and, to be quick, without nvcc."""
+    """Without the hooks of this environment (-S), which lead to the checkout.
+
+    What it compiles is neither optimised nor for GPUs, to be quick.
+    """
+    compiler = folder / "compiler"
+    compiler.write_text('#!/bin/sh\nexec g++ "$@" -O0\n', encoding="utf-8")
+    compiler.chmod(0o755)
     ours = {
+        "CXX": str(compiler),
         "PYTHONPATH": os.pathsep.join((str(installed), sysconfig.get_path("purelib"))),
         "SPARSYNC_CACHE": str(folder / "native"),
         "PATH": os.defpath,

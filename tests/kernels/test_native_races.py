@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sparsync.kernels import feedback_reference
 from tests.support.feedback_cases import SOURCES, Case, Fault, faulty_sources
+from tests.support.shared_builds import once, shared_folder
 from tests.support.thread_cases import WORK, thread_case
 
 HERE = Path(__file__).parent
@@ -79,7 +80,7 @@ def compiled(folder: Path, sources: Path = SOURCES) -> Path:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("races"))
+    return once(shared_folder(tmp_path_factory, "races") / "threads", compiled) / "native_races"
 
 
 def run(program: Path, case: Case) -> subprocess.CompletedProcess[bytes]:

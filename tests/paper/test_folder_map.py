@@ -57,8 +57,11 @@ def test_the_picture_has_a_box_a_name_and_a_line_for_everything(tree: Path) -> N
     assert sum("marker-end" in path.attrib for path in picture.iter(f"{space}path")) == 2
 
 
-def test_the_command_writes_the_map_and_names_what_it_cannot_write(tmp_path: Path) -> None:
+def test_the_command_writes_the_map_and_names_what_it_cannot_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper.folder_map.folder_map", lambda: "the map")
     main(["--output", str(tmp_path / "map.svg")])
-    assert (tmp_path / "map.svg").read_text(encoding="utf-8") == folder_map()
+    assert (tmp_path / "map.svg").read_text(encoding="utf-8") == "the map"
     with pytest.raises(SystemExit, match="error: "):
         main(["--output", "/dev/null/map.svg"])

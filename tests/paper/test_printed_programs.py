@@ -14,11 +14,11 @@ from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
 from tests.support.pages import python_block
 from tests.support.paths import ROOT
-from tests.support.workers import run_workers, torchrun
+from tests.support.workers import run_program, run_workers
 
 README = ROOT / "README.md"
 TRAINING, LEDGER = (ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger"))
-# Torchrun's workers do not buffer: a line and its end in one piece, or another worker's line comes between.
+# A line and its end in one piece, or another worker's line comes between.
 LEARNS = """
 torch.manual_seed(7)
 images = torch.randn(2000, 784)
@@ -74,7 +74,7 @@ def train_with_hooks() -> list[str]:
 def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(with_last_words(python_block(TRAINING, "init_process_group")), encoding="utf-8")
-    finished = torchrun("--nproc-per-node", "2", str(program))
+    finished = run_program(program, 2)
     assert finished.returncode == 0, finished.stderr
     one, other = last_words(finished.stdout)
     # By chance one of ten classes is right.
@@ -89,7 +89,7 @@ def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_i
 def test_the_loop_of_the_readme_approaches_the_truth(tmp_path: Path) -> None:
     text, program = python_block(README, "init_process_group"), tmp_path / "loop.py"
     program.write_text(text, encoding="utf-8")
-    finished = torchrun("--nproc-per-node", "4", str(program))
+    finished = run_program(program, 4)
     assert finished.returncode == 0, finished.stderr
     distance, at_the_start = re.findall(r"\d+\.\d\d", finished.stdout)
     assert at_the_start == f"{math.sqrt(1000):.2f}"

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import queue
+import runpy
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -134,23 +136,61 @@ def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
     The launcher alone is forked, as ranks of `run_workers` are; it starts its ranks as it always does.
     """
     command = ("--standalone", *arguments)
+    (status,), output, errors = _forked(partial(torch.distributed.run.main, command), [{**os.environ, **_SETTINGS}])
+    return subprocess.CompletedProcess(command, status, output, errors)
+
+
+def run_program(program: Path, world_size: int) -> subprocess.CompletedProcess[str]:
+    """Run a Python program on every rank as torchrun does, but forked as ranks of `run_workers` are.
+
+    The status is that of the first rank that failed, else 0. What starting anew changes is for tests with `torchrun`.
+    """
+    # Held by this process, as by torchrun's agent: no rank looks for a port that is free. The stubs do not name it.
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    counts = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
+    ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world_size)]
+    environments = [{**os.environ, **_SETTINGS, **meeting, **counts, **rank} for rank in ranks]
+    statuses, output, errors = _forked(partial(_run_as_main, program), environments)
+    return subprocess.CompletedProcess([str(program)], next(filter(None, statuses), 0), output, errors)
+
+
+def _run_as_main(program: Path) -> None:
+    torch.set_num_threads(1)
+    runpy.run_path(str(program), run_name="__main__")
+
+
+def _forked(function: Callable[[], object], environments: Sequence[Mapping[str, str]]) -> tuple[list[int], str, str]:
+    """Call `function` in a process for each environment, as sessions of their own: statuses, output, errors.
+
+    Raises:
+        subprocess.TimeoutExpired: one outlived the deadline; all of them, and what they started, are killed.
+    """
     with tempfile.TemporaryDirectory() as name:
-        folder, environment = Path(name), {**os.environ, **_SETTINGS}
-        process = _context().Process(target=_launch, args=(command, environment, folder), daemon=True)
-        process.start()
+        folder = Path(name)
+        processes = [
+            _context().Process(target=_redirected, args=(function, environment, folder), daemon=True)
+            for environment in environments
+        ]
+        for process in processes:
+            process.start()
+        end = time.monotonic() + DEADLINE_SECONDS
         try:
-            process.join(timeout=DEADLINE_SECONDS)
+            for process in processes:
+                process.join(timeout=max(0.0, end - time.monotonic()))
         finally:
-            if process.exitcode is None and process.pid is not None:
-                launch._kill_with_descendants(process.pid)
-        if process.exitcode is None:
-            raise subprocess.TimeoutExpired(command, DEADLINE_SECONDS)
+            for process in processes:
+                if process.exitcode is None and process.pid is not None:
+                    launch._kill_with_descendants(process.pid)
+        statuses = [process.exitcode for process in processes]
         output, errors = (folder.joinpath(stream).read_text(encoding="utf-8") for stream in _STREAMS)
-    return subprocess.CompletedProcess(command, process.exitcode, output, errors)
+    if None in statuses:
+        raise subprocess.TimeoutExpired(repr(function), DEADLINE_SECONDS, output, errors)
+    return [status for status in statuses if status is not None], output, errors
 
 
-def _launch(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """As the launcher's process, whose output and that of all its ranks goes to files in `folder`."""
+def _redirected(function: Callable[[], object], environment: Mapping[str, str], folder: Path) -> None:
+    """In a process whose output, and that of all that it starts, goes to files in `folder`."""
     os.setsid()
     os.chdir(ROOT)
     os.environ.clear()
@@ -158,4 +198,4 @@ def _launch(command: Sequence[str], environment: Mapping[str, str], folder: Path
     for descriptor, stream in enumerate(_STREAMS, start=1):
         with folder.joinpath(stream).open("ab") as file:
             os.dup2(file.fileno(), descriptor)
-    torch.distributed.run.main(command)
+    function()

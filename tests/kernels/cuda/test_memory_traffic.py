@@ -25,7 +25,7 @@ from tests.support.shared_builds import once, shared_folder
 from tests.support.watched_kernels import MeteredKernels, Traffic, compile_observer, compile_watched
 
 # Whole tiles, so that the exact counts below hold; long enough for tables and histograms to weigh little.
-LENGTH = 48 * 4096
+LENGTH = 24 * 4096
 FAULTS: dict[str, Fault] = {
     "aligned tensors are taken for others": (
         "cuda/plan.cuh",
@@ -83,9 +83,9 @@ def most_beside(selected: int, places: int) -> int:
 
 
 def settled(kernels: MeteredKernels, law: str, rule: str, density: float) -> Case:
-    """A call with the memory of seven others on fresh draws."""
+    """A call with the memory of three others on fresh draws."""
     generator = torch.Generator().manual_seed(2)
-    cases = [case_of(LAWS[law](LENGTH, generator), rule, density) for _ in range(8)]
+    cases = [case_of(LAWS[law](LENGTH, generator), rule, density) for _ in range(4)]
     for case, following in itertools.pairwise(cases):
         kernels.traffic(case)
         following.memory.copy_(case.memory)

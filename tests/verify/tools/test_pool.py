@@ -84,14 +84,16 @@ def test_cases_of_different_functions_run_side_by_side() -> None:
 
 
 INTERRUPTED = """
-import os, signal, sys
+import os, signal, sys, time
 from multiprocessing import parent_process
 from pathlib import Path
 
+from sparsync.verify.tools import interrupts
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.pool import Pool
 from sparsync.verify.tools.store import Store
 
+interrupts.ENDING_SECONDS = 0.2
 SIGNAL = signal.Signals[sys.argv[2]]
 
 
@@ -104,7 +106,7 @@ def run(case):
         os.kill(parent_process().pid, SIGNAL)
     else:
         while not list(Path("store").glob("*/*.result")):
-            pass
+            time.sleep(0.01)
         os.killpg(0, SIGNAL)
     while True:
         signal.pause()
@@ -117,7 +119,7 @@ if __name__ == "__mp_main__" and sys.argv[1] == "beginning":
     except FileExistsError:
         pass
     while True:
-        pass  # its parent ends it
+        time.sleep(0.01)  # its parent ends it
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
