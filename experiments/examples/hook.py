@@ -32,6 +32,7 @@ def main() -> None:
     if rank == 0:
         right = model(data.test_images).argmax(dim=1) == data.test_labels
         print(f"test accuracy {right.double().mean():.1%}, {state.sent_bytes / 1e6:.2f} MB sent by each rank")
+    del network  # before its group: else either may wait for the other for ever
     dist.barrier()
     dist.destroy_process_group()
 
