@@ -21,6 +21,17 @@ COMMANDS = (
     *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
     "sparsync.theory.calculator",
 )
+AFTER = "-- status 0\n"
+# One after the other in one process, which imports what they share once.
+HELP = """
+import runpy, sys
+for module in sys.argv[1:]:
+    sys.argv = [module, "--help"]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        print("-- status", end.code or 0)
+"""
 # What README tells others to import, and a use of each.
 PUBLIC = """
 import torch
@@ -136,11 +147,12 @@ def test_a_source_distribution_makes_the_same_wheel(tree: Path, wheel_files: set
     assert set(zipfile.ZipFile(wheel_of(distribution, tmp_path)).namelist()) == wheel_files
 
 
-@pytest.mark.parametrize("module", COMMANDS)
-def test_every_command_of_the_installed_wheel_says_how_it_is_used(module: str, installed: Path, tmp_path: Path) -> None:
-    finished = run_installed(installed, tmp_path, "-m", module, "--help")
+def test_every_command_of_the_installed_wheel_says_how_it_is_used(installed: Path, tmp_path: Path) -> None:
+    finished = run_installed(installed, tmp_path, "-c", HELP, *COMMANDS)
     assert finished.returncode == 0, finished.stderr
-    assert module in finished.stdout
+    said = finished.stdout.split(AFTER)
+    assert len(said) == len(COMMANDS) + 1
+    assert all(module in text for module, text in zip(COMMANDS, said, strict=False))
 
 
 def test_the_public_names_of_the_installed_wheel_do_what_they_say(installed: Path, tmp_path: Path) -> None:
