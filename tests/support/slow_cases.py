@@ -87,6 +87,6 @@ LONG = frozenset(
 """Statements, by label, whose evidence takes over a third of a second; `make verify`, in `.ci/run`, collects it."""
 
 
-def slow_except(quick: Container[str], cases: Iterable[str]) -> list[object]:
+def slow_except(quick: Container[object], cases: Iterable[object]) -> list[object]:
     """Parameters of a test, of which all but the quick ones are marked slow."""
     return [pytest.param(case, marks=() if case in quick else pytest.mark.slow) for case in cases]
