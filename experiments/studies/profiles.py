@@ -46,9 +46,9 @@ class Profile:
 
 _QUICK = Profile(
     steps=None,
-    seed_count=5,
-    setting_seed_count=3,
-    momentum_seed_count=5,
+    seed_count=8,
+    setting_seed_count=6,
+    momentum_seed_count=6,
     other_seed_count=1,
     workers=4,
     data="embedded",
