@@ -317,7 +317,7 @@ class ErrorFeedbackState:
         if names in self._agreed:
             return
         densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
-        averages = [piece.memory["average"] for piece in pieces if "average" in (piece.memory or {})]
+        averages = [m["average"] for piece in pieces if (m := piece.memory) is not None and "average" in m]
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
