@@ -60,7 +60,8 @@ class ErrorFeedbackState:
         feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
         values: how values of sparse parameters are sent: "exact", with positions in 32 bits; or "fp32", "bf16", "int8"
             or "int2", with positions in Rice code, in a buffer with room for the longest message that there can be.
-            What values lose stays in the residual. The codec works on CPUs, so GPUs wait for their entries.
+            What values lose stays in the residual. The codec works on CPUs, so GPUs wait for their entries; of float64,
+            what float32 cannot hold counts as not finite.
         granularity: one selection from each tensor; from all tensors of a bucket, whose members DDP changes after the
             first step; or from the whole model, once backward has ended.
         dense_steps: so many steps at first send everything, as plain DDP does.

@@ -33,7 +33,7 @@ def options_of(feedback: str, **others: Any) -> dict[str, Any]:
 
 
 def hooked_training(options: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """As `played_training` on this rank, but begun anew from what was saved: parameters, and what is saved at the end."""
+    """As `played_training` on this rank, begun anew on the way: parameters, and what is saved at the end."""
     model = seeded_model()
     state = ErrorFeedbackState(model, **options)
     # One bucket where values are coded, so that a step is one message; else several.
