@@ -17,12 +17,14 @@ from torch._C._distributed_c10d import GradBucket
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
+from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.clipping import Clipping, clip_factor
-from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
-from sparsync.experiments.hooks.residuals import Missing, Residuals
+from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
+from sparsync.experiments.hooks.options import chosen_feedback, require_clipping, require_selector
+from sparsync.experiments.hooks.residuals import Missing, Residuals, copied
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
-from sparsync.kernels.selection import SELECTORS
+from sparsync.kernels.codec import Values
 
 Granularity = Literal["tensor", "bucket", "model"]
 NonFinite = Literal["raise", "skip"]
@@ -44,7 +46,8 @@ class ErrorFeedbackState:
     """What `error_feedback_hook` keeps on one rank: residuals by the parameter's name, and how they are sent.
 
     The gradient g of each parameter is added to its residual e; C(e + g) is sent, averaged over the ranks and handed
-    to the optimiser; e + g − C(e + g) is the next residual, bit for bit.
+    to the optimiser; e + g − C(e + g) is the next residual, bit for bit. Another `feedback` remembers and delivers what
+    it says.
 
     Args:
         model: before or after `DistributedDataParallel`. Parameters that need no gradient are left out.
@@ -53,6 +56,12 @@ class ErrorFeedbackState:
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (not sent, each rank keeps
             its own gradient) or a density; the first that is found decides. Biases and the scales of norms, that is
             parameters of at most one dimension, are dense unless a rule says otherwise.
+        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means.
+        feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
+        values: how values of sparse parameters are sent: "exact", with positions in 32 bits; or "fp32", "bf16", "int8"
+            or "int2", with positions in Rice code, in a buffer with room for the longest message that there can be.
+            What values lose stays in the residual. The codec works on CPUs, so GPUs wait for their entries; of float64,
+            what float32 cannot hold counts as not finite.
         granularity: one selection from each tensor; from all tensors of a bucket, whose members DDP changes after the
             first step; or from the whole model, once backward has ended.
         dense_steps: so many steps at first send everything, as plain DDP does.
@@ -67,7 +76,8 @@ class ErrorFeedbackState:
         process_group: of the wrapped model; None is the default one.
 
     Raises:
-        ValueError: an argument is not as said, a rule decides for no parameter, or no parameter needs a gradient.
+        ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
+            parameter needs a gradient.
     """
 
     shards: None = None
@@ -80,6 +90,9 @@ class ErrorFeedbackState:
         selector: str = "top_k",
         density: float | Callable[[int], float] = 0.01,
         rules: Mapping[str, Treatment] | None = None,
+        feedback: str = "ef14",
+        feedback_settings: Mapping[str, float] | None = None,
+        values: Values = "exact",
         granularity: Granularity = "tensor",
         dense_steps: int = 0,
         clip_norm: float | None = None,
@@ -90,30 +103,28 @@ class ErrorFeedbackState:
         process_group: dist.ProcessGroup | None = None,
     ) -> None:
         parameters = named_parameters(model)
-        if selector not in SELECTORS:
-            raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
+        require_selector(selector)
+        require_clipping(clip_norm, clip, non_finite)
+        variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         if granularity not in GRANULARITIES:
             raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
         if dense_steps < 0:
             raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
-        if clip_norm is not None and not 0 < clip_norm < float("inf"):
-            raise ValueError(f"clip_norm must be positive and finite, got {clip_norm}")
-        if clip not in ("local", "global") or non_finite not in ("raise", "skip"):
-            raise ValueError(f"clip must be local or global, non_finite raise or skip, got {clip!r}, {non_finite!r}")
         if not callable(density):
             require_density(density, "density")
         self._rules = Rules(dict(rules or {}))
         self._rules.check(parameters)
-        self._selector, self._density, self._granularity = selector, density, granularity
-        self._dense_steps, self._clip_norm, self._clip = dense_steps, clip_norm, clip
-        self._scaler, self._skips, self._seed = scaler, scaler is not None or non_finite == "skip", seed
+        self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")
+        self._density, self._granularity, self._dense_steps = density, granularity, dense_steps
+        self._clip_norm, self._clip = clip_norm, clip
+        self._scaler, self._skips = scaler, scaler is not None or non_finite == "skip"
         self.process_group = process_group
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
         self._parameters = parameters
         self._order = {name: place for place, name in enumerate(parameters)}
-        self._residuals = Residuals(parameters)
+        self._residuals = Residuals(parameters, variant)
         self._agreed: set[tuple[str, ...]] = set()
-        self._before: dict[str, Tensor] = {}
+        self._before: list[tuple[Memory, Memory]] = []
         self._refused: list[tuple[str, int]] = []
         self._waiting: list[Waiting] = []
         self._exchanges: dict[int, tuple[object, Exchange | None]] = {}
@@ -130,17 +141,22 @@ class ErrorFeedbackState:
     def pending(self, name: str) -> Tensor:
         """A copy of what this rank has not yet sent of a parameter, in the parameter's shape; zeros for a dense one.
 
+        Of another variant than "ef14" it is what `Feedback.pending` says.
+
         Raises:
             ValueError: the model has no such parameter that needs a gradient.
         """
         if name not in self._parameters:
             raise ValueError(f"no parameter that needs a gradient is called {name!r}")
         self._restore()
-        found = self._residuals.shaped().get(name)
-        return torch.zeros_like(self._parameters[name], requires_grad=False) if found is None else found
+        return self._residuals.pending(name)
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies."""
+        """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies.
+
+        Residuals are by the parameter's name and in its shape; of another variant than "ef14" there is one for each
+        vector that it remembers, as "name.velocity".
+        """
         self._restore()
         group = self._group()
         return {
@@ -167,11 +183,12 @@ class ErrorFeedbackState:
                 f"these residuals are of rank {place[0]} of {place[1]}, this is rank {now[0]} of {now[1]}; "
                 "sparsync.experiments.hooks.residuals.resized carries them to another number of ranks"
             )
-        saved_residuals = saved["residuals"]
-        expected = self._expected() if saved["step"] else saved_residuals.keys() & self._expected()
-        self._residuals.load(saved_residuals, expected=expected, missing=missing)
+        residuals, expected = saved["residuals"], self._residuals.keys(self._expected())
+        if saved["step"] <= self._dense_steps:
+            expected &= residuals.keys()
+        self._residuals.load(residuals, expected=expected, missing=missing)
         self._exchanges = {}
-        self._before, self._refused = {}, []
+        self._before, self._refused = [], []
         self.step = int(saved["step"])
 
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
@@ -205,8 +222,8 @@ class ErrorFeedbackState:
                 future.set_result(bucket)
             return
         if self._skips:
-            residuals = {piece.name: piece.residual for piece in exchange.pieces if piece.residual is not None}
-            self._before |= {name: residual.clone() for name, residual in residuals.items()}
+            memories = [piece.memory for piece in exchange.pieces if piece.memory is not None]
+            self._before += [(memory, copied(memory, self._rule.feedback)) for memory in memories]
         self.sent_bytes += exchange.sent_bytes
 
         def deliver(done: torch.futures.Future[None]) -> None:
@@ -237,14 +254,7 @@ class ErrorFeedbackState:
         exchange = None
         if pieces:
             self._require_agreement(pieces)
-            exchange = Exchange(
-                pieces,
-                buckets,
-                group=self._group(),
-                selector=self._selector,
-                seed=self._seed,
-                is_joint=self._granularity != "tensor",
-            )
+            exchange = Exchange(pieces, buckets, group=self._group(), rule=self._rule)
         self._exchanges[place] = (key, exchange)
         return exchange
 
@@ -260,11 +270,11 @@ class ErrorFeedbackState:
             if dense or treatment == "dense":
                 pieces.append(Piece(name, part, "dense", None))
             else:
-                pieces.append(Piece(name, part, treatment, self._residuals.vector(name)))
+                pieces.append(Piece(name, part, treatment, self._residuals.memory(name)))
         return pieces
 
     def _is_dense_now(self) -> bool:
-        return self._selector == "keep_all" or self.step < self._dense_steps
+        return self._rule.selector == "keep_all" or self.step < self._dense_steps
 
     def _density_now(self) -> float:
         density = self._density(self.step) if callable(self._density) else self._density
@@ -273,7 +283,7 @@ class ErrorFeedbackState:
     def _expected(self) -> set[str]:
         """The parameters that have a residual once they were exchanged."""
         density = self._density_now()
-        if self._selector == "keep_all":
+        if self._rule.selector == "keep_all":
             return set()
         treatments = {name: self._rules.treatment(name, p, density) for name, p in self._parameters.items()}
         return {name for name, treatment in treatments.items() if not isinstance(treatment, str)}
@@ -299,22 +309,26 @@ class ErrorFeedbackState:
     def _restore(self) -> None:
         """Put residuals back to what they were before a step that was refused."""
         if self._refused and self._skips:
-            self._residuals.replace(self._before)
-        self._before, self._refused = {}, []
+            for memory, before in self._before:
+                memory.update(before)
+        self._before, self._refused = [], []
 
     def _require_agreement(self, pieces: Sequence[Piece]) -> None:
         names = tuple(piece.name for piece in pieces)
         if names in self._agreed:
             return
         densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
+        averages = [m["average"] for piece in pieces if (m := piece.memory) is not None and "average" in m]
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
             "the densities": densities,
             "the settings": (
-                *(self._selector, self._granularity, self._dense_steps, self._skips, self._seed),
+                *(self._rule, self._granularity, self._dense_steps, self._skips),
                 *(self._clip_norm, self._clip, self._scaler is None, self.step),
             ),
+            # What a variant delivers is to be alike on all ranks.
+            "the averages of estimates": [float(average.sum(dtype=torch.float64)) for average in averages],
         }
         require_agreement(parts, what=f"step {self.step}, before {names[0]!r} is sent", group=self.process_group)
         self._agreed.add(names)

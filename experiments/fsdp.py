@@ -19,12 +19,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 
+from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
-from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
+from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
+from sparsync.experiments.hooks.options import require_selector
 from sparsync.experiments.hooks.residuals import Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
-from sparsync.kernels.selection import SELECTORS
 
 Granularity = Literal["tensor", "group"]
 GRANULARITIES: tuple[Granularity, ...] = ("tensor", "group")
@@ -69,8 +70,7 @@ class ShardedErrorFeedback:
         dense_steps: int = 0,
         seed: int = 0,
     ) -> None:
-        if selector not in SELECTORS:
-            raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
+        require_selector(selector)
         if granularity not in GRANULARITIES:
             raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
         if dense_steps < 0:
@@ -82,10 +82,11 @@ class ShardedErrorFeedback:
         self._rules.check(self.shards.shapes)
         self._selector, self._density, self._granularity = selector, density, granularity
         self._dense_steps, self._seed = dense_steps, seed
+        self._rule = Rule(selector, Ef14("outside"), "exact", seed, is_joint=granularity == "group")
         self.process_group: dist.ProcessGroup = mesh.get_group(0)
         """The ranks with the same shards."""
         self._local = {name: shard for group in groups for name, shard in group.local().items()}
-        self._residuals = Residuals(self._local)
+        self._residuals = Residuals(self._local, self._rule.feedback)
         self._held: dict[str, Tensor] = {}
         self._agreed: set[str] = set()
         self._in_step: set[str] | None = None
@@ -108,8 +109,7 @@ class ShardedErrorFeedback:
         """
         if name not in self._local:
             raise ValueError(f"no parameter that needs a gradient is called {name!r}")
-        found = self._residuals.shaped().get(name)
-        return torch.zeros_like(self._local[name]) if found is None else found
+        return self._residuals.pending(name)
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies.
@@ -141,7 +141,9 @@ class ShardedErrorFeedback:
                 "sparsync.experiments.hooks.checkpoint carries them to another mesh"
             )
         residuals = saved["residuals"]
-        expected = self._expected() if saved["step"] else residuals.keys() & self._expected()
+        expected = self._residuals.keys(self._expected())
+        if saved["step"] <= self._dense_steps:
+            expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing)
         self._exchanges, self._held, self._in_step = {}, {}, None
         self.step = int(saved["step"])
@@ -193,9 +195,7 @@ class ShardedErrorFeedback:
                 pieces,
                 [buffer],
                 group=Group(self.process_group, dist.get_rank(self.process_group), self._place()["world_size"]),
-                selector=self._selector,
-                seed=self._seed,
-                is_joint=self._granularity == "group",
+                rule=self._rule,
             )
         self._exchanges[group.name] = (key, exchange)
         return exchange
@@ -203,7 +203,7 @@ class ShardedErrorFeedback:
     def _pieces(self, treatments: Mapping[str, Treatment], parts: Mapping[str, Tensor]) -> tuple[list[Piece], Tensor]:
         """The shards that are sent, as parts of a buffer that stays from step to step, without padding."""
         residuals = {
-            name: None if isinstance(treatment, str) else self._residuals.vector(name)
+            name: None if isinstance(treatment, str) else self._residuals.memory(name)
             for name, treatment in treatments.items()
         }
         sent = {name: part for name, part in parts.items() if treatments[name] != "excluded" and part.numel()}

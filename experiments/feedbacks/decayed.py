@@ -10,6 +10,7 @@ from torch import Tensor
 from sparsync.experiments.feedbacks.feedback import (
     Memory,
     StepLocation,
+    added,
     require_length,
     require_share,
     require_step_location,
@@ -72,7 +73,7 @@ class Decayed:
             ValueError: `corrected` or `payload` has not the memory's length.
         """
         require_length(corrected, memory["residual"])
-        memory["residual"] = payload.remainder(corrected)
+        memory["residual"] = added(corrected, payload, sign=-1)
 
     def deliver(self, memory: Memory, mean: Tensor) -> Tensor:
         """The mean itself."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from sparsync.experiments.feedbacks.feedback import (
     Memory,
     StepLocation,
+    added,
     require_length,
     require_momentum,
     scaled,
@@ -87,7 +88,7 @@ class Dgc:
             ValueError: `corrected` or `payload` has not the memory's length.
         """
         require_length(corrected, memory["residual"])
-        memory["residual"] = payload.remainder(corrected)
+        memory["residual"] = added(corrected, payload, sign=-1)
         if self.masking:
             memory["velocity"] = payload.remainder(memory["velocity"])
 

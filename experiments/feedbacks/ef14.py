@@ -10,6 +10,7 @@ from torch import Tensor
 from sparsync.experiments.feedbacks.feedback import (
     Memory,
     StepLocation,
+    added,
     require_length,
     require_step_location,
     scaled,
@@ -62,13 +63,13 @@ class Ef14:
         return residual.add(scaled(gradient, step_size, like=residual, step_location=self.step_location))
 
     def settle(self, memory: Memory, corrected: Tensor, payload: SparsePayload) -> None:
-        """e = u − C(u), exactly, as the selected entries are set to zero.
+        """e = u − C(u), exactly: +0 where an entry is sent as it is.
 
         Raises:
             ValueError: `corrected` or `payload` has not the residual's length.
         """
         require_length(corrected, memory["residual"])
-        memory["residual"] = payload.remainder(corrected)
+        memory["residual"] = added(corrected, payload, sign=-1)
 
     def deliver(self, memory: Memory, mean: Tensor) -> Tensor:
         """The mean itself."""

@@ -84,7 +84,7 @@ class Ef21Sgdm:
             ValueError: `corrected` or `payload` has not the memory's length.
         """
         require_length(corrected, memory["estimate"])
-        memory["unsent"] = payload.remainder(corrected)
+        memory["unsent"] = added(corrected, payload, sign=-1)
         memory["estimate"] = added(memory["estimate"], payload)
 
     def deliver(self, memory: Memory, mean: Tensor) -> Tensor:

@@ -19,7 +19,8 @@ StepLocation = Literal["inside", "outside"]
 """Does the memory hold gradients times the step size, or gradients?"""
 
 Memory = dict[str, Tensor]
-"""Vectors [d] of one worker, by name."""
+"""Vectors [d] of one worker, by name. A variant replaces them and never changes one, so that a copy of the dict is one
+of the memory."""
 
 
 class Feedback(Protocol):
@@ -44,7 +45,10 @@ class Feedback(Protocol):
         ...
 
     def settle(self, memory: Memory, corrected: Tensor, payload: SparsePayload) -> None:
-        """Remember what `payload` did not take of `corrected` [d]."""
+        """Remember what `payload` did not take of `corrected` [d]: all of it, less the payload's values.
+
+        The values are those of `corrected`, or, where they are sent in fewer bits, what every receiver reads.
+        """
         ...
 
     def deliver(self, memory: Memory, mean: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """One exchange of a step: from this rank's gradients, in the buckets, to their means over all ranks, in the same place.
 
-Finite? → select → pack → all-gather → add in rank order. Nothing waits between: the future that `begin` returns ends
-it. A dense parameter of few entries travels in the packed buffer; a longer one is all-reduced.
+Finite? → select → pack → all-gather → add in rank order → deliver. Nothing waits between: the future that `begin`
+returns ends it. A dense parameter of few entries travels in the packed buffer; a longer one is all-reduced.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+from sparsync.experiments.hooks.coding import Coding
 from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
+from sparsync.experiments.hooks.residuals import copied
 from sparsync.experiments.hooks.selection import Chooser, Unit, capacity_of
 from sparsync.experiments.hooks.treatments import Treatment
 from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
+from sparsync.kernels.codec import Values
 from sparsync.kernels.selection import target_count
 
 DENSE_IN_BUFFER = 4096
@@ -35,13 +39,13 @@ class Piece:
         name: of the parameter.
         gradient: [numel], in the order of memory, a part of a bucket; the mean is written here.
         treatment: what is sent of it.
-        residual: [numel]; None where nothing can stay behind.
+        memory: of the variant, vectors [numel]; None where nothing can stay behind.
     """
 
     name: str
     gradient: Tensor
     treatment: Treatment
-    residual: Tensor | None
+    memory: Memory | None
 
     @property
     def is_packed(self) -> bool:
@@ -67,6 +71,25 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """How entries are selected, sent and remembered, the same on every rank.
+
+    Args:
+        selector: a key of `SELECTORS`.
+        feedback: the variant of all memories.
+        values: a key of `VALUE_CODES`.
+        seed: names the draws of a random selector.
+        is_joint: one selection from all pieces of a density, instead of one from each.
+    """
+
+    selector: str
+    feedback: Feedback
+    values: Values
+    seed: int
+    is_joint: bool
+
+
+@dataclass(frozen=True)
 class Scaling:
     """What gradients are multiplied by.
 
@@ -86,22 +109,12 @@ class Exchange:
         pieces: of one device and dtype; in the same order on every rank; none of them excluded.
         buckets: the buckets that they are parts of.
         group: the ranks.
-        selector: a key of `SELECTORS`.
-        seed: names the draws of a random selector.
-        is_joint: one selection from all pieces of a density, instead of one from each.
+        rule: by which they send.
     """
 
-    def __init__(
-        self,
-        pieces: Sequence[Piece],
-        buckets: Sequence[Tensor],
-        *,
-        group: Group,
-        selector: str,
-        seed: int,
-        is_joint: bool,
-    ) -> None:
-        self.pieces, self._group, self._is_joint = pieces, group, is_joint
+    def __init__(self, pieces: Sequence[Piece], buckets: Sequence[Tensor], *, group: Group, rule: Rule) -> None:
+        self.pieces, self._group, self._rule = pieces, group, rule
+        self._before_zeros: dict[int, Memory] = {}
         is_covered = sum(p.gradient.numel() for p in pieces) == sum(bucket.numel() for bucket in buckets)
         self._checked = list(buckets) if is_covered else [piece.gradient for piece in pieces]
         is_whole = is_covered and len(buckets) == 1 and all(piece.treatment == "dense" for piece in pieces)
@@ -113,16 +126,20 @@ class Exchange:
         # Where the packed pieces are one bucket, in its order, means are formed in place.
         is_bucket = is_covered and len(buckets) == 1 and len(self._packed) == len(pieces)
         self._in_place = buckets[0] if is_bucket and buckets[0].dtype == self._dtype else None
-        units = self._units(selector)
-        self._chooser = Chooser(selector, units, seed=seed, rank=group.rank)
-        self._has_units = bool(units)
+        self._units = self._formed_units()
+        self._chooser = Chooser(rule.selector, self._units, feedback=rule.feedback, seed=rule.seed, rank=group.rank)
         self._dense = [place for place, piece in enumerate(self._packed) if piece.treatment == "dense"]
         spans = [range(self._places[place], self._places[place + 1]) for place in self._dense]
         device = pieces[0].gradient.device
         self._dense_indices = torch.tensor([i for span in spans for i in span], dtype=torch.int32, device=device)
         self._dense_counts = torch.tensor([len(span) for span in spans], dtype=torch.int32, device=device)
-        capacities = (*(unit.capacity for unit in units), *map(len, spans))
-        self._layout = Layout(len(pieces), capacities, self._dtype)
+        capacities = [unit.capacity for unit in self._units]
+        self._coding = None
+        if self._units and rule.values != "exact":
+            self._coding = Coding(rule.values, sum(capacities), self._places[-1], self._dtype)
+            capacities = []
+        room = 0 if self._coding is None else self._coding.room_bytes
+        self._layout = Layout(len(pieces), (*capacities, *map(len, spans)), self._dtype, room)
 
     @property
     def sent_bytes(self) -> int:
@@ -150,29 +167,28 @@ class Exchange:
             lambda done: self._finish(done, gathered, step, scaling.loss_scale, refuse)
         )
 
-    def _units(self, selector: str) -> list[Unit]:
+    def _formed_units(self) -> list[Unit]:
         """One from each sparse piece, or one from all of a density."""
-        sparse = [place for place, piece in enumerate(self._packed) if piece.residual is not None]
-        if not self._is_joint:
-            return [self._unit([place], selector) for place in sparse]
+        sparse = [place for place, piece in enumerate(self._packed) if piece.memory is not None]
+        if not self._rule.is_joint:
+            return [self._unit([place]) for place in sparse]
         densities = dict.fromkeys(self._packed[place].treatment for place in sparse)
         together = ([p for p in sparse if self._packed[p].treatment == density] for density in densities)
-        return [self._unit(places, selector) for places in together]
+        return [self._unit(places) for places in together]
 
-    def _unit(self, places: Sequence[int], selector: str) -> Unit:
+    def _unit(self, places: Sequence[int]) -> Unit:
         pieces = [self._packed[place] for place in places]
         density = pieces[0].treatment
         assert not isinstance(density, str)
-        residuals = [piece.residual for piece in pieces if piece.residual is not None]
-        dimension = sum(residual.numel() for residual in residuals)
+        dimension = sum(piece.gradient.numel() for piece in pieces)
         k = target_count(density, dimension)
         return Unit(
             name=pieces[0].name,
             gradients=[piece.gradient for piece in pieces],
-            residuals=residuals,
+            memories=[piece.memory for piece in pieces if piece.memory is not None],
             places=[self._places[place] for place in places],
             k=k,
-            capacity=capacity_of(selector, k, dimension),
+            capacity=capacity_of(self._rule.selector, k, dimension),
         )
 
     def _pack(self, step: int, scaling: Scaling) -> Tensor:
@@ -183,19 +199,32 @@ class Exchange:
         before = scaling.clip / scaling.loss_scale
         if before != 1:
             torch._foreach_mul_([piece.gradient for piece in self._packed], before)
-        parts = []
-        if self._has_units:
-            try:
-                parts.append(self._chooser.choose(step))
-            except ValueError:
-                # Each of both was finite, their sum is not.
-                return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
+        self._before_zeros = {
+            position: copied(piece.memory, self._rule.feedback)
+            for position, piece in enumerate(self.pieces)
+            if flags[position] & ZERO and piece.memory is not None
+        }
+        try:
+            parts, message = self._selected(step)
+        except ValueError:
+            # Each of both was finite, their sum is not.
+            return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
         if self._dense:
             values = torch.cat([self._packed[place].gradient for place in self._dense]).to(self._dtype)
             parts.append((values, self._dense_indices, self._dense_counts))
-        if not parts:
-            return self._layout.pack_nothing(step, flags, device)
-        return self._layout.pack(step, flags, parts)
+        return self._layout.pack(step, flags, parts, device=device, message=message)
+
+    def _selected(self, step: int) -> tuple[list[tuple[Tensor, Tensor, Tensor]], Tensor | None]:
+        """What is sent of the sparse pieces, as a part of the buffer or as a message; memories have been told."""
+        if not self._units:
+            return [], None
+        choice = self._chooser.choose(step)
+        if self._coding is None:
+            self._chooser.keep(choice, choice.payloads)
+            return [self._chooser.padded(choice)], None
+        message, sent = self._coding.encode(choice.payloads, self._units)
+        self._chooser.keep(choice, sent)
+        return [], message
 
     def _flags(self) -> list[int]:
         """`NON_FINITE` or `ZERO` of each gradient; waits for the device."""
@@ -230,12 +259,18 @@ class Exchange:
         if not self._packed:
             return
         total = self._total(gathered)
+        means = list(total.split([piece.gradient.numel() for piece in self._packed]))
+        unused = self._put_back_unused(flags)
+        if not self._rule.feedback.is_fused:
+            for piece, mean in zip(self._packed, means, strict=True):
+                if piece.memory is not None and piece not in unused:
+                    mean.copy_(self._rule.feedback.deliver(piece.memory, mean))
         if loss_scale != 1:
             total.mul_(loss_scale)
         if self._in_place is None:
-            sizes = [piece.gradient.numel() for piece in self._packed]
-            torch._foreach_copy_([piece.gradient for piece in self._packed], list(total.split(sizes)))
-        self._put_back_unused(flags, gathered[self._group.rank])
+            torch._foreach_copy_([piece.gradient for piece in self._packed], means)
+        for piece in unused:
+            piece.gradient.zero_()
 
     def _require_arrival(self, done: torch.futures.Future[list[torch.futures.Future[Tensor]]], step: int) -> None:
         try:
@@ -257,24 +292,16 @@ class Exchange:
             total[indices] += values
         return total.div_(self._group.size)
 
-    def _put_back_unused(self, flags: Sequence[Sequence[int]], own: Tensor) -> None:
-        """Where every rank's gradient is zero, what was sent returns to the residual: DDP may drop the mean.
+    def _put_back_unused(self, flags: Sequence[Sequence[int]]) -> list[Piece]:
+        """Where every rank's gradient is zero, memories are what they were, and the mean is: DDP may drop it.
 
         DDP leaves `grad` of a parameter alone that no rank used; a hook cannot see that, but that all are zero.
         """
-        places = {id(piece): place for place, piece in enumerate(self._packed)}
-        unused = [
-            piece
-            for position, piece in enumerate(self.pieces)
-            if piece.residual is not None and all(its_flags[position] & ZERO for its_flags in flags)
-        ]
-        if not unused:
-            return
-        indices, values = self._layout.entries(own)
-        for piece in unused:
-            first, end = (self._places[places[id(piece)] + offset] for offset in (0, 1))
-            here = (indices >= first) & (indices < end)
-            assert piece.residual is not None
-            # What was sent left zeros behind, so this undoes the selection in bits.
-            piece.residual[indices[here] - first] = values[here]
-            piece.gradient.zero_()
+        unused = []
+        for position, memory in self._before_zeros.items():
+            piece = self.pieces[position]
+            if piece.memory is not None and all(its_flags[position] & ZERO for its_flags in flags):
+                piece.memory.update(memory)
+                unused.append(piece)
+        self._before_zeros = {}
+        return unused

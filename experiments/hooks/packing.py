@@ -2,7 +2,8 @@
 
 int32 words: the values with padding, their indices with padding, then magic, step, a flag for each piece, a count for
 each selection. The length follows from the layout alone, so one all-gather carries everything, whatever each rank
-selected. Values come first, for those of eight bytes have to begin at a multiple of eight.
+selected. Values come first, for those of eight bytes have to begin at a multiple of eight. Selections whose values are
+sent in few bits are one message instead, at the end, in a room for the longest that there can be.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
+
+from sparsync.experiments.hooks.coding import read_message
 
 _MAGIC = 0x5350_4B31
 _LARGEST = torch.iinfo(torch.int32).max
@@ -32,11 +35,13 @@ class Layout:
         piece_count: of parameters' gradients, each with a flag.
         capacities: how many entries each selection returns at most.
         dtype: of the values, float32 or float64.
+        room_bytes: of a message that holds other selections; 0 if there is none.
     """
 
     piece_count: int
     capacities: tuple[int, ...]
     dtype: torch.dtype
+    room_bytes: int = 0
 
     @property
     def capacity(self) -> int:
@@ -51,10 +56,18 @@ class Layout:
     @property
     def words(self) -> int:
         """The length of the buffer, an even number."""
-        words = self.value_words + self.capacity + 2 + self.piece_count + len(self.capacities)
+        words = self._message + -(-self.room_bytes // torch.int32.itemsize)
         return words + words % 2
 
-    def pack(self, step: int, flags: Sequence[int], parts: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    def pack(
+        self,
+        step: int,
+        flags: Sequence[int],
+        parts: Sequence[tuple[Tensor, Tensor, Tensor]],
+        *,
+        device: torch.device,
+        message: Tensor | None = None,
+    ) -> Tensor:
         """The buffer [words] int32.
 
         Args:
@@ -62,8 +75,10 @@ class Layout:
             flags: of each piece.
             parts: of some selections each, in order: values in `dtype` and indices int32, each selection's m in its
                 places, the others are not looked at; and counts m int32.
+            device: of the buffer.
+            message: [room] uint8, where there is room for one.
         """
-        buffer = self.pack_nothing(step, flags, parts[0][0].device)
+        buffer = self.pack_nothing(step, flags, device)
         values, indices, counts = 0, self.value_words, self._head + 2 + self.piece_count
         words = self.value_words // max(1, self.capacity)
         for its_values, its_indices, its_counts in parts:
@@ -73,6 +88,8 @@ class Layout:
             values += words * len(its_values)
             indices += len(its_indices)
             counts += len(its_counts)
+        if message is not None:
+            self._room_of(buffer).copy_(message)
         return buffer
 
     def pack_nothing(self, step: int, flags: Sequence[int], device: torch.device) -> Tensor:
@@ -85,6 +102,14 @@ class Layout:
     @property
     def _head(self) -> int:
         return self.value_words + self.capacity
+
+    @property
+    def _message(self) -> int:
+        """Where it begins."""
+        return self._head + 2 + self.piece_count + len(self.capacities)
+
+    def _room_of(self, buffer: Tensor) -> Tensor:
+        return buffer[self._message :].view(torch.uint8)[: self.room_bytes]
 
     def flags(self, buffers: Tensor, step: int) -> list[list[int]]:
         """The flags of every piece, of each rank; waits for the device.
@@ -108,8 +133,18 @@ class Layout:
         """The indices [m] int64 and values [m] of all selections of one rank; waits for the device.
 
         Args:
-            buffer: [words] int32, of one rank.
+            buffer: [words] int32, of one rank that has packed some.
+
+        Raises:
+            ValueError: a message is none.
         """
+        indices, values = self._uncoded(buffer)
+        if not self.room_bytes:
+            return indices, values
+        coded_indices, coded_values = read_message(self._room_of(buffer))
+        return torch.cat([indices, coded_indices]), torch.cat([values, coded_values])
+
+    def _uncoded(self, buffer: Tensor) -> tuple[Tensor, Tensor]:
         start = self._head + 2 + self.piece_count
         counts = buffer[start : start + len(self.capacities)].tolist()
         values = buffer[: self.value_words].view(self.dtype)

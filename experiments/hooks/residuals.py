@@ -2,6 +2,7 @@
 
 A residual is kept as a vector in the order in which the parameter's entries lie in memory, as DDP's buckets are, and
 saved in the parameter's own shape. So neither buckets, which DDP forms anew, nor memory formats matter to that.
+A variant of error feedback may remember several such vectors of a parameter; all of them are kept so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from sparsync.experiments.feedbacks.ef14 import Ef14
+from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+
 Missing = Literal["error", "zero"]
 
 
@@ -20,49 +24,59 @@ class Residuals:
 
     Args:
         parameters: all of a model that need a gradient, or this rank's shards of them, by name.
+        feedback: the variant, which says what is remembered of a parameter.
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
+    def __init__(self, parameters: Mapping[str, Tensor], feedback: Feedback | None = None) -> None:
         self._parameters = dict(parameters)
-        self._vectors: dict[str, Tensor] = {}
+        self.feedback = Ef14("outside") if feedback is None else feedback
+        self._memories: dict[str, Memory] = {}
 
-    def vector(self, name: str) -> Tensor:
-        """e of a parameter, [numel], in the order of its memory; made where there is none yet, on its device now.
+    def memory(self, name: str) -> Memory:
+        """Vectors [numel] of a parameter, in the order of its memory; made where there are none yet, on its device now.
+
+        It is the same dict at every call, whose vectors a step changes or replaces.
 
         Raises:
             ValueError: the parameter has moved to another device or changed its size since.
         """
         parameter = self._parameters[name]
-        found = self._vectors.get(name)
-        if found is None:
-            dtype = torch.promote_types(parameter.dtype, torch.float32)
-            found = self._vectors[name] = torch.zeros(parameter.numel(), dtype=dtype, device=parameter.device)
-        if found.device != parameter.device or found.numel() != parameter.numel():
-            raise ValueError(
-                f"the residual of {name!r} has {found.numel()} entries on {found.device}, the parameter now "
-                f"{parameter.numel()} on {parameter.device}"
-            )
+        if name not in self._memories:
+            self._memories[name] = self._zeros(parameter.numel(), parameter)
+        found = self._memories[name]
+        for vector in found.values():
+            if vector.device != parameter.device or vector.numel() != parameter.numel():
+                raise ValueError(
+                    f"the residual of {name!r} has {vector.numel()} entries on {vector.device}, the parameter now "
+                    f"{parameter.numel()} on {parameter.device}"
+                )
         return found
 
-    def names(self) -> list[str]:
-        """Of the parameters that have a residual by now."""
-        return list(self._vectors)
-
-    def replace(self, vectors: Mapping[str, Tensor]) -> None:
-        """Put vectors, as `vector` returns them, back in place; others stay."""
-        for name, vector in vectors.items():
-            self._vectors[name].copy_(vector)
+    def pending(self, name: str) -> Tensor:
+        """A copy of what is not yet sent of a parameter, in its shape; zeros where nothing is remembered of it."""
+        parameter, memory = self._parameters[name], self._memories.get(name)
+        if memory is None:
+            return torch.zeros_like(parameter, requires_grad=False)
+        return _as_parameter(self.feedback.pending(memory), parameter)
 
     def shaped(self) -> dict[str, Tensor]:
-        """Copies in the parameters' shapes, contiguous, by name."""
-        return {name: _as_parameter(vector, self._parameters[name]) for name, vector in self._vectors.items()}
+        """Copies in the parameters' shapes, contiguous, by `keys`."""
+        return {
+            key: _as_parameter(memory[vector], self._parameters[name])
+            for name, memory in self._memories.items()
+            for key, (_, vector) in self._places([name]).items()
+        }
+
+    def keys(self, names: Iterable[str]) -> set[str]:
+        """What is saved of parameters: a residual by the name, or "name.vector" for each vector of another variant."""
+        return set(self._places(names))
 
     def load(self, shaped: Mapping[str, Tensor], *, expected: Iterable[str], missing: Missing = "error") -> None:
         """Take over residuals as `shaped` returns them; nothing changes if one cannot be.
 
         Args:
-            shaped: by name.
-            expected: the parameters that have a residual.
+            shaped: by key.
+            expected: keys of the parameters that have a residual.
             missing: what is done for an expected one that is not there: "error", or "zero".
 
         Raises:
@@ -73,15 +87,36 @@ class Residuals:
             raise ValueError(f"no parameter with a residual is called {', '.join(map(repr, foreign))}")
         if missing == "error" and (absent := sorted(wanted - shaped.keys())):
             raise ValueError(f"no residual was saved for {', '.join(map(repr, absent))}; missing='zero' begins anew")
-        for name, saved in shaped.items():
-            if saved.shape != self._parameters[name].shape:
+        places = self._places(self._parameters)
+        for key, saved in shaped.items():
+            shape = self._parameters[places[key][0]].shape
+            if saved.shape != shape:
                 raise ValueError(
-                    f"the residual of {name!r} was saved with shape {tuple(saved.shape)}, the parameter has "
-                    f"{tuple(self._parameters[name].shape)}"
+                    f"the residual of {key!r} was saved with shape {tuple(saved.shape)}, the parameter has "
+                    f"{tuple(shape)}"
                 )
-        self._vectors.clear()
-        for name, saved in shaped.items():
-            self.vector(name).copy_(_as_memory(saved, self._parameters[name]))
+        self._memories.clear()
+        for key, saved in shaped.items():
+            name, vector = places[key]
+            self.memory(name)[vector].copy_(_as_memory(saved, self._parameters[name]))
+
+    def _zeros(self, count: int, like: Tensor) -> Memory:
+        dtype = torch.promote_types(like.dtype, torch.float32)
+        # A shard may be empty, a memory not.
+        memory = self.feedback.memory(max(1, count), dtype=dtype, device=like.device)
+        return {vector: zeros[:count] for vector, zeros in memory.items()}
+
+    def _places(self, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The parameter and the vector of each key."""
+        vectors = list(self._zeros(1, torch.empty(0)))
+        if self.feedback.is_fused:
+            return {name: (name, vectors[0]) for name in names}
+        return {f"{name}.{vector}": (name, vector) for name in names for vector in vectors}
+
+
+def copied(memory: Memory, feedback: Feedback) -> Memory:
+    """A memory as it is now, whatever a step does to it: the kernel changes a residual in place, no variant does."""
+    return {name: vector.clone() if feedback.is_fused else vector for name, vector in memory.items()}
 
 
 def _as_parameter(vector: Tensor, parameter: Tensor) -> Tensor:
@@ -103,7 +138,8 @@ def resized(states: Sequence[Mapping[str, Any]], world_size: int) -> list[dict[s
 
     A mean over P ranks owes (1/P) Σ eₚ. Each of P′ ranks gets ē, that mean rounded to the residuals' dtype, and rank 0
     also P′ times what the rounding took, so that (1/P′) Σ e′ differs by one rounding of a term that is a rounding
-    itself. Copying eₚ to more ranks instead would lose part of what is pending.
+    itself. Copying eₚ to more ranks instead would lose part of what is pending. Estimates and momenta are carried
+    likewise: all variants but for their selections are linear, so their means over the ranks go on as they would have.
 
     Args:
         states: as `ErrorFeedbackState.state_dict` returns them, of every rank of one step.

@@ -1,6 +1,6 @@
 """Error feedback and selection for many gradients at once: from each its own entries, or from all of them together.
 
-The fused kernel does it where it has the rule; `SELECTORS` do it for the others, with the residual as definition.
+The fused kernel does it where it has the rule and the variant; for others it is `correct`, `SELECTORS`, `settle`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from sparsync.experiments.feedbacks.feedback import Feedback, Memory
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.call_plan import Rule
+from sparsync.kernels.codec import keep_error
 from sparsync.kernels.native import KERNEL_RULES, SelectionState, feedback_select_many
 from sparsync.kernels.payload import SparsePayload, padded_together
 from sparsync.kernels.selection import SELECTORS
@@ -36,7 +38,7 @@ class Unit:
     Args:
         name: of the first parameter.
         gradients: vectors, not changed.
-        residuals: of the same lengths, changed in place.
+        memories: of the same lengths.
         places: where each gradient begins in the exchange.
         k: target count.
         capacity: entries that are returned at most.
@@ -44,10 +46,23 @@ class Unit:
 
     name: str
     gradients: Sequence[Tensor]
-    residuals: Sequence[Tensor]
+    memories: Sequence[Memory]
     places: Sequence[int]
     k: int
     capacity: int
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was selected in a step.
+
+    Args:
+        payloads: of each unit; indices count through its gradients.
+        corrected: of each unit, the vectors that it was selected from, if its memories have not been told yet.
+    """
+
+    payloads: list[SparsePayload]
+    corrected: list[list[Tensor]] | None
 
 
 class Chooser:
@@ -56,50 +71,85 @@ class Chooser:
     Args:
         selector: a key of `SELECTORS`.
         units: all of one dtype and device.
+        feedback: the variant.
         seed: names the draws of a random rule.
         rank: likewise.
     """
 
-    def __init__(self, selector: str, units: Sequence[Unit], *, seed: int, rank: int) -> None:
-        self._selector, self._units, self._seed, self._rank = selector, units, seed, rank
+    def __init__(self, selector: str, units: Sequence[Unit], *, feedback: Feedback, seed: int, rank: int) -> None:
+        self._selector, self._units, self._feedback = selector, units, feedback
+        self._seed, self._rank = seed, rank
         self._states = [SelectionState() for _ in units]
         self._is_single = all(len(unit.gradients) == 1 for unit in units)
+        self._is_fused = feedback.is_fused and selector in KERNEL_RULES
         shifts = [torch.full((unit.capacity,), unit.places[0], dtype=torch.int32) for unit in units]
-        device = units[0].residuals[0].device if units else torch.device("cpu")
+        device = units[0].gradients[0].device if units else torch.device("cpu")
         self._shift = torch.cat(shifts).to(device) if shifts else torch.empty(0, dtype=torch.int32)
 
-    def choose(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Residual ← residual + gradient, less what is selected.
+    def choose(self, step: int) -> Choice:
+        """Select from gradients and memories; `keep` is to follow.
 
         Args:
             step: of the run; a random rule draws by it.
 
-        Returns:
-            Values, and indices int32, in the places of all units' capacities, in order; counts [units] int32. Indices
-            count through the exchange.
+        Raises:
+            ValueError: what is selected from is not finite; memories may have changed then.
         """
-        if self._selector not in KERNEL_RULES:
-            return self._together(self._defined(step))
+        if not self._is_fused:
+            return self._defined(step)
         rule: Rule = self._selector  # type: ignore[assignment]
         if not self._is_single:
-            return self._together(
-                [
-                    feedback_select_many(
-                        unit.gradients, unit.residuals, unit.k, rule=rule, state=state, capacity=unit.capacity
-                    )
-                    for unit, state in zip(self._units, self._states, strict=True)
-                ]
-            )
+            payloads = [
+                feedback_select_many(
+                    unit.gradients,
+                    [memory["residual"] for memory in unit.memories],
+                    unit.k,
+                    rule=rule,
+                    state=state,
+                    capacity=unit.capacity,
+                )
+                for unit, state in zip(self._units, self._states, strict=True)
+            ]
+            return Choice(payloads, None)
         payloads = feedback_select_many(
             [unit.gradients[0] for unit in self._units],
-            [unit.residuals[0] for unit in self._units],
+            [unit.memories[0]["residual"] for unit in self._units],
             [unit.k for unit in self._units],
             rule=rule,
             state=self._states[0],
             capacity=[unit.capacity for unit in self._units],
         )
-        values, indices, counts = padded_together(payloads)
-        return values, indices + self._shift, counts
+        return Choice(payloads, None)
+
+    def keep(self, choice: Choice, sent: Sequence[SparsePayload]) -> None:
+        """Remember what is not sent.
+
+        Args:
+            choice: of this step.
+            sent: `choice.payloads` themselves, or, of each, what every receiver reads: other values, as quantised.
+        """
+        if choice.corrected is None and sent is choice.payloads:
+            return
+        for place, (unit, its_sent) in enumerate(zip(self._units, sent, strict=True)):
+            parts = _parts(its_sent, unit)
+            if choice.corrected is not None:
+                for memory, corrected, part in zip(unit.memories, choice.corrected[place], parts, strict=True):
+                    self._feedback.settle(memory, corrected, part)
+                continue
+            for memory, chosen, part in zip(unit.memories, _parts(choice.payloads[place], unit), parts, strict=True):
+                keep_error(memory["residual"], chosen, part)
+
+    def padded(self, choice: Choice) -> tuple[Tensor, Tensor, Tensor]:
+        """What was selected, in one row.
+
+        Returns:
+            Values, and indices int32, in the places of all units' capacities, in order; counts [units] int32. Indices
+            count through the exchange.
+        """
+        if self._is_fused and self._is_single:
+            values, indices, counts = padded_together(choice.payloads)
+            return values, indices + self._shift, counts
+        return self._together(choice.payloads)
 
     def _together(self, payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, Tensor]:
         """With every unit's capacity filled, and indices that count through the exchange."""
@@ -108,30 +158,46 @@ class Chooser:
             values, indices, count = payload.padded()
             missing = (0, unit.capacity - len(values))
             indices = torch.nn.functional.pad(indices, missing)
-            parts.append((torch.nn.functional.pad(values, missing), _moved(indices, unit), count))
+            parts.append((torch.nn.functional.pad(values, missing), moved(indices, unit), count))
         return (
             torch.cat([values for values, _, _ in parts]),
             torch.cat([indices for _, indices, _ in parts]),
             torch.stack([count for _, _, count in parts]),
         )
 
-    def _defined(self, step: int) -> list[SparsePayload]:
-        """By the definition of error feedback, for rules that the kernel lacks."""
-        payloads = []
+    def _defined(self, step: int) -> Choice:
+        """By the definition of error feedback, for what the kernel lacks."""
+        payloads, everything = [], []
         for unit in self._units:
             # By the parameter and not in a row, since DDP forms its buckets anew.
             generator = random_stream(self._seed, f"selection from {unit.name} in step {step}", self._rank)
-            corrected = torch.cat([e.add(g) for e, g in zip(unit.residuals, unit.gradients, strict=True)])
-            chosen = SELECTORS[self._selector](corrected, unit.k, generator)
+            corrected = [
+                # Memories hold gradients: the step size stands outside.
+                self._feedback.correct(memory, gradient, 1.0)
+                for memory, gradient in zip(unit.memories, unit.gradients, strict=True)
+            ]
+            chosen = SELECTORS[self._selector](torch.cat(corrected), unit.k, generator)
             payload = SparsePayload(chosen.values[: unit.capacity], chosen.indices[: unit.capacity], chosen.dimension)
-            rests = payload.remainder(corrected).split([e.numel() for e in unit.residuals])
-            for residual, rest in zip(unit.residuals, rests, strict=True):
-                residual.copy_(rest)
             payloads.append(payload)
-        return payloads
+            everything.append(corrected)
+        return Choice(payloads, everything)
 
 
-def _moved(indices: Tensor, unit: Unit) -> Tensor:
+def _parts(payload: SparsePayload, unit: Unit) -> list[SparsePayload]:
+    """The payload of each of a unit's gradients."""
+    if len(unit.gradients) == 1:
+        return [payload]
+    sizes = [gradient.numel() for gradient in unit.gradients]
+    starts = [0, *accumulate(sizes)]
+    edges = torch.tensor(starts, dtype=torch.int32, device=payload.indices.device)
+    cuts = torch.searchsorted(payload.indices, edges).tolist()
+    return [
+        SparsePayload(payload.values[first:end], payload.indices[first:end] - start, size)
+        for first, end, start, size in zip(cuts, cuts[1:], starts, sizes, strict=False)
+    ]
+
+
+def moved(indices: Tensor, unit: Unit) -> Tensor:
     """Indices through a unit's gradients, as indices through the exchange."""
     if len(unit.places) == 1:
         return indices + unit.places[0]

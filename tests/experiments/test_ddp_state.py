@@ -163,6 +163,11 @@ def refusals() -> list[str]:
         assert state.step == 4
     state.load_state_dict(saved_state(rank, size, {}), missing="zero")
     assert torch.equal(state.pending("weight"), torch.zeros(3, 4))
+    # While everything is sent there is nothing to save.
+    early = ErrorFeedbackState(model, dense_steps=5)
+    early.load_state_dict(saved_state(rank, size, {}, step=5))
+    with pytest.raises(ValueError, match="no residual was saved for 'weight'"):
+        early.load_state_dict(saved_state(rank, size, {}, step=6))
     return said
 
 

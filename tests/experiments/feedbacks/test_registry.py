@@ -143,6 +143,20 @@ REFERENCES: dict[str, Callable[[State, list[float]], tuple[list[float], list[flo
 """One step of one worker in plain Python: u, and its part of the mean that is delivered."""
 
 
+@pytest.mark.parametrize("name", FEEDBACKS)
+def test_a_variant_replaces_vectors_and_changes_none(name: str) -> None:
+    feedback = made(name)
+    memory = feedback.memory(DIMENSION, dtype=torch.float64, device="cpu")
+    for rows in gradients():
+        held = dict(memory)
+        values = {vector: entries.clone() for vector, entries in memory.items()}
+        corrected = feedback.correct(memory, rows[0], 1.0)
+        payload = SELECTORS["top_k"](corrected, K)
+        feedback.settle(memory, corrected, payload)
+        feedback.deliver(memory, payload.dense())
+        assert all(torch.equal(held[vector], values[vector]) for vector in values)
+
+
 @pytest.mark.parametrize("name", REFERENCES)
 def test_a_variant_follows_its_recursion(name: str) -> None:
     played = Played(made(name))

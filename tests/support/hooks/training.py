@@ -42,16 +42,16 @@ def seeded_model(make: Callable[[], nn.Module] = Branches) -> nn.Module:
     return make()
 
 
-def batch(step: int) -> tuple[Tensor, Tensor]:
-    """Examples of this rank's own."""
-    stream = torch.Generator().manual_seed(1000 * step + dist.get_rank())
+def batch(step: int, rank: int | None = None) -> tuple[Tensor, Tensor]:
+    """Examples of a rank's own; None is this one."""
+    stream = torch.Generator().manual_seed(1000 * step + (dist.get_rank() if rank is None else rank))
     features = torch.randn(6, FEATURES, generator=stream)
     return features, torch.randint(CLASSES, (6,), generator=stream)
 
 
-def loss_of(model: Callable[..., Tensor], step: int, **options: Any) -> Tensor:
-    """Cross-entropy of this rank's batch."""
-    features, labels = batch(step)
+def loss_of(model: Callable[..., Tensor], step: int, *, rank: int | None = None, **options: Any) -> Tensor:
+    """Cross-entropy of a rank's batch; None is this one."""
+    features, labels = batch(step, rank)
     return nn.functional.cross_entropy(model(features, **options), labels)
 
 
