@@ -22,6 +22,7 @@ from sparsync.experiments.hooks.clipping import Clipping, clip_factor
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Scaling
 from sparsync.experiments.hooks.residuals import Missing, Residuals
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.experiments.hooks.watching import Watch
 from sparsync.kernels.selection import SELECTORS
 
 Granularity = Literal["tensor", "bucket", "model"]
@@ -65,6 +66,7 @@ class ErrorFeedbackState:
             of the residuals.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
+        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none.
 
     Raises:
         ValueError: an argument is not as said, a rule decides for no parameter, or no parameter needs a gradient.
@@ -88,6 +90,7 @@ class ErrorFeedbackState:
         non_finite: NonFinite = "raise",
         seed: int = 0,
         process_group: dist.ProcessGroup | None = None,
+        telemetry: Watch | None = None,
     ) -> None:
         parameters = named_parameters(model)
         if selector not in SELECTORS:
@@ -107,7 +110,7 @@ class ErrorFeedbackState:
         self._selector, self._density, self._granularity = selector, density, granularity
         self._dense_steps, self._clip_norm, self._clip = dense_steps, clip_norm, clip
         self._scaler, self._skips, self._seed = scaler, scaler is not None or non_finite == "skip", seed
-        self.process_group = process_group
+        self.process_group, self._telemetry = process_group, telemetry
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
         self._parameters = parameters
         self._order = {name: place for place, name in enumerate(parameters)}
@@ -176,6 +179,8 @@ class ErrorFeedbackState:
 
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
         """What the hook does: select from a bucket, start sending, and return the future of the means."""
+        if self._telemetry is not None:
+            self._telemetry.bucket_ready(bucket.index(), self.step)
         if bucket.index() == 0:
             self._restore()
             self._waiting = []
@@ -208,6 +213,10 @@ class ErrorFeedbackState:
             residuals = {piece.name: piece.residual for piece in exchange.pieces if piece.residual is not None}
             self._before |= {name: residual.clone() for name, residual in residuals.items()}
         self.sent_bytes += exchange.sent_bytes
+        passage = None
+        if self._telemetry is not None:
+            passage = self._telemetry.passage(exchange.content, [members.place for members, _, _ in waiting])
+        exchange.passage = passage
 
         def deliver(done: torch.futures.Future[None]) -> None:
             try:
@@ -216,6 +225,8 @@ class ErrorFeedbackState:
                 for _, _, future in waiting:
                     future.set_exception(error)  # type: ignore[arg-type]  # PyTorch's annotation is that of a result
                 return
+            if passage is not None:
+                passage.end("unpack")
             for _, bucket, future in waiting:
                 future.set_result(bucket)
 
