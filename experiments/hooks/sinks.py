@@ -49,7 +49,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise ValueError(f"TensorBoard is not installed ({error}): pip install tensorboard") from None
-        self._writer: Any = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._writer: Any = SummaryWriter(str(folder))
 
     def __call__(self, reading: Reading) -> None:
         """Add the numbers that there are."""

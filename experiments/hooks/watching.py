@@ -17,8 +17,8 @@ from torch import Tensor
 Phase = Literal["prepare", "check", "select", "pack", "communicate", "unpack"]
 """From the call of the hook to the exchange; finite?; select; pack; until the other ranks' buffers are there; until
 the bucket holds means. The phases of an exchange follow one another without gaps."""
-PHASES: tuple[Phase, ...] = get_args(Phase)
-BEYOND: tuple[Phase, ...] = ("prepare", "check", "pack", "unpack")
+PHASES: tuple[str, ...] = get_args(Phase)
+BEYOND: tuple[str, ...] = ("prepare", "check", "pack", "unpack")
 """What the hook does beyond selection and communication."""
 
 
@@ -130,7 +130,7 @@ class Watch:
         return passage
 
     def close(self) -> None:
-        """Give away the last step; after backward, or a later time stamp is missing."""
+        """Give away the last step; call it after backward has ended, and before results are read."""
         if self._step is None:
             return
         step, self._step = self._step, None

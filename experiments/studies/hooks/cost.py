@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.hooks.watching import BEYOND
-from sparsync.experiments.studies.hooks.rank import WORKLOADS, Job
+from sparsync.experiments.studies.hooks.rank import WORKLOADS, ContenderName, Job
 from sparsync.experiments.studies.hooks.ranks import run_ranks
 from sparsync.experiments.studies.hooks.slow_link import absence, slow_link
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
@@ -26,7 +26,8 @@ from sparsync.verify.tools.provenance import provenance, require_output, write_j
 BATCH_SIZES = {"resnet20": 32, "gpt": 8, "tiny": 4}
 """Examples of a rank and step: with four ranks ResNet-20 has He et al.'s 128; a window of text has 128 tokens."""
 LINK_BUCKET_MIB = 0.25
-"""In buckets as large as they usually are, these models have one or two, and nothing is left to overlap."""
+"""By default these models are two buckets or one, and hardly anything is left to overlap."""
+AT_LINK: tuple[ContenderName, ...] = ("plain", "watched", "dense")
 SETTLED = 1
 """Of ten sizes of a process the first are not looked at: until then allocators still grow."""
 
@@ -45,7 +46,7 @@ class CostCommand:
     """keys of WORKLOADS"""
     ranks: Annotated[tuple[int, ...], tyro.conf.arg(help="numbers of ranks; none: the link alone")] = (2, 4)
     rounds: Annotated[int, tyro.conf.arg(help="turns of each contender")] = 5
-    steps: Annotated[int, tyro.conf.arg(help="of each turn")] = 3
+    steps: Annotated[int, tyro.conf.arg(help="of each turn")] = 4
     memory_steps: Annotated[int, tyro.conf.arg(help="steps in which the process must not grow; 0: none")] = 0
     link_mbit: Annotated[float | None, tyro.conf.arg(help="rate of the slow link, Mbit/s; root only")] = None
 
@@ -70,29 +71,37 @@ def run_cost(
         RuntimeError: a rank failed, or the system refuses a slow link.
     """
     rows, memory = [], []
-    effort = {"rounds": command.rounds, "steps": command.steps}
     for model in command.models:
         for place, count in enumerate(command.ranks):
             steps = command.memory_steps if place == 0 else 0
-            job = Job(model, count, batch_size=BATCH_SIZES[model], memory_steps=steps, **effort)
+            job = replace(_job(command, model), rank_count=count, memory_steps=steps)
             results = run_ranks(job)
             rows.append(cost_row(job, results))
             report(cost_line(rows[-1]))
             if steps:
                 memory.append(memory_row(job, results))
                 report(memory_line(memory[-1]))
-    link_rows, events = [], []
+    link_rows: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     if command.link_mbit is not None:
         for model in command.models:
-            row, found = link_row(model, command.link_mbit, effort)
+            job = replace(_job(command, model), bucket_mib=LINK_BUCKET_MIB, contenders=AT_LINK, traced=True)
+            row, found = link_row(job, command.link_mbit)
             link_rows.append(row)
             events += found
             report(link_line(row))
     study = {
-        **{"rows": rows, "memory": memory, "link": link_rows},
+        "rows": rows,
+        "memory": memory,
+        "link": link_rows,
         "provenance": provenance(process_count=max((*command.ranks, 2))),
     }
     return study, events
+
+
+def _job(command: CostCommand, model: str) -> Job:
+    """With two ranks."""
+    return Job(model, rank_count=2, rounds=command.rounds, steps=command.steps, batch_size=BATCH_SIZES[model])
 
 
 def cost_row(job: Job, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -136,37 +145,36 @@ def _shares(phases: dict[str, list[float]], steps: Sequence[float], job: Job) ->
 
 
 def memory_row(job: Job, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Sizes of each rank's process after each tenth of the steps, and by how much the largest grew after the first."""
+    """Sizes of each rank's process after each tenth of the steps, and by how much the most grew after the second."""
     sizes = [result["resident_bytes"] for result in results]
     grown = max(found[-1] - found[SETTLED] for found in sizes)
     return {
-        **{"model": job.model, "rank_count": job.rank_count, "memory_steps": job.memory_steps},
-        **{"resident_bytes": sizes, "grown_bytes": grown},
+        "model": job.model,
+        "rank_count": job.rank_count,
+        "memory_steps": job.memory_steps,
+        "resident_bytes": sizes,
+        "grown_bytes": grown,
     }
 
 
-def link_row(model: str, mbit: float, effort: dict[str, int]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def link_row(job: Job, mbit_per_second: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Plain DDP, the hook and the hook with `keep_all` on two ranks with a slow link; and the traces of both hooks.
 
     `overlap_share` is the part of the time with something under way in which backward still computed.
     """
-    job = Job(
-        **{"model": model, "rank_count": 2, "batch_size": BATCH_SIZES[model], "bucket_mib": LINK_BUCKET_MIB},
-        **{"contenders": ("plain", "watched", "dense"), "traced": True, **effort},
-    )
-    with slow_link(mbit) as places:
+    with slow_link(mbit_per_second) as places:
         results = run_ranks(job, places)
     first = results[0]
     row = {
         **asdict(job),
-        "link_bits_per_second": 1e6 * mbit,
+        "link_bits_per_second": 1e6 * mbit_per_second,
         "parameter_count": first["parameter_count"],
         "step_seconds": {name: _by_round(seconds, job) for name, seconds in first["step_seconds"].items()},
         **{name: _overlap(first["watched"][name], job) for name in ("watched", "dense")},
     }
     names = {"watched": "hook", "dense": "hook, keep_all"}
     return row, [
-        _renamed(event, f"{model}, {names[name]}, rank {result['rank']}", 10 * place + result["rank"])
+        _renamed(event, f"{job.model}, {names[name]}, rank {result['rank']}", 10 * place + result["rank"])
         for place, name in enumerate(names)
         for result in results
         for event in _from_zero(result["traces"][name], results[0]["traces"][name])
@@ -177,7 +185,8 @@ def _overlap(watched: dict[str, Any], job: Job) -> dict[str, Any]:
     pairs = zip(watched["overlapped_seconds"], watched["communication_seconds"], strict=True)
     shares = [within / whole for within, whole in pairs]
     return {
-        **{"bucket_count": watched["bucket_count"], "sent_bytes": watched["sent_bytes"]},
+        "bucket_count": watched["bucket_count"],
+        "sent_bytes": watched["sent_bytes"],
         "communication_seconds": _by_round(watched["communication_seconds"], job),
         "overlap_share": _by_round(shares, job),
     }
@@ -245,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         require_output(command.output)
         if command.link_mbit is not None and (reason := absence()):
             sys.stderr.write(f"{reason}; left out\n")
-            command = CostCommand(**{**vars(command), "link_mbit": None})
+            command = replace(command, link_mbit=None)
         study, events = run_cost(command, report=lambda line: print(line, flush=True))  # noqa: T201
         write_json(command.output, study)
         if events:

@@ -54,7 +54,7 @@ class Job:
         rounds: turns of each contender.
         steps: of each turn.
         batch_size: examples of each rank and step.
-        bucket_mib: DDP's bound on a bucket.
+        bucket_mib: DDP's bound on a bucket; None: as DDP has it by default.
         density: k/d.
         memory_steps: further steps of the hook while the size of the process is noted; 0: none.
         traced: keep the last step's trace.
@@ -66,7 +66,7 @@ class Job:
     rounds: int = 5
     steps: int = 3
     batch_size: int = 32
-    bucket_mib: float = 25.0
+    bucket_mib: float | None = None
     density: float = 0.01
     memory_steps: int = 0
     traced: bool = False
@@ -156,7 +156,8 @@ def contender(name: ContenderName, job: Job, folder: Path) -> Contender:
         watch = Watch(watched.append)
     elif name == "telemetry":
         watch = telemetry([JsonLines(folder / f"telemetry-{dist.get_rank()}.jsonl")])
-    ddp = DistributedDataParallel(model, bucket_cap_mb=job.bucket_mib)
+    options = {} if job.bucket_mib is None else {"bucket_cap_mb": job.bucket_mib}
+    ddp = DistributedDataParallel(model, **options)
     if name != "plain":
         selector = "keep_all" if name == "dense" else "top_k"
         state = ErrorFeedbackState(model, selector=selector, density=job.density, telemetry=watch)

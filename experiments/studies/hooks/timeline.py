@@ -33,7 +33,10 @@ class Timeline:
         return self.backward_begin, max(self.watched.ready, default=self.backward_begin)
 
     def communications(self) -> list[Interval]:
-        """When each exchange was under way: from when its buffer was handed over until all ranks' had arrived."""
+        """When each exchange was under way: from when its buffer was handed over until all ranks' had arrived.
+
+        Where another rank is late, that is waiting.
+        """
         passages = [passage.intervals() for passage in self.watched.passages]
         return [(began, ended) for found in passages for phase, began, ended in found if phase == "communicate"]
 
@@ -94,8 +97,13 @@ def trace_events(timeline: Timeline, *, rank: int, origin: float) -> list[dict[s
     ]
     return names + [
         {
-            **{"ph": "X", "name": name, "cat": lane, "pid": rank, "tid": lanes.index(lane)},
-            **{"ts": 1e6 * (began - origin), "dur": 1e6 * (ended - began)},
+            "ph": "X",
+            "name": name,
+            "cat": lane,
+            "pid": rank,
+            "tid": lanes.index(lane),
+            "ts": 1e6 * (began - origin),
+            "dur": 1e6 * (ended - began),
         }
         for name, lane, began, ended in spans
     ]
