@@ -156,8 +156,7 @@ def contender(name: ContenderName, job: Job, folder: Path) -> Contender:
         watch = Watch(watched.append)
     elif name == "telemetry":
         watch = telemetry([JsonLines(folder / f"telemetry-{dist.get_rank()}.jsonl")])
-    options = {} if job.bucket_mib is None else {"bucket_cap_mb": job.bucket_mib}
-    ddp = DistributedDataParallel(model, **options)
+    ddp = DistributedDataParallel(model, bucket_cap_mb=job.bucket_mib)
     if name != "plain":
         selector = "keep_all" if name == "dense" else "top_k"
         state = ErrorFeedbackState(model, selector=selector, density=job.density, telemetry=watch)

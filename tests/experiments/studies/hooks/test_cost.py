@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ JOB = Job("tiny", 2, contenders=("plain", "hook", "watched", "telemetry", "dense
 
 def measured(folder: Path) -> dict[str, Any]:
     """A tiny job on this rank."""
-    return measure(cost.replace(JOB, memory_steps=20, traced=True), folder)
+    return measure(replace(JOB, memory_steps=20, traced=True), folder)
 
 
 def test_the_parts_of_a_step_add_up_and_a_row_says_their_shares(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_who_is_not_root_is_told_so_in_a_line_and_gets_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(slow_link.shutil, "which", lambda tool: f"/usr/sbin/{tool}")
+    monkeypatch.setattr("shutil.which", lambda tool: f"/usr/sbin/{tool}")
     cost.main(["--output", str(tmp_path / "out.json"), "--link-mbit", "100", "--models", "--ranks"])
     assert capsys.readouterr().err == "the slow link needs root; left out\n"
     study = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
