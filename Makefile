@@ -92,12 +92,14 @@ docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, a
 	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated --only overview
 	cp paper/generated/overview.png paper/overview.png
 
-bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation
+bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of every policy's simulation, of the hook
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection.selection --profile $(PROFILE) --output build/$(PROFILE)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
 	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json \
 	    $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
+	$(RUN) -m sparsync.experiments.studies.hooks.cost --output build/$(PROFILE)/hook_cost.json \
+	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1)
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu)
 	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT)

@@ -21,9 +21,10 @@ from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.clipping import Clipping, clip_factor
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
-from sparsync.experiments.hooks.options import chosen_feedback, require_clipping, require_selector
+from sparsync.experiments.hooks.options import chosen_feedback, require_clipping, require_readable, require_selector
 from sparsync.experiments.hooks.residuals import Missing, Residuals, copied
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.experiments.hooks.watching import Watch
 from sparsync.kernels.codec import Values
 
 Granularity = Literal["tensor", "bucket", "model"]
@@ -74,6 +75,8 @@ class ErrorFeedbackState:
             of the residuals.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
+        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of "ef14" with
+            exact values only.
 
     Raises:
         ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
@@ -101,11 +104,14 @@ class ErrorFeedbackState:
         non_finite: NonFinite = "raise",
         seed: int = 0,
         process_group: dist.ProcessGroup | None = None,
+        telemetry: Watch | None = None,
     ) -> None:
         parameters = named_parameters(model)
         require_selector(selector)
         require_clipping(clip_norm, clip, non_finite)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
+        if telemetry is not None:
+            require_readable(feedback, values)
         if granularity not in GRANULARITIES:
             raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
         if dense_steps < 0:
@@ -118,7 +124,7 @@ class ErrorFeedbackState:
         self._density, self._granularity, self._dense_steps = density, granularity, dense_steps
         self._clip_norm, self._clip = clip_norm, clip
         self._scaler, self._skips = scaler, scaler is not None or non_finite == "skip"
-        self.process_group = process_group
+        self.process_group, self._telemetry = process_group, telemetry
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
         self._parameters = parameters
         self._order = {name: place for place, name in enumerate(parameters)}
@@ -193,6 +199,8 @@ class ErrorFeedbackState:
 
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
         """What the hook does: select from a bucket, start sending, and return the future of the means."""
+        if self._telemetry is not None:
+            self._telemetry.bucket_ready(bucket.index(), self.step)
         if bucket.index() == 0:
             self._restore()
             self._waiting = []
@@ -225,6 +233,10 @@ class ErrorFeedbackState:
             memories = [piece.memory for piece in exchange.pieces if piece.memory is not None]
             self._before += [(memory, copied(memory, self._rule.feedback)) for memory in memories]
         self.sent_bytes += exchange.sent_bytes
+        passage = None
+        if self._telemetry is not None:
+            passage = self._telemetry.passage(exchange.content, [members.place for members, _, _ in waiting])
+        exchange.passage = passage
 
         def deliver(done: torch.futures.Future[None]) -> None:
             try:
@@ -233,6 +245,8 @@ class ErrorFeedbackState:
                 for _, _, future in waiting:
                     future.set_exception(error)  # type: ignore[arg-type]  # PyTorch's annotation is that of a result
                 return
+            if passage is not None:
+                passage.end("unpack")
             for _, bucket, future in waiting:
                 future.set_result(bucket)
 

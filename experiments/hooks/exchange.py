@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import torch
@@ -20,6 +21,7 @@ from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, 
 from sparsync.experiments.hooks.residuals import copied
 from sparsync.experiments.hooks.selection import Chooser, Unit, capacity_of
 from sparsync.experiments.hooks.treatments import Treatment
+from sparsync.experiments.hooks.watching import Content, Passage, Phase
 from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
 from sparsync.kernels.codec import Values
 from sparsync.kernels.selection import target_count
@@ -140,12 +142,33 @@ class Exchange:
             capacities = []
         room = 0 if self._coding is None else self._coding.room_bytes
         self._layout = Layout(len(pieces), (*capacities, *map(len, spans)), self._dtype, room)
+        self.passage: Passage | None = None
+        """Where the next step's time stamps go, if anywhere."""
 
     @property
     def sent_bytes(self) -> int:
         """What this rank hands to collectives in a step."""
-        reduced = sum(part.numel() * part.element_size() for part in self._reduced)
-        return self._layout.words * torch.int32.itemsize + reduced
+        return self._layout.words * torch.int32.itemsize + sum(part.nbytes for part in self._reduced)
+
+    @cached_property
+    def content(self) -> Content:
+        """What is sent, for who watches."""
+        sparse = [(p, place) for p, place in zip(self._packed, self._places, strict=False) if p.memory is not None]
+        return Content(
+            names=[piece.name for piece, _ in sparse],
+            places=[place for _, place in sparse],
+            memories=[piece.memory for piece, _ in sparse if piece.memory is not None],
+            target_counts=[unit.k for unit in self._units],
+            capacities=[unit.capacity for unit in self._units],
+            gradient_bytes=sum(piece.gradient.nbytes for piece in self.pieces),
+            packed_bytes=self._layout.words * torch.int32.itemsize,
+            reduced_bytes=sum(part.nbytes for part in self._reduced),
+            rank_count=self._group.size,
+        )
+
+    def _ends(self, phase: Phase) -> None:
+        if self.passage is not None:
+            self.passage.end(phase)
 
     def begin(self, step: int, scaling: Scaling, refuse: Refuse) -> torch.futures.Future[None]:
         """Select and send; the future ends once every gradient is the mean.
@@ -156,6 +179,7 @@ class Exchange:
             refuse: called on every rank alike.
         """
         buffer = self._pack(step, scaling)
+        self._ends("pack")
         gathered, future = begin_all_gather(buffer, self._group.process_group)
         futures = [future]
         for part in self._reduced:
@@ -194,6 +218,7 @@ class Exchange:
     def _pack(self, step: int, scaling: Scaling) -> Tensor:
         """The buffer of this rank: without entries where a gradient is not finite."""
         flags, device = self._flags(), self.pieces[0].gradient.device
+        self._ends("check")
         if NON_FINITE in flags:
             return self._layout.pack_nothing(step, flags, device)
         before = scaling.clip / scaling.loss_scale
@@ -209,6 +234,10 @@ class Exchange:
         except ValueError:
             # Each of both was finite, their sum is not.
             return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
+        if self._units:
+            self._ends("select")
+        if self.passage is not None and parts:
+            self.passage.chosen = parts[0]
         if self._dense:
             values = torch.cat([self._packed[place].gradient for place in self._dense]).to(self._dtype)
             parts.append((values, self._dense_indices, self._dense_counts))
@@ -243,6 +272,7 @@ class Exchange:
         loss_scale: float,
         refuse: Refuse,
     ) -> None:
+        self._ends("communicate")
         self._require_arrival(done, step)
         flags = self._layout.flags(gathered, step)
         refused = [

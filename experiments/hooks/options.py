@@ -59,3 +59,15 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
             "density=1.0 sends everything with one"
         )
     return feedback
+
+
+def require_readable(feedback: str, values: str) -> None:
+    """Refuse telemetry where the residual is not what the selection left: sent entries leave no zeros behind then.
+
+    Raises:
+        ValueError: the variant is another than "ef14", or values are not exact.
+    """
+    if feedback != "ef14" or values != "exact":
+        raise ValueError(
+            f"telemetry reads the residual of feedback 'ef14' with values='exact', got {feedback!r} with {values!r}"
+        )

@@ -14,6 +14,7 @@ from paper.studies.convergence_runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments, read_contestants
+from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands
@@ -35,6 +36,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.train": _trains,
     "sparsync.experiments.simulate": _trains,
     "sparsync.experiments.race": _races,
+    "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
 }

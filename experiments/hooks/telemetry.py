@@ -1,0 +1,211 @@
+"""What does the hook do to the gradient, what does it cost, and is it worth it on this link? Readings every few steps.
+
+    watch = telemetry([JsonLines(Path("hook.jsonl"))])
+    state = ErrorFeedbackState(model, density=0.01, telemetry=watch)
+    …
+    watch.close()  # the last step
+
+A reading is of one rank. It costs one pass over the residuals; what is due at every step costs a few entries a bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from sparsync.experiments.hooks.watching import BEYOND, PHASES, Content, Passage, Watch, WatchedStep
+
+DEFAULT_INTERVAL = 10
+SAMPLE_STRIDE = 1009
+"""Of every parameter each so-manieth entry is followed; a prime, so that not all of them lie in one column."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One step on one rank; seconds are means over the steps since the last reading.
+
+    Args:
+        step: of the run, from 0.
+        contraction: δ with ‖u − C(u)‖² = (1 − δ)‖u‖², u the corrected gradients of all sparse parameters; None where
+            they are zero, or nothing is sparse. It takes sent entries to leave zeros behind.
+        selected_count: entries that were sent of sparse parameters.
+        target_count: k of all selections.
+        residual_norm: ‖e‖ over all sparse parameters.
+        mean_age_steps: since an entry was last sent, or first seen; the mean over every `SAMPLE_STRIDE`-th entry.
+        oldest_age_steps: the largest of these.
+        sent_bytes: what this rank handed to collectives.
+        gradient_bytes: of all gradients.
+        phase_seconds: by phase of the hook, of all exchanges.
+        break_even_mbit_per_second: on a slower link sending sparsely takes less time than all-reducing everything;
+            see `break_even_mbit_per_second`. None if on no link.
+    """
+
+    step: int
+    contraction: float | None
+    selected_count: int
+    target_count: int
+    residual_norm: float
+    mean_age_steps: float
+    oldest_age_steps: int
+    sent_bytes: int
+    gradient_bytes: int
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    break_even_mbit_per_second: float | None = None
+
+
+Sink = Callable[[Reading], None]
+"""Takes readings as they come; see `sparsync.experiments.hooks.sinks`."""
+
+
+def telemetry(sinks: Sequence[Sink], *, every: int = DEFAULT_INTERVAL) -> Watch:
+    """A watch that hands a reading of every so-manieth step to all sinks.
+
+    Raises:
+        ValueError: `every` below 1.
+    """
+    if every < 1:
+        raise ValueError(f"every must be at least 1, got {every}")
+    return Watch(_Readings(sinks, every).take)
+
+
+def break_even_mbit_per_second(contents: Sequence[Content], working_seconds: float) -> float | None:
+    """B with (D − S)/B = working seconds; None where S ≥ D. Ours.
+
+    D = 2(P − 1)/P · gradients is what a ring all-reduce sends from each rank, S = (P − 1) · packed + 2(P − 1)/P ·
+    reduced what the hook does. Latency is neglected, and no work counts as hidden behind backward.
+
+    Args:
+        contents: of all exchanges of a step.
+        working_seconds: selection and all that plain DDP does without.
+    """
+    ranks = max((content.rank_count for content in contents), default=1)
+    ring = 2 * (ranks - 1) / ranks
+    dense = ring * sum(content.gradient_bytes for content in contents)
+    sparse = sum((ranks - 1) * content.packed_bytes + ring * content.reduced_bytes for content in contents)
+    return 8e-6 * (dense - sparse) / working_seconds if dense > sparse and working_seconds > 0 else None
+
+
+class _Readings:
+    def __init__(self, sinks: Sequence[Sink], every: int) -> None:
+        self._sinks, self._every = list(sinks), every
+        self._ages = Ages()
+        self._seconds = dict.fromkeys(PHASES, 0.0)
+        self._step_count = 0
+
+    def take(self, watched: WatchedStep) -> None:
+        for passage in watched.passages:
+            self._ages.note(passage, watched.step)
+            for phase, seconds in passage.seconds().items():
+                self._seconds[phase] += seconds
+        self._step_count += 1
+        if watched.step % self._every == 0:
+            reading = self._reading(watched)
+            self._seconds, self._step_count = dict.fromkeys(PHASES, 0.0), 0
+            for sink in self._sinks:
+                sink(reading)
+
+    def _reading(self, watched: WatchedStep) -> Reading:
+        contents = [passage.content for passage in watched.passages]
+        seconds = {phase: total / self._step_count for phase, total in self._seconds.items()}
+        selected_count, sent_square, kept_square = totals(watched.passages)
+        mean_age, oldest_age = self._ages.summary(watched.step)
+        square = sent_square + kept_square
+        working_seconds = seconds["select"] + sum(seconds[phase] for phase in BEYOND)
+        return Reading(
+            step=watched.step,
+            contraction=sent_square / square if square > 0 else None,
+            selected_count=selected_count,
+            target_count=sum(sum(content.target_counts) for content in contents),
+            residual_norm=kept_square**0.5,
+            mean_age_steps=mean_age,
+            oldest_age_steps=oldest_age,
+            sent_bytes=sum(content.packed_bytes + content.reduced_bytes for content in contents),
+            gradient_bytes=sum(content.gradient_bytes for content in contents),
+            phase_seconds=seconds,
+            break_even_mbit_per_second=break_even_mbit_per_second(contents, working_seconds),
+        )
+
+
+def totals(passages: Sequence[Passage]) -> tuple[int, float, float]:
+    """Entries that were selected, their ‖·‖², and ‖e‖²; waits for the device, once."""
+    numbers = []
+    for passage in passages:
+        if passage.chosen is None:
+            continue
+        values, _, counts = passage.chosen
+        sent = torch.where(_is_filled(passage.content, counts), values, 0).double()
+        kept = torch.stack(torch._foreach_norm(passage.content.residuals, 2, dtype=torch.float64))
+        numbers.append(torch.stack([counts.sum().double(), sent.square().sum(), kept.square().sum()]))
+    if not numbers:
+        return 0, 0.0, 0.0
+    count, sent_square, kept_square = torch.stack(numbers).sum(0).tolist()
+    return int(count), sent_square, kept_square
+
+
+class Ages:
+    """For how long has an entry not been sent? Of every `SAMPLE_STRIDE`-th entry of each parameter, by its name.
+
+    Names stay when DDP forms its buckets anew, or densities change.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, Tensor] = {}
+        self._known: dict[tuple[int, ...], tuple[Content, _Sample]] = {}
+
+    def note(self, passage: Passage, step: int) -> None:
+        """What was sent in this step is new again; never waits for the device."""
+        if passage.chosen is None:
+            return
+        _, indices, counts = passage.chosen
+        sample = self._sample(passage, step)
+        piece = torch.bucketize(indices, sample.places, right=True).sub_(1).clamp_(0)
+        local = indices - sample.places[piece]
+        is_sampled = (local % SAMPLE_STRIDE == 0) & _is_filled(passage.content, counts)
+        slot = torch.where(is_sampled, sample.first[piece] + local // SAMPLE_STRIDE, len(sample.last) - 1)
+        sample.last.index_fill_(0, slot.long(), step)
+
+    def summary(self, step: int) -> tuple[float, int]:
+        """Mean and largest age in steps."""
+        if not self._last:
+            return 0.0, 0
+        age = step - torch.cat(list(self._last.values())).double()
+        return float(age.mean()), int(age.max())
+
+    def _sample(self, passage: Passage, step: int) -> _Sample:
+        known = self._known.get(passage.buckets)
+        if known is not None and known[0] is passage.content:
+            return known[1]
+        content, device = passage.content, passage.content.residuals[0].device
+        lengths = [-(-residual.numel() // SAMPLE_STRIDE) for residual in content.residuals]
+        # The last is no entry's: what is written there is not looked at.
+        last = torch.full((sum(lengths) + 1,), step, dtype=torch.int32, device=device)
+        for name, part in zip(content.names, last[:-1].split(lengths), strict=True):
+            if name in self._last:
+                part.copy_(self._last[name])
+            self._last[name] = part
+        places = torch.tensor(content.places, dtype=torch.int32, device=device)
+        first = torch.tensor([sum(lengths[:place]) for place in range(len(lengths))], dtype=torch.int32, device=device)
+        sample = _Sample(places, first, last)
+        self._known[passage.buckets] = (content, sample)
+        return sample
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Where parameters begin in an exchange and in the sample, and the step in which each sampled entry was sent."""
+
+    places: Tensor
+    first: Tensor
+    last: Tensor
+
+
+def _is_filled(content: Content, counts: Tensor) -> Tensor:
+    """Which places of a selection's capacity hold an entry, for all selections one after the other."""
+    capacities, total = torch.tensor(content.capacities, device=counts.device), sum(content.capacities)
+    # That the total is given saves waiting for the device.
+    starts = (capacities.cumsum(0) - capacities).repeat_interleave(capacities, output_size=total)
+    places = torch.arange(total, device=counts.device)
+    return places - starts < counts.repeat_interleave(capacities, output_size=total)

@@ -1,0 +1,146 @@
+"""When does a bucket pass through the hook? Time stamps of each exchange, for telemetry and for traces.
+
+A `Watch` is given to a state as `telemetry`; a state without one takes no time stamps. Times are the host's: on a GPU
+they say when work was handed over, and a phase that waits for the device pays for what came before it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, get_args
+
+from torch import Tensor
+
+from sparsync.experiments.feedbacks.feedback import Memory
+
+Phase = Literal["prepare", "check", "select", "pack", "communicate", "unpack"]
+"""From the call of the hook to the exchange; finite?; select; pack; until the other ranks' buffers are there; until
+the bucket holds means. The phases of an exchange follow one another without gaps."""
+PHASES: tuple[str, ...] = get_args(Phase)
+BEYOND: tuple[str, ...] = ("prepare", "check", "pack", "unpack")
+"""What the hook does beyond selection and communication."""
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What an exchange sends at every step.
+
+    Args:
+        names: of the parameters with a residual.
+        places: where each begins in the exchange, whose indices count through it.
+        memories: of each, with its residual.
+        target_counts: k of each selection.
+        capacities: the places that each selection has in what `Passage.chosen` returns.
+        gradient_bytes: of all gradients, those of dense parameters too.
+        packed_bytes: of the buffer that all ranks gather from each.
+        reduced_bytes: of what is all-reduced beside it.
+        rank_count: P.
+    """
+
+    names: Sequence[str]
+    places: Sequence[int]
+    memories: Sequence[Memory]
+    target_counts: Sequence[int]
+    capacities: Sequence[int]
+    gradient_bytes: int
+    packed_bytes: int
+    reduced_bytes: int
+    rank_count: int
+
+    @property
+    def residuals(self) -> list[Tensor]:
+        """As they are now."""
+        return [memory["residual"] for memory in self.memories]
+
+
+@dataclass(eq=False)
+class Passage:
+    """One exchange of one step.
+
+    Args:
+        content: what it sends.
+        buckets: places of the buckets that it is made of.
+        marks: what ended, when (`time.perf_counter`), and the processor seconds of the thread by then.
+        chosen: values, indices and counts as `Chooser.choose` returns them; None where nothing was selected.
+    """
+
+    content: Content
+    buckets: tuple[int, ...]
+    marks: list[tuple[str, float, float]]
+    chosen: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def end(self, phase: Phase) -> None:
+        """Note that a phase has ended; one that never ends took no time."""
+        self.marks.append((phase, time.perf_counter(), time.thread_time()))
+
+    def intervals(self) -> list[tuple[str, float, float]]:
+        """Each phase, when it began and when it ended, in seconds of `time.perf_counter`."""
+        return [(phase, began, ended) for (_, began, _), (phase, ended, _) in pairwise(self.marks)]
+
+    def seconds(self) -> dict[str, float]:
+        """Of each phase; their sum is the time from the call of the hook to the means."""
+        return dict.fromkeys(PHASES, 0.0) | {phase: ended - began for phase, began, ended in self.intervals()}
+
+    def processor_seconds(self) -> dict[str, float]:
+        """Likewise, of the thread that worked; communication, which no thread of Python's does, is left out."""
+        worked = {phase: ended - began for (_, _, began), (phase, _, ended) in pairwise(self.marks)}
+        return {phase: worked.get(phase, 0.0) for phase in PHASES if phase != "communicate"}
+
+
+@dataclass(eq=False)
+class WatchedStep:
+    """All exchanges of a step.
+
+    Args:
+        step: of the run, from 0.
+        ready: when the hook was called with each bucket, by its place, in seconds of `time.perf_counter`.
+        passages: in the order in which they began.
+    """
+
+    step: int
+    ready: list[float] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+
+
+class Watch:
+    """Gives each step to `take` once it is over: as the next one begins, or when the watch is closed.
+
+    Args:
+        take: called in the thread of backward, before the residuals change again.
+    """
+
+    def __init__(self, take: Callable[[WatchedStep], None]) -> None:
+        self._take = take
+        self._step: WatchedStep | None = None
+        self._called = (0.0, 0.0)
+        self.taking_seconds = 0.0
+        """Seconds that `take` has cost so far."""
+
+    def bucket_ready(self, bucket: int, step: int) -> None:
+        """The hook was called; bucket 0 is the first of a step."""
+        if bucket == 0:
+            self.close()
+            self._step = WatchedStep(step)
+        self._called = (time.perf_counter(), time.thread_time())
+        if self._step is not None:
+            self._step.ready.append(self._called[0])
+
+    def passage(self, content: Content, buckets: Sequence[int]) -> Passage:
+        """An exchange begins."""
+        passage = Passage(content, tuple(buckets), [("ready", *self._called)])
+        passage.end("prepare")
+        if self._step is not None:
+            self._step.passages.append(passage)
+        return passage
+
+    def close(self) -> None:
+        """Give away the last step; call it after backward has ended, and before results are read."""
+        if self._step is None:
+            return
+        step, self._step = self._step, None
+        began = time.perf_counter()
+        self._take(step)
+        self.taking_seconds += time.perf_counter() - began

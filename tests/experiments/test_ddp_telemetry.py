@@ -1,0 +1,231 @@
+"""Telemetry says what the hook did: readings are what the residuals show, phases add up, and nothing changes by it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import types
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from torch import Tensor
+
+from sparsync.experiments.ddp import ErrorFeedbackState
+from sparsync.experiments.hooks import telemetry as module
+from sparsync.experiments.hooks.sinks import JsonLines, LiveLine, TensorBoard
+from sparsync.experiments.hooks.telemetry import Reading, break_even_mbit_per_second, telemetry
+from sparsync.experiments.hooks.watching import PHASES, Content, Watch, WatchedStep
+from sparsync.kernels.codec import Values
+from tests.support.hooks.training import Recorder, hooked, loss_of, seeded_model
+from tests.support.workers import run_workers
+
+STEPS = 7
+SPARSE = ("first.weight", "branch.weight", "last.weight")
+
+
+def readings_and_truth(**options: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each step: the reading, and what gradients and residuals show; every entry's age is followed."""
+    module.SAMPLE_STRIDE = 1
+    readings: list[Reading] = []
+    watch = telemetry([readings.append], every=1)
+    recorder = Recorder(model := seeded_model(), density=0.1, telemetry=watch, **options)
+    ddp = hooked(model, recorder)
+    sent_last = {name: torch.zeros_like(recorder.pending(name)) for name in SPARSE}
+    truths = []
+    for step in range(STEPS):
+        ddp.zero_grad()
+        loss_of(ddp, step).backward()
+        watch.close()
+        truths.append(truth(recorder, sent_last, step))
+    return [(asdict(reading), truth) for reading, truth in zip(readings, truths, strict=True)]
+
+
+def truth(recorder: Recorder, sent_last: dict[str, Tensor], step: int) -> dict[str, Any]:
+    """By the definitions, from whole vectors; an entry that was sent left a zero."""
+    kept = {name: recorder.pending(name) for name in SPARSE}
+    for name in SPARSE:
+        sent_last[name][kept[name] == 0] = step
+    corrected = torch.cat([(recorder.before[name] + recorder.gradients[name]).flatten() for name in SPARSE])
+    everything_kept = torch.cat([kept[name].flatten() for name in SPARSE])
+    ages = step - torch.cat([sent_last[name].flatten() for name in SPARSE])
+    return {
+        "step": step,
+        "contraction": 1 - float(everything_kept.double().square().sum() / corrected.double().square().sum()),
+        "selected_count": int((everything_kept == 0).sum()),
+        "residual_norm": float(torch.linalg.vector_norm(everything_kept.double())),
+        "mean_age_steps": float(ages.mean(dtype=torch.float64)),
+        "oldest_age_steps": int(ages.max()),
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}],
+    ids=["as it is", "counts that differ", "one selection from the model"],
+)
+def test_readings_are_what_gradients_and_residuals_show(options: dict[str, Any]) -> None:
+    for of_rank in run_workers(partial(readings_and_truth, **options), 2):
+        assert len(of_rank) == STEPS
+        for reading, expected in of_rank:
+            # Sums of some hundred squares in float64, in other orders; e and u are rounded to float32 alike.
+            assert {name: reading[name] for name in expected} == pytest.approx(expected, rel=1e-6)
+
+
+def watched_and_unwatched() -> dict[str, Any]:
+    """The same steps with and without a watch; its marks."""
+    steps: list[WatchedStep] = []
+    watch = Watch(steps.append)
+    ends = []
+    for given_watch in (watch, None):
+        model = seeded_model()
+        state = ErrorFeedbackState(model, density=0.1, telemetry=given_watch)
+        ddp = hooked(model, state)
+        for step in range(3):
+            ddp.zero_grad()
+            loss_of(ddp, step).backward()
+        parameters = [(name, p.grad) for name, p in model.named_parameters() if p.requires_grad]
+        ends.append([part for name, grad in parameters for part in (grad, state.pending(name))])
+    watch.close()
+    return {
+        "is_same": all(torch.equal(mine, theirs) for mine, theirs in zip(*ends, strict=True)),
+        "steps": [step.step for step in steps],
+        "bucket_counts": [len(step.ready) for step in steps],
+        "passages": [
+            ([name for name, _, _ in p.marks], sum(p.seconds().values()), p.marks[-1][1] - p.marks[0][1])
+            for step in steps
+            for p in step.passages
+        ],
+    }
+
+
+def test_a_watch_changes_no_bit_and_the_phases_of_an_exchange_leave_no_gap() -> None:
+    for found in run_workers(watched_and_unwatched, 2):
+        assert found["is_same"]
+        assert found["steps"] == [0, 1, 2]
+        assert found["bucket_counts"][-1] > 1
+        assert len(found["passages"]) == sum(found["bucket_counts"])
+        assert any("select" in names for names, _, _ in found["passages"])
+        for names, seconds, through_seconds in found["passages"]:
+            assert names == ["ready", *(phase for phase in PHASES if phase in names)]
+            assert {"prepare", "check", "pack", "communicate", "unpack"} <= set(names)
+            # A sum of six differences of times near 10⁶ s, each rounded to 2⁻³³ s.
+            assert seconds == pytest.approx(through_seconds, abs=1e-8)
+
+
+def content(gradient_bytes: int, packed_bytes: int, reduced_bytes: int, rank_count: int) -> Content:
+    counts: list[int] = []
+    return Content([], counts, [], counts, counts, gradient_bytes, packed_bytes, reduced_bytes, rank_count)
+
+
+SIZES = st.integers(1, 10**9)
+
+
+@given(st.lists(st.tuples(SIZES, SIZES, st.integers(0, 10**8)), min_size=1), st.integers(2, 64), st.floats(1e-6, 10))
+def test_at_break_even_both_ways_take_as_long(
+    sizes: list[tuple[int, int, int]], ranks: int, working_seconds: float
+) -> None:
+    found = break_even_mbit_per_second([content(*three, ranks) for three in sizes], working_seconds)
+    share = (ranks - 1) / ranks
+    dense = sum(2 * share * gradients for gradients, _, _ in sizes)
+    sparse = sum(ranks * share * packed + 2 * share * reduced for _, packed, reduced in sizes)
+    if found is None:
+        # The two sums are formed in other orders; each rounding is below 2⁻⁵² of them.
+        assert sparse >= dense * (1 - 1e-12)
+        return
+    bytes_per_second = found * 1e6 / 8
+    # Rounding of the sums, as above, and of seconds where dense and sparse nearly cancel.
+    assert dense / bytes_per_second == pytest.approx(sparse / bytes_per_second + working_seconds, rel=1e-9)
+
+
+@pytest.mark.parametrize(("feedback", "values"), [("ef21", "exact"), ("ef14", "int8")])
+def test_telemetry_of_residuals_that_it_cannot_read_is_refused(feedback: str, values: Values) -> None:
+    with pytest.raises(ValueError, match=f"got '{feedback}' with '{values}'"):
+        ErrorFeedbackState(seeded_model(), feedback=feedback, values=values, telemetry=telemetry([]))
+
+
+def test_telemetry_at_no_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="every must be at least 1, got 0"):
+        telemetry([], every=0)
+
+
+def test_only_every_so_manieth_step_is_read_and_seconds_are_means_since_the_last() -> None:
+    readings: list[Reading] = []
+    watch = telemetry([readings.append], every=3)
+    for step in range(7):
+        watch.bucket_ready(0, step)
+        watch.passage(content(100, 10, 0, 2), [0])
+    watch.close()
+    assert [reading.step for reading in readings] == [0, 3, 6]
+    assert all(reading.phase_seconds["prepare"] > 0 for reading in readings)
+
+
+READING = Reading(
+    step=20,
+    contraction=0.25,
+    selected_count=98,
+    target_count=100,
+    residual_norm=3.5,
+    mean_age_steps=12.5,
+    oldest_age_steps=20,
+    sent_bytes=800,
+    gradient_bytes=40_000,
+    phase_seconds=dict.fromkeys(PHASES, 0.001),
+    break_even_mbit_per_second=450.0,
+)
+
+
+def test_json_lines_are_appended_and_read_back(tmp_path: Path) -> None:
+    for step in (0, 10):
+        JsonLines(tmp_path / "hook.jsonl")(replace(READING, step=step))
+    lines = (tmp_path / "hook.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [Reading(**json.loads(line)) for line in lines] == [replace(READING, step=step) for step in (0, 10)]
+    with pytest.raises(FileNotFoundError):
+        JsonLines(tmp_path / "absent" / "hook.jsonl")
+
+
+def test_without_tensorboard_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ValueError, match="pip install tensorboard"):
+        TensorBoard(tmp_path)
+
+
+def test_tensorboard_gets_every_number_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, tuple[float, int]] = {}
+
+    class Writer:
+        def __init__(self, folder: str) -> None:
+            assert folder == str(tmp_path)
+
+        def add_scalar(self, name: str, number: float, step: int) -> None:
+            written[name] = (number, step)
+
+        def flush(self) -> None:
+            written["flushed"] = (1.0, len(written))
+
+    fake = types.ModuleType("torch.utils.tensorboard")
+    monkeypatch.setattr(fake, "SummaryWriter", Writer, raising=False)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
+    TensorBoard(tmp_path)(replace(READING, contraction=None))
+    assert written["hook/residual_norm"] == (3.5, 20)
+    assert written["hook/seconds/select"] == (0.001, 20)
+    assert "hook/contraction" not in written
+    # All fields but the step, the contraction that is not there and the dict of phases; and the six phases.
+    assert written["flushed"] == (1.0, len(asdict(READING)) - 3 + len(PHASES))
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_live_line_shows_the_reading_on_a_terminal_only(is_terminal: bool) -> None:
+    shown = io.StringIO()
+    live = LiveLine(Console(file=shown, force_terminal=is_terminal, width=200))
+    live(READING)
+    live.close()
+    assert ("count/k 0.98" in shown.getvalue()) is is_terminal
+    assert ("2.00% of the bytes" in shown.getvalue()) is is_terminal
