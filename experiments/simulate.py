@@ -51,7 +51,7 @@ def simulate(
         load_dataset(run.data, pixels=run.pixels) if data is None else data,
         worker_count=worker_count,
         local_ranks=range(worker_count),
-        averager=LocalAverager(run.collective),
+        averager=LocalAverager(run.collective, node_size=run.node_size),
         device=device,
         observe=observe,
         advance=advance,

@@ -105,7 +105,7 @@ def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Ave
     was about to say, as soon as a peer has failed for missing it.
     """
     if worker_count == 1:
-        yield LocalAverager(run.collective)
+        yield LocalAverager(run.collective, node_size=run.node_size)
         return
     dist.init_process_group(
         "nccl" if device.type == "cuda" else "gloo",
@@ -114,7 +114,7 @@ def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Ave
         world_size=worker_count,
         timeout=_COLLECTIVE_TIMEOUT,
     )
-    yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
+    yield GroupAverager(run.collective, rank_order=run.rank_order, node_size=run.node_size, device=device)
     dist.destroy_process_group()
 
 

@@ -1,21 +1,18 @@
 """The only file that communicates: the mean of all workers' payloads, and a number or a vector from each worker.
 
 `SparsePayload` per local worker → mean [d] on every replica and the bytes sent. `LocalAverager` holds all workers in
-one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun); both add in rank order, so they
-agree bit for bit, except where dense vectors are all-reduced.
-
-Sparse payloads are all-gathered: first their headers, then values and indices padded to the largest count.
-Ranks may thus send different numbers of entries, or none, and every entry arrives exactly once.
+one process (simulation), `GroupAverager` holds one and talks to its peers (torchrun). What is said to whom is written
+once for both, a file of `experiments/averaging` a collective, and so they agree bit for bit, except where dense vectors
+are all-reduced. Here are the calls of torch.distributed that this takes, and those of the hooks.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -25,32 +22,28 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 from torch import Tensor
 
+from sparsync.experiments.averaging.automatic import measured_link
+from sparsync.experiments.averaging.dense import vectors_mean
+from sparsync.experiments.averaging.link import NOMINAL_LINK, Link
+from sparsync.experiments.averaging.messages import (
+    AllGather,
+    AllReduce,
+    Answer,
+    Average,
+    Conversation,
+    Message,
+    Place,
+    Procedure,
+    Swap,
+    answer_each_other,
+)
+from sparsync.experiments.averaging.payloads import common_dimension
+from sparsync.experiments.averaging.registry import COLLECTIVES, require_collective
 from sparsync.kernels.payload import SparsePayload
-
-CollectiveName = Literal["sparse", "dense", "dense_bfloat16"]
-COLLECTIVES: tuple[CollectiveName, ...] = ("sparse", "dense", "dense_bfloat16")
-
-# One int64: the number of the dtype among these, less two, in 2 bits, then dimension and count in 31 bits each.
-_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-_HEADER_BYTES = 8
-_LARGEST_DIMENSION = torch.iinfo(torch.int32).max
 
 _KEPT: list[dist.ProcessGroup] = []
 """Groups in which something was sent in the background; see `_keep`."""
 atexit.register(_KEPT.clear)
-
-
-@dataclass(frozen=True, eq=False)
-class Average:
-    """The mean of all workers' payloads.
-
-    Args:
-        mean: [d].
-        sent_bytes: what all workers together handed to the collective, padding and headers included.
-    """
-
-    mean: Tensor
-    sent_bytes: int
 
 
 class Averager(Protocol):
@@ -86,25 +79,22 @@ def ranks_unlike_the_first(value: object, averager: Averager, *, local_count: in
     return [rank for rank, number in enumerate(numbers) if number != numbers[0]]
 
 
-def mean_in_rank_order(payloads: Sequence[SparsePayload]) -> Tensor:
-    """The mean [d] of the payloads' dense forms, added one rank after the other.
+class LocalAverager:
+    """All workers in this process; counts the bytes that the same exchange would send between processes.
+
+    Args:
+        collective: key of `COLLECTIVES`.
+        node_size: how many workers, neighbours in rank, share a node; "hierarchical" knows of nodes.
+        link: by which "auto" chooses.
 
     Raises:
-        ValueError: anything but a sequence of payloads, none, or dimensions or dtypes that differ.
+        ValueError: `collective` is unknown, or `node_size` is not positive.
     """
-    dimension = _common_dimension(payloads)
-    total = torch.zeros(dimension, dtype=payloads[0].values.dtype, device=payloads[0].values.device)
-    for payload in payloads:
-        # Indices are unique within a payload, so no addition is lost.
-        total[payload.indices.long()] += payload.values
-    return total.div_(len(payloads))
 
-
-class LocalAverager:
-    """All workers in this process; counts the bytes that the same exchange would send between processes."""
-
-    def __init__(self, collective: CollectiveName) -> None:
-        self._collective = _checked(collective)
+    def __init__(self, collective: str, *, node_size: int = 1, link: Link = NOMINAL_LINK) -> None:
+        require_collective(collective, node_size)
+        self._collective, self._node_size, self._link = collective, node_size, link
+        self._procedures: list[Procedure] = []
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """The numbers themselves."""
@@ -114,48 +104,56 @@ class LocalAverager:
         """The mean over the given payloads, in their order.
 
         Raises:
-            ValueError: see `mean_in_rank_order`.
+            ValueError: anything but a sequence of payloads, none, or dimensions or dtypes that differ.
         """
-        _common_dimension(payloads)
-        if self._collective == "sparse":
-            sent = _sparse_bytes(payloads[0], [payload.count for payload in payloads])
-            return Average(mean_in_rank_order(payloads), sent)
-        wire = [_on_wire(payload, self._collective) for payload in payloads]
-        return Average(_dense_mean_in_order(wire, payloads[0].values.dtype), _dense_bytes(wire[0], len(wire)))
+        common_dimension(payloads)
+        if len(self._procedures) != len(payloads):
+            self._procedures = [self._procedure(rank, len(payloads)) for rank in range(len(payloads))]
+        return answer_each_other([say(payload) for say, payload in zip(self._procedures, payloads, strict=True)])
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """The mean of the given vectors, in their order."""
-        return _dense_mean_in_order(vectors, vectors[0].dtype)
+        return vectors_mean(vectors, vectors[0].dtype)
+
+    def _procedure(self, rank: int, size: int) -> Procedure:
+        place = Place(rank, size, rank_order=True, node_size=self._node_size, link=self._link)
+        return COLLECTIVES[self._collective](place)
 
 
 class GroupAverager:
     """One worker in this process; its peers are the ranks of a process group.
 
     Args:
-        collective: "sparse" all-gathers payloads; "dense" and "dense_bfloat16" send whole vectors.
+        collective: key of `COLLECTIVES`, the same on all ranks.
         rank_order: dense vectors are all-gathered and added in rank order (so that the bits do not depend
             on the backend's reduction tree) instead of all-reduced; sparse payloads always are.
+        node_size: how many neighbours in rank share a node; "hierarchical" knows of nodes.
+        link: by which "auto" chooses, the same on all ranks; None is measured at the first call of `average`.
         device: where gathered numbers live, the GPU for NCCL; payloads stay where they are.
         group: None is the default one.
 
     Raises:
-        ValueError: `collective` is unknown, or this rank is not in the group.
+        ValueError: `collective` is unknown, `node_size` is not positive, or this rank is not in the group.
     """
 
     def __init__(
         self,
-        collective: CollectiveName,
+        collective: str,
         *,
         rank_order: bool = False,
+        node_size: int = 1,
+        link: Link | None = None,
         device: torch.device | str = "cpu",
         group: dist.ProcessGroup | None = None,
     ) -> None:
         if group is not None and dist.get_rank(group) < 0:
             raise ValueError("this rank is not in the group")
-        self._collective = _checked(collective)
-        self._rank_order = rank_order
+        require_collective(collective, node_size)
+        self._collective = collective
+        self._rank_order, self._node_size, self._link = rank_order, node_size, link
         self._device = torch.device(device)
         self._group = group
+        self._procedure: Procedure | None = None
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """This rank's one number in, every rank's out.
@@ -169,26 +167,20 @@ class GroupAverager:
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """This rank's one payload in, the mean over all ranks out.
 
-        Dense vectors must be of one length and dtype on all ranks, which nobody checks: that would take one more
-        exchange.
+        Vectors of a dense collective must be of one length and dtype on all ranks, which nobody checks: that would take
+        one more exchange.
 
         Raises:
-            ValueError: not a list of exactly one payload; or sparse payloads whose dimension or dtype differs between
-                ranks, on every rank alike and before their entries are sent; or, on this rank alone, whose dimension
-                does not fit int32 or whose dtype is none of the four floating ones.
+            ValueError: not a list of exactly one payload; or, on every rank alike and before entries are sent, sparse
+                payloads whose dimension or dtype, or nodes whose size, differs between ranks, or a payload whose
+                dimension does not fit int32 or whose dtype is none of the four floating ones.
         """
         payload = _only_payload(payloads)
-        if self._collective == "sparse":
-            everyone = _all_gather_payloads(payload, self._group)
-            sent = _sparse_bytes(payload, [theirs.count for theirs in everyone])
-            return Average(mean_in_rank_order(everyone), sent)
-        wire = _on_wire(payload, self._collective)
-        worker_count = dist.get_world_size(self._group)
-        sent = _dense_bytes(wire, worker_count)
-        if self._rank_order:
-            return Average(_dense_mean_in_order(_all_gather(wire, self._group), payload.values.dtype), sent)
-        dist.all_reduce(wire, group=self._group)
-        return Average(wire.to(payload.values.dtype).div_(worker_count), sent)
+        if self._procedure is None:
+            rank, size = dist.get_rank(self._group), dist.get_world_size(self._group)
+            place = Place(rank, size, rank_order=self._rank_order, node_size=self._node_size, link=self._link)
+            self._procedure = COLLECTIVES[self._collective](place)
+        return _converse(self._procedure(payload), self._group)
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """This rank's one vector in, the mean over all ranks out; of one length and dtype on all of them.
@@ -198,7 +190,17 @@ class GroupAverager:
         """
         if len(vectors) != 1:
             raise ValueError(f"expected exactly one vector, that of this rank, got {len(vectors)}")
-        return _dense_mean_in_order(_all_gather(vectors[0], self._group), vectors[0].dtype)
+        return vectors_mean(_all_gather(vectors[0], self._group), vectors[0].dtype)
+
+
+def measure_link(group: dist.ProcessGroup | None = None, device: torch.device | str = "cpu") -> Link:
+    """Latency and bandwidth between the ranks of a group, asked on all of them, with the same answer.
+
+    Args:
+        group: None is the default one.
+        device: where messages live, the GPU for NCCL.
+    """
+    return _converse(measured_link(dist.get_world_size(group), torch.device(device)), group)
 
 
 def begin_all_gather(
@@ -244,24 +246,6 @@ def _is_in_use(group: dist.ProcessGroup) -> bool:
     return True
 
 
-def _common_dimension(payloads: Sequence[SparsePayload]) -> int:
-    """The dimension of all payloads, once they are known to be payloads of one dimension and one dtype."""
-    if not isinstance(payloads, Sequence):
-        raise ValueError(f"expected a list of payloads, got {type(payloads).__name__}")
-    for payload in payloads:
-        if not isinstance(payload, SparsePayload):
-            raise ValueError(f"expected a list of payloads, got one with {type(payload).__name__}")
-    if not payloads:
-        raise ValueError("the mean of no payloads is undefined")
-    dimensions = {payload.dimension for payload in payloads}
-    if len(dimensions) > 1:
-        raise ValueError(f"payloads of different dimensions: {sorted(dimensions)}")
-    dtypes = {payload.values.dtype for payload in payloads}
-    if len(dtypes) > 1:
-        raise ValueError(f"payloads of different dtypes: {', '.join(sorted(map(str, dtypes)))}")
-    return dimensions.pop()
-
-
 def _only_payload(payloads: object) -> SparsePayload:
     match payloads:
         case [SparsePayload() as payload]:
@@ -286,10 +270,27 @@ def _kind(given: object) -> str:
     return type(given).__name__
 
 
-def _checked(collective: CollectiveName) -> CollectiveName:
-    if collective not in COLLECTIVES:
-        raise ValueError(f"unknown collective {collective!r}; known: {', '.join(COLLECTIVES)}")
-    return collective
+def _converse(conversation: Conversation[Answer], group: dist.ProcessGroup | None) -> Answer:
+    """Carry this rank's side to its end; what that returns."""
+    message = next(conversation)
+    while True:
+        answer = _answer(message, group)
+        try:
+            message = conversation.send(answer)
+        except StopIteration as end:
+            found: Answer = end.value
+            return found
+
+
+def _answer(message: Message, group: dist.ProcessGroup | None) -> list[Tensor]:
+    match message:
+        case AllGather(mine):
+            return _all_gather(mine, group)
+        case AllReduce(mine):
+            dist.all_reduce(mine, group=group)
+            return [mine]
+        case Swap():
+            return _swap(message, group)
 
 
 def _all_gather(mine: Tensor, group: dist.ProcessGroup | None) -> list[Tensor]:
@@ -298,60 +299,16 @@ def _all_gather(mine: Tensor, group: dist.ProcessGroup | None) -> list[Tensor]:
     return theirs
 
 
-def _all_gather_payloads(payload: SparsePayload, group: dist.ProcessGroup | None) -> list[SparsePayload]:
-    counts = _all_gather_counts(payload, group)
-    longest = max(counts)
-    if longest == 0:
-        return [payload] * len(counts)
-    padding = (0, longest - payload.count)
-    values = _all_gather(torch.nn.functional.pad(payload.values, padding), group)
-    indices = _all_gather(torch.nn.functional.pad(payload.indices, padding), group)
-    return [
-        SparsePayload(value[:count], index[:count], payload.dimension)
-        for value, index, count in zip(values, indices, counts, strict=True)
-    ]
+def _swap(swap: Swap, group: dist.ProcessGroup | None) -> list[Tensor]:
+    """Single messages rather than an all-to-all, which would send empty ones over the slow links between nodes."""
+    received = {
+        rank: torch.empty(count, dtype=torch.uint8, device=swap.device) for rank, count in swap.expected.items()
+    }
 
+    def operations(kind: Callable[..., object], parts: Mapping[int, Tensor]) -> list[dist.P2POp]:
+        return [dist.P2POp(kind, part, group=group, group_peer=rank) for rank, part in parts.items() if part.numel()]
 
-def _all_gather_counts(payload: SparsePayload, group: dist.ProcessGroup | None) -> list[int]:
-    """Every rank's count, once all are known to have this payload's dimension and dtype."""
-    mine = torch.tensor([_header(payload)], dtype=torch.int64, device=payload.values.device)
-    headers = [int(theirs) for theirs in _all_gather(mine, group)]
-    _require_common("dimensions", [header >> 31 & _LARGEST_DIMENSION for header in headers])
-    _require_common("dtypes", [_DTYPES[(header >> 62) + 2] for header in headers])
-    return [header & _LARGEST_DIMENSION for header in headers]
-
-
-def _header(payload: SparsePayload) -> int:
-    if payload.dimension > _LARGEST_DIMENSION:
-        raise ValueError(f"a payload of dimension {payload.dimension} has places that no int32 index reaches")
-    if payload.values.dtype not in _DTYPES:
-        raise ValueError(f"a payload of {payload.values.dtype} is none of {', '.join(map(str, _DTYPES))}")
-    return (_DTYPES.index(payload.values.dtype) - 2 << 62) + (payload.dimension << 31) + payload.count
-
-
-def _require_common(what: str, by_rank: Sequence[object]) -> None:
-    if len(set(by_rank)) > 1:
-        listed = ", ".join(f"{found} on rank {rank}" for rank, found in enumerate(by_rank))
-        raise ValueError(f"payloads of different {what}: {listed}")
-
-
-def _sparse_bytes(payload: SparsePayload, counts: Sequence[int]) -> int:
-    padded = max(counts) * (payload.values.element_size() + payload.indices.element_size())
-    return len(counts) * (_HEADER_BYTES + padded)
-
-
-def _on_wire(payload: SparsePayload, collective: CollectiveName) -> Tensor:
-    """The dense vector as it is sent; rounding to bfloat16 is not fed back."""
-    dense = payload.dense()
-    return dense.to(torch.bfloat16) if collective == "dense_bfloat16" else dense
-
-
-def _dense_mean_in_order(vectors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    total = torch.zeros_like(vectors[0], dtype=dtype)
-    for vector in vectors:
-        total += vector
-    return total.div_(len(vectors))
-
-
-def _dense_bytes(wire: Tensor, worker_count: int) -> int:
-    return worker_count * wire.numel() * wire.element_size()
+    both = operations(dist.isend, swap.parts) + operations(dist.irecv, received)
+    for request in dist.batch_isend_irecv(both) if both else ():
+        request.wait()
+    return list(received.values())

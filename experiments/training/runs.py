@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sparsync.experiments.averaging.registry import require_collective
 from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import require_selector
-from sparsync.experiments.training.collectives import COLLECTIVES, CollectiveName
 from sparsync.experiments.training.data import PixelScale, kind_of, require_scale
 from sparsync.experiments.training.models import require_pair
 from sparsync.experiments.training.roads import KERNEL_CHOICES, KernelChoice, obstacle
@@ -29,8 +29,10 @@ class Run:
 
     selector: str
     """key of SELECTORS or ADAPTIVE_SELECTORS"""
-    collective: CollectiveName = "sparse"
-    """how the payloads are averaged"""
+    collective: str = "sparse"
+    """how the payloads are averaged: key of COLLECTIVES"""
+    node_size: int = 1
+    """workers, neighbours in rank, that share a node; the collective "hierarchical" knows of nodes"""
     rank_order: bool = False
     """add dense vectors in rank order rather than by all-reduce, so that bits do not depend on the backend"""
     model: str = "fnn3"
@@ -76,10 +78,7 @@ class Run:
 
     def __post_init__(self) -> None:
         require_selector(self.selector)
-        _require(
-            self.collective in COLLECTIVES,
-            f"unknown collective {self.collective!r}; known: {', '.join(COLLECTIVES)}",
-        )
+        require_collective(self.collective, self.node_size)
         require_pair(self.model, kind_of(self.data))
         require_scale(self.pixels, kind_of(self.data))
         feedback = new_feedback(self.feedback, self.feedback_settings, step_location=self.step_location)

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
+from sparsync.experiments.averaging.payloads import mean_in_rank_order
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.experiments.training.batches import BatchSchedule
-from sparsync.experiments.training.collectives import mean_in_rank_order
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.models import MODELS, FlatModel

@@ -36,9 +36,14 @@ from tests.support.slow_cases import slow_except
 from tests.support.workers import run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
-PLAIN_RUNS = {name: run for name, run in RUNS.items() if not name.endswith("_paper")} | {
-    f"fnn3_{name}": replace(RUNS["fnn3_top_k"], step_location="outside", feedback=name) for name in FEEDBACKS
-}
+PLAIN_RUNS = (
+    {name: run for name, run in RUNS.items() if not name.endswith("_paper")}
+    | {f"fnn3_{name}": replace(RUNS["fnn3_top_k"], step_location="outside", feedback=name) for name in FEEDBACKS}
+    | {
+        f"fnn3_{name}": replace(RUNS["fnn3_top_k"], collective=name, node_size=2)
+        for name in ("balanced", "hierarchical")
+    }
+)
 RELEASED = "fnn3_random_k_paper"
 STEPS = 20
 # Two of the reviews after which the adaptive rule may change.
@@ -56,7 +61,7 @@ def run_program(text: str, folder: Path, *arguments: str, restarts: int = 0) -> 
 @contextmanager
 def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
     assert worker_count == dist.get_world_size()
-    yield GroupAverager(run.collective, rank_order=run.rank_order, device=device)
+    yield GroupAverager(run.collective, rank_order=run.rank_order, node_size=run.node_size, device=device)
 
 
 def train_every_plain_run() -> dict[str, dict[str, Any]]:

@@ -16,10 +16,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.averaging.payloads import mean_in_rank_order
 from sparsync.experiments.feedbacks.feedback import Feedback, Memory, StepLocation
 from sparsync.experiments.feedbacks.registry import FEEDBACKS, new_feedback
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.training.collectives import mean_in_rank_order
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.feedback import ErrorFeedback
 from sparsync.experiments.training.runs import RUNS, Run

@@ -41,6 +41,7 @@ def test_released_runs_have_the_settings_of_the_released_code(name: str) -> None
     [
         ("selector", "top_j"),
         ("collective", "ring"),
+        ("node_size", 0),
         ("model", "resnet"),
         ("pixels", "raw"),
         ("step_location", "beside"),

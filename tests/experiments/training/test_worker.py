@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
+from sparsync.experiments.averaging.messages import Average
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.batches import BatchSchedule
-from sparsync.experiments.training.collectives import Average
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
 from sparsync.experiments.training.models import MODELS, FlatModel
