@@ -111,4 +111,5 @@ def _matrix(shape: Shape, rank: int) -> tuple[int, int, int] | None:
 
 def _orthonormal(columns: Tensor) -> Tensor:
     """Columns [rows, rank] that span the same, each of length one and at right angles to the others."""
-    return torch.linalg.qr(columns).Q
+    basis: Tensor = torch.linalg.qr(columns).Q
+    return basis
