@@ -297,7 +297,8 @@ def _low_rank_bytes(data_folder: Path, *, model: str) -> str:
     study = result(data_folder, "variants")
     pair = [contestant(study, model, "momentum", method, max(CLOSE)) for method in (LOW_RANK, "ef14")]
     sent = [None if run is None else run["sent_bytes"] for run in pair]
-    return NOT_RUN if None in sent else latex.decimal(sent[0] / sent[1], 2)
+    counts = [float(count) for count in sent if count is not None]
+    return latex.decimal(counts[0] / counts[1], 2) if len(counts) > 1 else NOT_RUN
 
 
 def _steps(data_folder: Path, *, model: str) -> str:

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel
 
 from sparsync.experiments.training.low_rank import LowRankAverager, Shape, largest_rank, sent_count
@@ -100,7 +101,7 @@ def torch_means(factors: dict[Shape, Tensor]) -> list[Tensor]:
 
     state = PowerSGDState(None, matrix_approximation_rank=RANK, start_powerSGD_iter=PLAIN_STEPS, min_compression_rate=1)
 
-    def hook(state: PowerSGDState, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    def hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[Tensor]:
         if state.iter == PLAIN_STEPS and not state.p_memory_dict:
             starts = [factors[tuple(one.shape)] for one in bucket.parameters() if tuple(one.shape) in factors]
             rows = sum(one.shape[0] for one in bucket.parameters() if tuple(one.shape) in factors)
