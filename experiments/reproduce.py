@@ -67,6 +67,8 @@ class ReproduceCommand:
         for name in self.only:
             if name not in PARTS:
                 raise ValueError(f"unknown part {name!r}; known: {', '.join(PARTS)}")
+            if name in CASE_STUDIES and not CASE_STUDIES[name].case_count(self.profile):
+                raise ValueError(f"profile {self.profile!r} leaves {name!r} out")
 
     def chosen(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are to be run."""
@@ -93,8 +95,10 @@ def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
             write_json(command.data_folder / "torchrun.json", found)
     _run_singles(command, pool, failed)
     for name in command.chosen(CASE_STUDIES):
-        study = CASE_STUDIES[name]
-        with _noted(failed, name), _advancing(pool, study.case_count(command.profile), name) as tracked:
+        study, count = CASE_STUDIES[name], CASE_STUDIES[name].case_count(command.profile)
+        if not count:
+            continue
+        with _noted(failed, name), _advancing(pool, count, name) as tracked:
             write_json(command.data_folder / f"{name}.json", study.run(command.profile, tracked))
     for name in command.chosen(("convergence",)):
         count = len(convergence_cases(PROFILES[command.profile]))

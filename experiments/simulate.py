@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from sparsync.experiments.command import Command, exit_on_bad_input, read_command, say_result, step_progress
-from sparsync.experiments.training.collectives import LocalAverager
+from sparsync.experiments.training.collectives import Averager, LocalAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.loop import Observer, TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
@@ -28,6 +28,7 @@ def simulate(
     *,
     device: torch.device | str = "cpu",
     advance: Callable[[], object] = lambda: None,
+    averager: Averager | None = None,
 ) -> TrainingResult:
     """Train with `run.workers` workers (4 if None) in this process.
 
@@ -37,6 +38,7 @@ def simulate(
         observe: see `run_training`.
         device: where everything is computed.
         advance: called after each update.
+        averager: how the workers meet, for what is none of `COLLECTIVES`; None is `run.collective`.
 
     Raises:
         ValueError: see `load_dataset` and `run_training`.
@@ -51,7 +53,7 @@ def simulate(
         load_dataset(run.data, pixels=run.pixels) if data is None else data,
         worker_count=worker_count,
         local_ranks=range(worker_count),
-        averager=LocalAverager(run.collective, node_size=run.node_size),
+        averager=LocalAverager(run.collective, node_size=run.node_size) if averager is None else averager,
         device=device,
         observe=observe,
         advance=advance,

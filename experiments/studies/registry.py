@@ -23,6 +23,7 @@ from sparsync.experiments.studies.synchronisation import (
     sampled_lags,
     switching,
 )
+from sparsync.experiments.studies.training import variants
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
@@ -42,7 +43,7 @@ class CaseStudy:
 
     Args:
         run: gives its JSON.
-        case_count: how often it advances.
+        case_count: how often it advances; 0 in a profile that leaves it out, where the record's result is shown.
     """
 
     run: RunCases
@@ -71,5 +72,6 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "budgets": CaseStudy(budgets.run_budgets, budgets.case_count),
     "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
+    "variants": CaseStudy(variants.run_variants, variants.case_count),
 }
 """One after another, the cases of each side by side."""

@@ -17,7 +17,7 @@ from sparsync.experiments.training.adaptive import new_selector
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.data import Dataset
-from sparsync.experiments.training.descent import MomentumDescent
+from sparsync.experiments.training.descent import new_descent
 from sparsync.experiments.training.models import FlatModel, require_pair
 from sparsync.experiments.training.roads import Worker, takes_kernel
 from sparsync.experiments.training.runs import Run
@@ -199,7 +199,8 @@ def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.de
         device=device,
         image_shape=data.image_shape,
     )
-    descent = MomentumDescent(
+    descent = new_descent(
+        run.optimiser,
         model.parameters,
         momentum=run.momentum,
         weight_decay=run.weight_decay,

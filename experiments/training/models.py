@@ -113,8 +113,10 @@ class FlatModel:
         self.statistics = _flatten_statistics(self._network, device)
         """[b], running means and variances of all layers that normalise over the batch: read by `quality`, moved by
         `loss_and_gradient`; empty if there are none"""
-        self.block_sizes = tuple(layer.numel() for layer in self._network.parameters())
-        """entries of each weight matrix and bias, in the order of the vector"""
+        self.block_shapes = tuple(tuple(layer.shape) for layer in self._network.parameters())
+        """shape of each weight and bias, in the order of the vector"""
+        self.block_sizes = tuple(map(math.prod, self.block_shapes))
+        """their entries"""
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""

@@ -14,6 +14,7 @@ from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import require_selector
 from sparsync.experiments.training.data import PixelScale, kind_of, require_scale
+from sparsync.experiments.training.descent import OptimiserName, require_optimiser
 from sparsync.experiments.training.models import require_pair
 from sparsync.experiments.training.roads import KERNEL_CHOICES, KernelChoice, obstacle
 from sparsync.kernels.selection import target_count
@@ -51,6 +52,8 @@ class Run:
     """after warm-up"""
     step_size_warmup_epochs: int = 0
     """epochs over which the step size rises linearly to `step_size`"""
+    step_size_end: float = 1.0
+    """the step size falls linearly over the run, towards this share of itself; 1 leaves it as it is"""
     step_location: StepLocation = "inside"
     """does the memory hold gradients times the step size (inside) or gradients (outside)"""
     feedback: str = "ef14"
@@ -59,10 +62,12 @@ class Run:
     """hyperparameters of that, by name; others have their defaults"""
     kernel: KernelChoice = "auto"
     """does the fused kernel select: where there is one (auto), or an error (native), or never (reference)"""
+    optimiser: OptimiserName = "sgd"
+    """what moves the parameters along the mean"""
     momentum: float = 0.0
-    """heavy ball, after aggregation"""
+    """heavy ball, after aggregation; of adamw its first β"""
     weight_decay: float = 0.0
-    """added to the averaged update"""
+    """added to the averaged update; of adamw apart from it"""
     steps: int = 600
     """number of updates"""
     evaluate_every: int = 50
@@ -93,6 +98,8 @@ class Run:
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
         _require(0 < self.step_size < float("inf"), f"step_size must be positive, got {self.step_size}")
+        _require(0 <= self.step_size_end <= 1, f"step_size_end must lie in [0, 1], got {self.step_size_end}")
+        require_optimiser(self.optimiser, self.step_location)
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), got {self.momentum}")
         _require(0 <= self.weight_decay < float("inf"), f"weight_decay must be >= 0, got {self.weight_decay}")
         _require(
@@ -107,9 +114,10 @@ class Run:
         return target_count(density, dimension)
 
     def step_size_at(self, step: int, steps_per_epoch: int) -> float:
-        """The step size of a step (from 0)."""
+        """The step size of a step (from 0): positive at every step of the run."""
         warmup_steps = self.step_size_warmup_epochs * steps_per_epoch
-        return self.step_size * min(1.0, (step + 1) / warmup_steps) if warmup_steps else self.step_size
+        warmed = self.step_size * min(1.0, (step + 1) / warmup_steps) if warmup_steps else self.step_size
+        return warmed * (1 - (1 - self.step_size_end) * step / self.steps)
 
 
 def _require(holds: bool, message: str) -> None:

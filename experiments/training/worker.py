@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import Averager
 from sparsync.experiments.training.data import Dataset
-from sparsync.experiments.training.descent import MomentumDescent
+from sparsync.experiments.training.descent import Descent
 from sparsync.experiments.training.models import FlatModel
 from sparsync.experiments.training.roads import Sent, Worker, captured_share
 from sparsync.experiments.training.runs import Run
@@ -35,7 +35,7 @@ class Replica:
     data: Dataset
     schedule: BatchSchedule
     model: FlatModel
-    descent: MomentumDescent
+    descent: Descent
 
 
 @dataclass(frozen=True)
