@@ -110,8 +110,7 @@ class ErrorFeedbackState:
         require_selector(selector)
         require_clipping(clip_norm, clip, non_finite)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
-        if telemetry is not None:
-            require_readable(feedback, values)
+        require_readable(telemetry, feedback, values)
         if granularity not in GRANULARITIES:
             raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
         if dense_steps < 0:

@@ -61,13 +61,13 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
     return feedback
 
 
-def require_readable(feedback: str, values: str) -> None:
-    """Refuse telemetry where the residual is not what the selection left: sent entries leave no zeros behind then.
+def require_readable(telemetry: object, feedback: str, values: str) -> None:
+    """Refuse telemetry, if there is any, where the residual is not what the selection left: sent entries leave no zeros behind then.
 
     Raises:
         ValueError: the variant is another than "ef14", or values are not exact.
     """
-    if feedback != "ef14" or values != "exact":
+    if telemetry is not None and (feedback != "ef14" or values != "exact"):
         raise ValueError(
             f"telemetry reads the residual of feedback 'ef14' with values='exact', got {feedback!r} with {values!r}"
         )

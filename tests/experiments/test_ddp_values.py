@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsync.experiments.hooks import exchange
+from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
 from sparsync.kernels.codec_values import VALUE_CODES
 from tests.support.hooks.training import Recorder, hooked, loss_of, seeded_model, wrapped
 from tests.support.workers import run_workers
@@ -49,7 +50,7 @@ def test_what_quantisation_loses_is_pending_in_bits() -> None:
 def bytes_by_code() -> dict[str, tuple[int, int]]:
     """What the state says that this rank sent in a step, and what it handed to collectives."""
     handed: list[int] = []
-    gather, reduce = exchange.begin_all_gather, exchange.begin_all_reduce
+    gather, reduce = begin_all_gather, begin_all_reduce
 
     def gathering(mine: Tensor, *others: object) -> object:
         handed.append(mine.numel() * mine.element_size())

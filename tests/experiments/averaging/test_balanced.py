@@ -17,7 +17,7 @@ from sparsync.experiments.averaging.balanced import (
 )
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.kernels.payload import SparsePayload
-from tests.support.drawn_payloads import payloads_of_workers
+from tests.support.averaging.drawn_payloads import payloads_of_workers
 
 
 @given(st.integers(2, 6).flatmap(lambda count: payloads_of_workers(count, largest_dimension=400)))

@@ -18,7 +18,7 @@ from sparsync.experiments.averaging.messages import Average
 from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager, measure_link
 from sparsync.kernels.payload import SparsePayload
-from tests.support.drawn_payloads import HARD_CASES, drawn_cases, hard_case
+from tests.support.averaging.drawn_payloads import HARD_CASES, drawn_cases, hard_case
 from tests.support.workers import run_workers
 
 WORLD_SIZES = (2, 3, 4)
@@ -67,7 +67,8 @@ class Handed:
 def exchange() -> dict[tuple[str, str], list[tuple[Average, int, int]]]:
     """By collective and link: for each case the mean with what was claimed, and what this rank handed over."""
     rank = dist.get_rank()
-    cases, seen = pickle.loads(Path(os.environ[CASES]).read_bytes()), {}
+    cases = pickle.loads(Path(os.environ[CASES]).read_bytes())
+    seen: dict[tuple[str, str], list[tuple[Average, int, int]]] = {}
     for name, link in VARIANTS:
         averager = GroupAverager(name, rank_order=True, node_size=NODE_SIZE, link=LINKS[link])
         seen[name, link] = []

@@ -13,7 +13,7 @@ from sparsync.experiments.averaging.payloads import mean_in_rank_order
 from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.kernels.payload import SparsePayload
-from tests.support.drawn_payloads import payloads_of_workers
+from tests.support.averaging.drawn_payloads import payloads_of_workers
 
 SAME_BITS = ("sparse", "dense", "balanced", "auto")
 """In rank order, as in the simulation; "hierarchical" brackets otherwise, "dense_bfloat16" rounds."""

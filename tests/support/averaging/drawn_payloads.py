@@ -5,6 +5,8 @@ What hypothesis draws depends on what is imported: ranks are given the draws of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -61,7 +63,7 @@ def drawn_cases(worker_count: int, case_count: int) -> list[list[SparsePayload]]
     return cases
 
 
-HARD_CASES = {
+HARD_CASES: dict[str, tuple[int, Callable[[int], range]]] = {
     "all empty": (7, lambda _: range(0)),
     "all but the last empty": (500, lambda rank: range(5) if rank else range(0)),
     "everything": (40, lambda _: range(40)),
