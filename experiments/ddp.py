@@ -21,7 +21,13 @@ from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.clipping import Clipping, clip_factor
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
-from sparsync.experiments.hooks.options import chosen_feedback, require_clipping, require_readable, require_selector
+from sparsync.experiments.hooks.options import (
+    chosen_feedback,
+    require_clipping,
+    require_granularity,
+    require_readable,
+    require_selector,
+)
 from sparsync.experiments.hooks.residuals import Missing, Residuals, copied
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
 from sparsync.experiments.hooks.watching import Watch
@@ -111,8 +117,7 @@ class ErrorFeedbackState:
         require_clipping(clip_norm, clip, non_finite)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         require_readable(telemetry, feedback, values)
-        if granularity not in GRANULARITIES:
-            raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
+        require_granularity(granularity, GRANULARITIES)
         if dense_steps < 0:
             raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
         if not callable(density):

@@ -22,7 +22,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
-from sparsync.experiments.hooks.options import require_selector
+from sparsync.experiments.hooks.options import require_granularity, require_selector
 from sparsync.experiments.hooks.residuals import Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
@@ -71,8 +71,7 @@ class ShardedErrorFeedback:
         seed: int = 0,
     ) -> None:
         require_selector(selector)
-        if granularity not in GRANULARITIES:
-            raise ValueError(f"granularity must be one of {', '.join(GRANULARITIES)}, got {granularity!r}")
+        require_granularity(granularity, GRANULARITIES)
         if dense_steps < 0:
             raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
         if not callable(density):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparsync.experiments.feedbacks.feedback import Feedback
 from sparsync.experiments.feedbacks.registry import new_feedback
@@ -18,6 +18,16 @@ def require_selector(selector: str) -> None:
     """
     if selector not in SELECTORS:
         raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
+
+
+def require_granularity(granularity: str, known: Sequence[str]) -> None:
+    """Refuse one that a hook does not offer.
+
+    Raises:
+        ValueError: it is not among the known ones.
+    """
+    if granularity not in known:
+        raise ValueError(f"granularity must be one of {', '.join(known)}, got {granularity!r}")
 
 
 def require_clipping(clip_norm: float | None, clip: str, non_finite: str) -> None:
@@ -62,7 +72,9 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
 
 
 def require_readable(telemetry: object, feedback: str, values: str) -> None:
-    """Refuse telemetry, if there is any, where the residual is not what the selection left: sent entries leave no zeros behind then.
+    """Refuse telemetry, if there is any, where the residual is not what the selection left.
+
+    It reads the contraction from residuals in which sent entries have left zeros behind.
 
     Raises:
         ValueError: the variant is another than "ef14", or values are not exact.
