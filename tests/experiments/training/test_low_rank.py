@@ -95,10 +95,16 @@ class Weights(nn.Module):
         return torch.stack([(block.flatten() * part).sum() for block, part in parts]).sum()
 
 
+KEPT: list[object] = []
+"""Until this rank ends."""
+
+
 def torch_means(factors: dict[Shape, Tensor]) -> list[Tensor]:
     """What torch's hook delivers on this rank, beginning with these Q, by shape of the parameter."""
     from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 
+    # Torch's hook sends in the background. A thread of gloo's that freed the group would wait for itself.
+    KEPT.append(dist.group.WORLD)
     state = PowerSGDState(None, matrix_approximation_rank=RANK, start_powerSGD_iter=PLAIN_STEPS, min_compression_rate=1)
 
     def hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[Tensor]:
