@@ -43,7 +43,8 @@ class Played:
     ) -> None:
         settings = tuple(DYADIC[feedback].items())
         self._feedback: Feedback = new_feedback(feedback, settings, step_location="outside")
-        self._density, self._is_joint, self._values = density, is_joint, values
+        self._density, self._is_joint = density, is_joint
+        self._values: Values = values
         self.memories: list[dict[str, Memory]] = [{} for _ in range(world_size)]
 
     def deliver(self, gradients: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
