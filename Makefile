@@ -101,8 +101,9 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.hooks.cost --output build/$(PROFILE)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1)
 
-gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu)
-	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT)
+gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu ONLY="build bench")
+	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT) \
+	    $(if $(ONLY),--only $(ONLY))
 
 wheel: $(STAMP) ## one wheel for this platform, the CPU library compiled inside, into dist/
 	@$(RUN) -m sparsync.kernels.wheel_build --output-folder dist

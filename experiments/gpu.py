@@ -1,7 +1,8 @@
 """Build, test, time and sanitize the kernel on a machine with a CUDA GPU, where nothing can be installed: `make gpu`.
 
 Every step runs, whatever became of the one before, and ends: a kernel that waits for ever costs its own test and no
-other. What a step says is shown when it has ended and kept in a log of its own. Needs torch and no other package of
+other. Only without a library for the GPU nothing else is tried. What a step says is shown when it has ended and kept
+in a log of its own. `--only build bench` runs fewer steps, where a GPU is lent for minutes. Needs torch and no other package of
 those that a GPU machine may lack; the steps need pytest, and compute-sanitizer where it is found.
 """
 
@@ -63,6 +64,7 @@ class Step:
         limit_seconds: after this time it is interrupted.
         grace_seconds: after this time more it is killed, with all that it began; 0 kills it without an interrupt.
         environment: variables added to this process's own.
+        is_needed: nothing after it runs if it fails.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Step:
     limit_seconds: float
     grace_seconds: float = 15.0
     environment: Mapping[str, str] = field(default_factory=dict)
+    is_needed: bool = False
 
 
 def steps(folder: Path, *, sanitizer: str | None) -> list[Step]:
@@ -82,7 +85,7 @@ def steps(folder: Path, *, sanitizer: str | None) -> list[Step]:
     python = sys.executable
     # An interrupt ends compute-sanitizer at once and leaves what it watches behind, so both are killed.
     return [
-        Step("build", [python, "-m", "sparsync.kernels.native_build"], 70),
+        Step("build", [python, "-m", "sparsync.kernels.native_build", "--device", "cuda"], 70, is_needed=True),
         Step("cuda-tests", [python, *_PYTEST, "-k", "cuda", *CUDA_TESTS], 60),
         Step("other-tests", [python, *_PYTEST, "-k", "not cuda", *CPU_TESTS], 50),
         Step("checks", [python, *_CHECKS], 40),
@@ -101,9 +104,32 @@ def steps(folder: Path, *, sanitizer: str | None) -> list[Step]:
     ]
 
 
+def chosen(todo: Sequence[Step], only: Sequence[str] | None) -> list[Step]:
+    """The steps that are named, in their own order; None names all.
+
+    Raises:
+        ValueError: there is no such step.
+    """
+    if only is None:
+        return list(todo)
+    known = [step.name for step in todo]
+    if unknown := [name for name in only if name not in known]:
+        raise ValueError(f"no step {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
+    return [step for step in todo if step.name in only]
+
+
 def run_steps(todo: Sequence[Step], folder: Path) -> list[str]:
-    """Run all of them, show what they say, keep it as `<name>.log` in the folder; the names of those that failed."""
-    return [step.name for step in todo if not _succeeds(step, folder / f"{step.name}.log")]
+    """Run them, show what they say, keep it as `<name>.log` in the folder; the names of those that failed.
+
+    The last one run is a needed one that failed, if one does.
+    """
+    failed: list[str] = []
+    for step in todo:
+        if not _succeeds(step, folder / f"{step.name}.log"):
+            failed.append(step.name)
+            if step.is_needed:
+                break
+    return failed
 
 
 @interrupt_as_line()
@@ -113,14 +139,19 @@ def main() -> None:
         prog="python -m sparsync.experiments.gpu", description="Build, test, time and sanitize the kernel on a GPU."
     )
     parser.add_argument("--output-folder", type=Path, required=True, help="where all logs and results go")
-    folder = parser.parse_args().output_folder.resolve()
+    parser.add_argument("--only", nargs="+", metavar="STEP", help="names of steps; all by default")
+    options = parser.parse_args()
+    folder, sanitizer = options.output_folder.resolve(), shutil.which("compute-sanitizer")
+    try:
+        todo = chosen(steps(folder, sanitizer=sanitizer), options.only)
+    except ValueError as error:
+        parser.error(f"--only: {error}")
     if not torch.cuda.is_available():
         sys.exit("make gpu needs a CUDA GPU: torch.cuda.is_available() is False")
     folder.mkdir(parents=True, exist_ok=True)
     # A step is in a session of its own and would survive what ends this process.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    sanitizer = shutil.which("compute-sanitizer")
-    failed = run_steps(steps(folder, sanitizer=sanitizer), folder)
+    failed = run_steps(todo, folder)
     if sanitizer is None:
         _show(folder / f"{SANITIZERS[0]}.log", "compute-sanitizer was not found\n")
     if failed:

@@ -4,11 +4,13 @@ The host compiler makes the CPU part, nvcc the CUDA part where there is one. The
 depends on no Python version, and is kept by `build_cache.py`. A wheel may bring the CPU part along (`prebuilt.py`);
 then only a GPU needs a compiler. Whatever is missing or fails is said in `Library.reason`.
 
-`python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend.
+`python -m sparsync.kernels.native_build` compiles if need be and prints the path and the backend; with
+`--device cuda` its status is 1 where the library serves no GPU.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 import platform
@@ -36,6 +38,8 @@ TORCH_TARGET = (2, 10)
 _TARGET_VERSION = f"0x{TORCH_TARGET[0]:02x}{TORCH_TARGET[1]:02x}000000000000"
 _COMMON_FLAGS = (f"-DTORCH_TARGET_VERSION={_TARGET_VERSION}", "-std=c++20", "-O3")
 _HOST_FLAGS = ("-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
+# A compiler may link its runtime in from archives; nobody else is to find those names in this library.
+_OWN_ARCHIVES = "--exclude-libs=ALL"
 # What every processor has; wider sets are chosen between when the library runs, whatever a compiler is set to.
 _BASELINE_FLAGS = {"x86_64": ("-march=x86-64", "-mtune=generic")}
 _CUDA_FLAGS = ("--fmad=false", "-cudart", "static", "--threads", "0", "-Xcompiler", ",".join(_HOST_FLAGS))
@@ -209,12 +213,12 @@ def link_flags(*, for_nvcc: bool = False) -> list[str]:
     folder = _TORCH_FOLDER / "lib"
     names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
     to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
-    return [f"{to_linker}--no-as-needed", f"-L{folder}", *(f"-l{name}" for name in names)]
+    return [f"{to_linker}--no-as-needed", f"{to_linker}{_OWN_ARCHIVES}", f"-L{folder}", *(f"-l{name}" for name in names)]
 
 
 def _cpu_link_flags() -> list[str]:
     """torch's libraries as far as the CPU part needs them: then it loads into a torch with CUDA and one without."""
-    return ["-Wl,--as-needed", f"-L{_TORCH_FOLDER / 'lib'}", "-ltorch_cpu"]
+    return ["-Wl,--as-needed", f"-Wl,{_OWN_ARCHIVES}", f"-L{_TORCH_FOLDER / 'lib'}", "-ltorch_cpu"]
 
 
 def run_compiler(command: list[str]) -> None:
@@ -236,13 +240,18 @@ def digest_of(compilers: list[list[str]], commands: Sequence[Sequence[str]], sou
 
 def main() -> int:
     """Compile if need be; print where the library is and what will run; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsync.kernels.native_build", description="Compile the native library unless it is there."
+    )
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="status 1 where the library does not serve it")
+    device = parser.parse_args().device
     try:
         found = library()
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     print(f"{found.path or 'no native library'}: {found.backend()}")  # noqa: T201
-    return 0
+    return int(device is not None and device not in found.devices)
 
 
 def _offers() -> list[Callable[[], Library]]:

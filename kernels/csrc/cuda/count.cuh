@@ -28,7 +28,7 @@ __device__ inline void close_share(const Tables& tables, const Share& share, Cou
   if (threadIdx.x == 0) {
     __threadfence();  // with the barrier that ended the flush: all of the block's counts come first
     const GroupRow& row = tables.groups[share.group];
-    const int64_t all = source == kVector ? row.tile_count : chunk_count(row);
+    const int64_t all = source == kVector ? row.tile_count : row.chunk_count;
     const uint32_t before = atomicAdd(&state.finished[kStage], static_cast<uint32_t>(share.units));
     scratch.is_last = before + share.units == all;
     __threadfence();  // before the barrier: what the other blocks wrote down is there for all threads
@@ -80,6 +80,9 @@ __device__ inline void count_vectors(const Tables& tables, Share& share, CountSc
   }
 }
 
+// Entries of a list that a thread asks for before it counts the first.
+constexpr int kListedAtOnce = 4;
+
 // Counts the candidate lists, an even share of a list for each chunk of its group.
 template <int kStage>
 __device__ inline void count_lists(const Tables& tables, Share& share, CountScratch& scratch) {
@@ -90,13 +93,20 @@ __device__ inline void count_lists(const Tables& tables, Share& share, CountScra
     if (state.sources[kStage] != kList) continue;
     add_unit<kStage>(tables, group, share, scratch);
     const GroupRow& row = tables.groups[group];
-    const int64_t chunks = chunk_count(row);
     const int64_t position = chunk - row.first_chunk;
     const int64_t length = list_length(state);
-    const int64_t end = row.list_begin + length * (position + 1) / chunks;
+    const int64_t begin = row.list_begin + length * position / row.chunk_count;
+    const int64_t end = row.list_begin + length * (position + 1) / row.chunk_count;
     const DigitFilter filter = digit_filter(state);
-    for (int64_t entry = row.list_begin + length * position / chunks + threadIdx.x; entry < end; entry += kThreads) {
-      count_digit<kStage>(scratch.bins, filter, magnitude(tables.arena[entry].value));
+    for (int64_t first = begin + threadIdx.x; first < end; first += kListedAtOnce * kThreads) {
+      uint32_t bits[kListedAtOnce];
+#pragma unroll
+      for (int turn = 0; turn < kListedAtOnce; ++turn) {
+        const bool is_listed = first + turn * kThreads < end;
+        bits[turn] = is_listed ? magnitude(tables.arena[first + turn * kThreads].value) : 0u;  // zeros are not counted
+      }
+#pragma unroll
+      for (int turn = 0; turn < kListedAtOnce; ++turn) count_digit<kStage>(scratch.bins, filter, bits[turn]);
     }
   }
 }

@@ -15,19 +15,24 @@ struct DecisionScratch {
   OrderStatistic found;
 };
 
-// Where in a histogram of `bin_count` bins, counted from the top, a rank lies; all threads.
-__device__ inline OrderStatistic find_digit(const uint32_t* bins, int bin_count, int64_t rank,
-                                            DecisionScratch& scratch) {
-  const int width = bin_count / kThreads;
-  const int top = bin_count - 1 - static_cast<int>(threadIdx.x) * width;
-  uint32_t own = 0;
-  for (int bin = top; bin > top - width; --bin) own += bins[bin];
+// Where in a histogram of `kBins` bins, counted from the top, a rank lies; all threads. Each reads its bins once, all of
+// them on their way together.
+template <int kBins>
+__device__ inline OrderStatistic find_digit(const uint32_t* bins, int64_t rank, DecisionScratch& scratch) {
+  constexpr int kWidth = kBins / kThreads;
+  const int top = kBins - 1 - static_cast<int>(threadIdx.x) * kWidth;
+  uint32_t counts[kWidth], own = 0;
+#pragma unroll
+  for (int turn = 0; turn < kWidth; ++turn) counts[turn] = bins[top - turn];
+#pragma unroll
+  for (int turn = 0; turn < kWidth; ++turn) own += counts[turn];
   int64_t above = block_exclusive_sum(own, scratch.warp_sums);
   if (threadIdx.x == kThreads - 1 && above + own < rank) scratch.found = {0, 1, above + own, 0};
-  if (above < rank && rank <= above + own) {
-    int bin = top;
-    while (above + bins[bin] < rank) above += bins[bin--];
-    scratch.found = {static_cast<uint32_t>(bin), 0, above, bins[bin]};
+#pragma unroll
+  for (int turn = 0; turn < kWidth; ++turn) {
+    const bool is_here = above < rank && rank <= above + counts[turn];
+    if (is_here) scratch.found = {static_cast<uint32_t>(top - turn), 0, above, counts[turn]};
+    above += counts[turn];
   }
   __syncthreads();
   return scratch.found;
@@ -37,9 +42,9 @@ __device__ inline OrderStatistic find_digit(const uint32_t* bins, int bin_count,
 template <int kStage>
 __device__ inline OrderStatistic refine(OrderStatistic known, const uint32_t* bins, int64_t rank,
                                         DecisionScratch& scratch) {
-  if constexpr (kStage == kFirstDigit) return find_digit(bins, kHistogramBins, rank, scratch);
+  if constexpr (kStage == kFirstDigit) return find_digit<kHistogramBins>(bins, rank, scratch);
   if (known.is_absent) return known;
-  const OrderStatistic digit = find_digit(bins, kHistogramBins / 2, rank - known.above, scratch);
+  const OrderStatistic digit = find_digit<kHistogramBins / 2>(bins, rank - known.above, scratch);
   return {known.prefix << digit_bits(kStage) | digit.prefix, 0, known.above + digit.above, digit.inside};
 }
 
@@ -95,11 +100,10 @@ __device__ inline void read_digit(const Tables& tables, int64_t group, int sourc
   GroupState& state = tables.states[group];
   const Ranks ranks = deciding_ranks(tables.rule, tables.groups[group].target_count);
   const uint32_t* const bins = tables.histograms + group * kHistogramBins;
-  const OrderStatistic known_upper = state.upper, known_lower = state.lower;
-  const bool is_shared = known_upper.prefix == known_lower.prefix;  // both are 0 before the first digit
-  const OrderStatistic upper = refine<kStage>(known_upper, bins, ranks.upper, scratch);
+  const bool is_shared = state.upper.prefix == state.lower.prefix;  // 0 both before the first digit
+  const OrderStatistic upper = refine<kStage>(state.upper, bins, ranks.upper, scratch);
   const uint32_t* const lower_bins = is_shared ? bins : bins + kHistogramBins / 2;
-  const OrderStatistic lower = refine<kStage>(known_lower, lower_bins, ranks.lower, scratch);
+  const OrderStatistic lower = refine<kStage>(state.lower, lower_bins, ranks.lower, scratch);
   clear_section(tables, group);
   if (threadIdx.x != 0) return;
   state.upper = upper;

@@ -1,6 +1,6 @@
 // Emission: what the cut selects, in ascending index, becomes the output and zero in the residual.
 //
-// Every unit of work, a tile of a vector or a chunk of tiles' candidate slices, counts its entries above the threshold
+// Every unit of work, a bundle of a vector's tiles or a chunk of tiles' candidate slices, counts its entries above the threshold
 // and equal to it, and finds the counts of all units before it by decoupled look-back (Merrill and Garland 2016). Units
 // are taken by ticket, so that a unit only ever waits for units that have begun.
 #pragma once
@@ -31,37 +31,57 @@ __device__ inline Tally warp_sum(Tally tally) {
   return tally;
 }
 
-// The tally of units first, ..., unit - 1; all lanes of one warp. Relaxed, because a status word is all that one unit
-// tells another: no order with other memory is needed, and none of its fences is waited for.
-__device__ inline Tally look_back(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
+// Status words that a lane asks for at once; the units in flight are some hundreds.
+constexpr int kWordsAhead = 4;
+
+// The tally of units first, ..., unit - 1; all lanes of one warp.
+__device__ inline Tally sum_back(const unsigned long long* status, int64_t first, int64_t unit) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  if (lane == 0) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
   Tally before = 0;
-  for (int64_t end = unit; end > first; end -= 32) {
-    const int64_t other = end - 1 - lane;
-    Tally word = other >= first ? 0 : kInclusive;
-    while (true) {
-      if (word >> kFlagShift == 0) word = load_relaxed(&status[other]);
-      if (__all_sync(kFullMask, word >> kFlagShift != 0)) break;
-      pause();
+  for (int64_t end = unit; end > first; end -= 32 * kWordsAhead) {
+    Tally words[kWordsAhead];
+#pragma unroll
+    for (int turn = 0; turn < kWordsAhead; ++turn) {
+      const int64_t other = end - 1 - lane - 32 * turn;
+      words[turn] = other >= first ? load_relaxed(&status[other]) : kInclusive;
     }
-    const uint32_t inclusive = __ballot_sync(kFullMask, word >> kFlagShift == 2);
-    const int last = inclusive == 0 ? 31 : __ffs(static_cast<int>(inclusive)) - 1;
-    before += warp_sum(lane <= last ? word & (kOwn - 1) : 0);
-    if (inclusive != 0) break;
+#pragma unroll
+    for (int turn = 0; turn < kWordsAhead; ++turn) {
+      Tally word = words[turn];
+      while (!__all_sync(kFullMask, word >> kFlagShift != 0)) {
+        pause();
+        if (word >> kFlagShift == 0) word = load_relaxed(&status[end - 1 - lane - 32 * turn]);
+      }
+      const uint32_t inclusive = __ballot_sync(kFullMask, word >> kFlagShift == 2);
+      const int last = inclusive == 0 ? 31 : __ffs(static_cast<int>(inclusive)) - 1;
+      before += warp_sum(lane <= last ? word & (kOwn - 1) : 0);
+      if (inclusive != 0) return before;
+    }
   }
-  if (lane == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
   return before;
 }
+
+// A unit tells those after it its own tally as soon as it has one, then looks back and tells the sum. Relaxed, because a
+// status word is all that one unit tells another: no order with other memory is needed, and no fence is waited for.
+__device__ inline void tell_own(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
+  if (threadIdx.x == 0) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
+}
+
+// What a bundle's marked entries are known by until they are emitted.
+struct BundleScratch {
+  Tally tile_ends[kBundleTiles];           // the tallies of its tiles up to each
+  uint32_t marks[kBundleTiles][kThreads];  // of each thread's entries: above in the low half, ties in the high one
+  uint32_t above_totals[kBundleTiles][kWarps];
+  uint32_t tie_totals[kBundleTiles][kWarps];
+};
 
 struct EmitScratch {
   int64_t unit;
   Tally before;
   Tally warp_tallies[2][kWarps];
-  uint32_t above_totals[kWarps];
-  uint32_t tie_totals[kWarps];
+  BundleScratch bundles[2];
   uint32_t warp_sums[kWarps];
-  uint32_t starts[kChunkTiles + 1];
+  uint32_t starts[kMostChunkTiles + 1];
 };
 
 // Units of work in ascending order. The ticket after the one in hand is drawn ahead, which cannot lock up: the lowest
@@ -88,12 +108,13 @@ class Tickets {
   uint32_t next_ = 0;  // of the first thread
 };
 
-// What the entries of a unit come after.
+// What the entries of a unit come after. It has told its own tally, `own` in the first thread.
 __device__ inline Tally tally_before(unsigned long long* status, int64_t first, int64_t unit, Tally own,
                                      EmitScratch& scratch) {
   if (threadIdx.x < 32) {
-    const Tally before = look_back(status, first, unit, own);
+    const Tally before = sum_back(status, first, unit);
     if (threadIdx.x == 0) scratch.before = before;
+    if (threadIdx.x == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
   }
   __syncthreads();
   return scratch.before;
@@ -147,31 +168,60 @@ __device__ inline void report_group(const Tables& tables, int group, Tally all) 
   row[kStreamingPasses] = state.passes;
 }
 
-__device__ inline void emit_tile(const Tables& tables, int64_t position, const Tile& tile, EmitScratch& scratch) {
-  const Emitter emitter(tables, tile.group);
+// Marks the entries of a tile that are above or ties, and counts them; no thread waits for another warp.
+__device__ inline void mark_tile(const Emitter& emitter, const Tile& tile, int turn, BundleScratch& scratch) {
   float values[kEntries];
   load_tile(tile, float_of(kInfinityBits), values);
   const uint32_t above_mask = mark(values, [&](float value) { return emitter.is_above(value); });
   uint32_t tie_mask = 0;
   if (emitter.has_ties()) tie_mask = mark(values, [&](float value) { return emitter.is_tie(value); });
-  const WarpCounts above_counts = count_in_warp(above_mask), tie_counts = count_in_warp(tie_mask);
+  scratch.marks[turn][threadIdx.x] = above_mask | tie_mask << 16;
+  const uint32_t above_total = count_in_warp(above_mask).total, tie_total = count_in_warp(tie_mask).total;
   if (threadIdx.x % 32 == 31) {
-    scratch.above_totals[threadIdx.x / 32] = above_counts.total;
-    scratch.tie_totals[threadIdx.x / 32] = tie_counts.total;
+    scratch.above_totals[turn][threadIdx.x / 32] = above_total;
+    scratch.tie_totals[turn][threadIdx.x / 32] = tie_total;
   }
-  __syncthreads();
-  // The first warp needs the totals of the tile; of the others, most have nothing to place.
-  Places above{}, ties{};
-  if (threadIdx.x < 32 || (above_mask | tie_mask) != 0) above = find_places(scratch.above_totals, above_counts.before);
-  if (emitter.has_ties()) ties = find_places(scratch.tie_totals, tie_counts.before);
-  const Tally own = make_tally(static_cast<uint32_t>(above.total), static_cast<uint32_t>(ties.total));
-  const GroupRow& group = tables.groups[tile.group];
-  const Tally before = tally_before(tables.tile_status, group.first_tile, position, own, scratch);
+}
+
+// The sum of a word's four bytes.
+__device__ inline uint32_t byte_sum(uint32_t bytes) {
+  const uint32_t pairs = (bytes & 0xff00ffu) + (bytes >> 8 & 0xff00ffu);
+  return (pairs + (pairs >> 16)) & 0xffffu;
+}
+
+// The tally of a bundle of `tile_count` tiles, found by the first warp, whose lanes have one warp's counts each.
+__device__ inline Tally tally_bundle(int tile_count, BundleScratch& scratch) {
+  static_assert(kBundleTiles * kWarps == 32, "a lane for each warp of each tile");
+  const int lane = static_cast<int>(threadIdx.x), turn = lane / kWarps, warp = lane % kWarps;
+  Tally sum = 0;
+  if (turn < tile_count) {
+    sum = make_tally(byte_sum(scratch.above_totals[turn][warp]), byte_sum(scratch.tie_totals[turn][warp]));
+  }
+#pragma unroll
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const Tally lower = __shfl_up_sync(kFullMask, sum, static_cast<unsigned>(distance));
+    if (lane >= distance) sum += lower;
+  }
+  if (warp == kWarps - 1) scratch.tile_ends[turn] = sum;
+  return __shfl_sync(kFullMask, sum, 31);
+}
+
+// Emits the marked entries of one tile, `before` which so many of the group come; all lanes of a warp.
+__device__ inline void emit_marked(const Emitter& emitter, const Tables& tables, int64_t position, int turn,
+                                   Tally before, const BundleScratch& scratch) {
+  const uint32_t marks = scratch.marks[turn][threadIdx.x];
+  const uint32_t above_mask = marks & 0xffffu, tie_mask = marks >> 16;
+  const WarpCounts above_counts = count_in_warp(above_mask), tie_counts = count_in_warp(tie_mask);
   const uint32_t above_before = static_cast<uint32_t>(before >> kTallyBits);
   const uint32_t ties_before = static_cast<uint32_t>(before & kTallyMask);
   // Of a vector that is mostly zeros nearly all are ties, and most of those come too late.
-  const uint32_t sent_ties = ties_before < emitter.tie_count ? tie_mask : 0u;
-  for (uint32_t rest = above_mask | sent_ties; rest != 0; rest &= rest - 1) {
+  const uint32_t sent = above_mask | (ties_before < emitter.tie_count ? tie_mask : 0u);
+  if (sent == 0) return;
+  const Tile tile = find_tile(tables, position);
+  const Places above = find_places(scratch.above_totals[turn], above_counts.before);
+  Places ties{};
+  if (emitter.has_ties()) ties = find_places(scratch.tie_totals[turn], tie_counts.before);
+  for (uint32_t rest = sent; rest != 0; rest &= rest - 1) {
     const int entry = __ffs(static_cast<int>(rest)) - 1, offset = entry_index(entry);
     const int above_here = above.row_begin(entry / 4) + marked_before(above_mask, entry);
     const int ties_here = ties.row_begin(entry / 4) + marked_before(tie_mask, entry);
@@ -179,19 +229,67 @@ __device__ inline void emit_tile(const Tables& tables, int64_t position, const T
                  above_before + static_cast<uint32_t>(above_here), ties_before + static_cast<uint32_t>(ties_here),
                  tile.residual + offset);
   }
-  if (threadIdx.x == 0 && position == group.first_tile + group.tile_count - 1) {
-    report_group(tables, tile.group, before + own);
-  }
 }
 
-// Emits groups that are read as vectors; all threads.
+// Where the tiles of a bundle are.
+struct Bundle {
+  int index;
+  int position;  // of its first tile
+  int group;
+  int tile_count;
+
+  __device__ inline Bundle(const Tables& tables, int bundle) : index(bundle), group(tables.bundle_groups[bundle]) {
+    const GroupRow& row = tables.groups[group];
+    const int first = (bundle - static_cast<int>(row.first_bundle)) * kBundleTiles;
+    const int rest = static_cast<int>(row.tile_count) - first;
+    position = static_cast<int>(row.first_tile) + first;
+    tile_count = rest < kBundleTiles ? rest : kBundleTiles;
+  }
+};
+
+// Marks a bundle's entries and tells others its tally.
+__device__ inline void mark_bundle(const Tables& tables, const Bundle& bundle, BundleScratch& scratch) {
+  const Emitter emitter(tables, bundle.group);
+#pragma unroll 1
+  for (int turn = 0; turn < bundle.tile_count; ++turn) {
+    mark_tile(emitter, find_tile(tables, bundle.position + turn), turn, scratch);
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  const Tally own = tally_bundle(bundle.tile_count, scratch);
+  tell_own(tables.bundle_status, tables.groups[bundle.group].first_bundle, bundle.index, own);
+}
+
+__device__ inline void emit_bundle(const Tables& tables, const Bundle& bundle, const BundleScratch& marked,
+                                   EmitScratch& scratch) {
+  const Tally& own = marked.tile_ends[kBundleTiles - 1];
+  const int64_t first = tables.groups[bundle.group].first_bundle;
+  const Tally before = tally_before(tables.bundle_status, first, bundle.index, own, scratch);
+  const Emitter emitter(tables, bundle.group);
+#pragma unroll 1
+  for (int turn = 0; turn < bundle.tile_count; ++turn) {
+    const Tally earlier = turn == 0 ? 0 : marked.tile_ends[turn - 1];
+    emit_marked(emitter, tables, bundle.position + turn, turn, before + earlier, marked);
+  }
+  if (threadIdx.x != 0) return;
+  const GroupRow& row = tables.groups[bundle.group];
+  if (bundle.index == row.first_bundle + bundle_count(row) - 1) report_group(tables, bundle.group, before + own);
+}
+
+// Emits groups that are read as vectors; all threads. While a bundle waits for those before it, the next is marked.
 __device__ inline void emit_vectors(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kVector]);
+  int marked = -1;  // none
+  int turn = 0;
   while (true) {
-    const int64_t position = tickets.take(scratch);
-    if (position >= tables.tile_count) return;
-    const Tile tile = find_tile(tables, position);
-    if (tables.states[tile.group].sources[kEmission] == kVector) emit_tile(tables, position, tile, scratch);
+    int next = static_cast<int>(tickets.take(scratch));
+    const bool is_over = next >= tables.bundle_count;
+    if (is_over || tables.states[tables.bundle_groups[next]].sources[kEmission] != kVector) next = -1;
+    if (next >= 0) mark_bundle(tables, Bundle(tables, next), scratch.bundles[turn]);
+    if (marked >= 0) emit_bundle(tables, Bundle(tables, marked), scratch.bundles[turn ^ 1], scratch);
+    if (is_over) return;
+    marked = next;
+    turn ^= 1;
   }
 }
 
@@ -203,7 +301,7 @@ struct Listed {
 
 __device__ inline Listed find_listed(const Tables& tables, const GroupRow& group, int64_t first_tile,
                                      const uint32_t* starts, uint32_t position) {
-  int low = 0, high = kChunkTiles;
+  int low = 0, high = static_cast<int>(tables.chunk_tiles);
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     if (starts[middle] <= position) {
@@ -234,7 +332,7 @@ __device__ inline WarpTally tally_warp(bool is_above, bool is_tie) {
 __device__ inline Tally tally_chunk(const Tables& tables, const Emitter& emitter, const GroupRow& group,
                                     int64_t first_tile, EmitScratch& scratch) {
   Tally own = 0;
-  const uint32_t count = scratch.starts[kChunkTiles];
+  const uint32_t count = scratch.starts[kMostChunkTiles];
   for (uint32_t begin = 0; begin < count; begin += kThreads) {
     const uint32_t position = begin + threadIdx.x;
     float value = 0.0f;
@@ -251,7 +349,7 @@ __device__ inline Tally tally_chunk(const Tables& tables, const Emitter& emitter
 
 __device__ inline void emit_chunk(const Tables& tables, const Emitter& emitter, const GroupRow& group,
                                   int64_t first_tile, Tally before, EmitScratch& scratch) {
-  const uint32_t count = scratch.starts[kChunkTiles];
+  const uint32_t count = scratch.starts[kMostChunkTiles];
   int turn = 0;
   for (uint32_t begin = 0; begin < count; begin += kThreads, turn ^= 1) {
     const uint32_t position = begin + threadIdx.x;
@@ -282,7 +380,7 @@ __device__ inline void find_starts(const Tables& tables, int64_t first_tile, int
   uint32_t count = 0;
   if (threadIdx.x < tile_count) count = tables.slices[first_tile + threadIdx.x].count;
   const uint32_t start = block_exclusive_sum(count, scratch.warp_sums);
-  if (threadIdx.x <= kChunkTiles) scratch.starts[threadIdx.x] = start;
+  if (threadIdx.x <= kMostChunkTiles) scratch.starts[threadIdx.x] = start;
   __syncthreads();
 }
 
@@ -296,13 +394,14 @@ __device__ inline void emit_lists(const Tables& tables, EmitScratch& scratch) {
     if (tables.states[group].sources[kEmission] != kList) continue;
     const GroupRow& row = tables.groups[group];
     const Emitter emitter(tables, group);
-    const int64_t first = (chunk - row.first_chunk) * kChunkTiles;
+    const int64_t first = (chunk - row.first_chunk) * tables.chunk_tiles;
     const int64_t rest = row.tile_count - first;
-    find_starts(tables, row.first_tile + first, rest < kChunkTiles ? rest : kChunkTiles, scratch);
+    find_starts(tables, row.first_tile + first, rest < tables.chunk_tiles ? rest : tables.chunk_tiles, scratch);
     const Tally own = tally_chunk(tables, emitter, row, row.first_tile + first, scratch);
+    tell_own(tables.chunk_status, row.first_chunk, chunk, own);
     const Tally before = tally_before(tables.chunk_status, row.first_chunk, chunk, own, scratch);
     emit_chunk(tables, emitter, row, row.first_tile + first, before, scratch);
-    if (threadIdx.x == 0 && rest <= kChunkTiles) report_group(tables, group, before + own);
+    if (threadIdx.x == 0 && rest <= tables.chunk_tiles) report_group(tables, group, before + own);
   }
 }
 

@@ -77,12 +77,12 @@ __device__ inline void merge_all(Moments* moments, int64_t count) {
 
 // The moments of every chunk of tiles, a complete subtree of its group's tree unless it is the last.
 __global__ void __launch_bounds__(kThreads) merge_tiles(Tables tables) {
-  __shared__ Moments moments[kChunkTiles];
+  __shared__ Moments moments[kMostChunkTiles];
   for (int64_t chunk = blockIdx.x; chunk < tables.chunk_count; chunk += gridDim.x) {
     const GroupRow& group = tables.groups[tables.chunk_groups[chunk]];
-    const int64_t begin = (chunk - group.first_chunk) * kChunkTiles;
+    const int64_t begin = (chunk - group.first_chunk) * tables.chunk_tiles;
     const int64_t rest = group.tile_count - begin;
-    const int64_t count = rest < kChunkTiles ? rest : kChunkTiles;
+    const int64_t count = rest < tables.chunk_tiles ? rest : tables.chunk_tiles;
     if (threadIdx.x < count) moments[threadIdx.x] = tables.moments[group.first_tile + begin + threadIdx.x];
     __syncthreads();
     merge_all(moments, count);

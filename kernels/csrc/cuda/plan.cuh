@@ -13,7 +13,9 @@ struct Plan {
   std::vector<PieceRow> pieces;
   std::vector<GroupRow> groups;
   int64_t tile_count = 0;
+  int64_t chunk_tiles = kFewestChunkTiles;
   int64_t chunk_count = 0;
+  int64_t bundle_count = 0;
   int64_t arena_count = 0;
   int64_t output_count = 0;
 };
@@ -28,6 +30,8 @@ inline GroupRow plan_row(const Request& request, const Group& group, const Plan&
           plan.tile_count,
           0,
           plan.chunk_count,
+          0,
+          plan.bundle_count,
           plan.arena_count,
           is_listed ? candidate_capacity(needed, group.dimension) : 0,
           group.parameter};
@@ -41,8 +45,18 @@ inline PieceRow plan_row(const Request& request, const Piece& piece, int64_t fir
           first_tile,     static_cast<int32_t>(group), is_aligned};
 }
 
+inline int64_t tile_count(const Piece& piece) { return rounded_up(piece.length, kTileSize) / kTileSize; }
+
+inline int64_t chosen_chunk_tiles(const std::vector<Piece>& pieces) {
+  int64_t tiles = 0, chosen = kFewestChunkTiles;
+  for (const Piece& piece : pieces) tiles += tile_count(piece);
+  while (chosen < kMostChunkTiles && tiles > chosen * kWantedChunks) chosen *= 2;
+  return chosen;
+}
+
 inline Plan make_plan(const Request& request) {
   Plan plan;
+  plan.chunk_tiles = chosen_chunk_tiles(request.pieces);
   plan.pieces.reserve(request.pieces.size());
   plan.groups.reserve(request.groups.size());
   for (size_t index = 0; index < request.groups.size(); ++index) {
@@ -51,10 +65,12 @@ inline Plan make_plan(const Request& request) {
     for (int64_t member = 0; member < group.piece_count; ++member) {
       const Piece& piece = request.pieces[static_cast<size_t>(group.first_piece + member)];
       plan.pieces.push_back(plan_row(request, piece, plan.tile_count, static_cast<int64_t>(index)));
-      plan.tile_count += rounded_up(piece.length, kTileSize) / kTileSize;
+      plan.tile_count += tile_count(piece);
     }
     row.tile_count = plan.tile_count - row.first_tile;
-    plan.chunk_count += chunk_count(row);
+    row.chunk_count = rounded_up(row.tile_count, plan.chunk_tiles) / plan.chunk_tiles;
+    plan.chunk_count += row.chunk_count;
+    plan.bundle_count += bundle_count(row);
     plan.arena_count += row.list_capacity;
     plan.output_count += row.capacity;
     plan.groups.push_back(row);
@@ -95,7 +111,9 @@ inline Layout lay_out(const Request& request, const Plan& plan, void* workspace)
   tables.piece_count = static_cast<int64_t>(plan.pieces.size());
   tables.group_count = static_cast<int64_t>(plan.groups.size());
   tables.tile_count = plan.tile_count;
+  tables.chunk_tiles = plan.chunk_tiles;
   tables.chunk_count = plan.chunk_count;
+  tables.bundle_count = plan.bundle_count;
   tables.output_count = plan.output_count;
   tables.pieces = shelf.take<PieceRow>(tables.piece_count);
   tables.groups = shelf.take<GroupRow>(tables.group_count);
@@ -103,12 +121,13 @@ inline Layout lay_out(const Request& request, const Plan& plan, void* workspace)
   tables.agenda = shelf.take<Agenda>(1);
   tables.states = shelf.take<GroupState>(tables.group_count);
   tables.histograms = shelf.take<uint32_t>(is_ranked(request.rule) ? tables.group_count * kHistogramBins : 0);
-  tables.tile_status = shelf.take<unsigned long long>(plan.tile_count);
+  tables.bundle_status = shelf.take<unsigned long long>(plan.bundle_count);
   tables.chunk_status = shelf.take<unsigned long long>(is_ranked(request.rule) ? plan.chunk_count : 0);
   constexpr int64_t kWordBytes = sizeof(unsigned long long);
   layout.cleared = {reinterpret_cast<unsigned long long*>(tables.agenda), (shelf.used() - cleared_begin) / kWordBytes};
   tables.tile_pieces = shelf.take<int32_t>(plan.tile_count);
   tables.chunk_groups = shelf.take<int32_t>(plan.chunk_count);
+  tables.bundle_groups = shelf.take<int32_t>(plan.bundle_count);
   tables.slices = shelf.take<Slice>(plan.arena_count > 0 ? plan.tile_count : 0);
   tables.moments = shelf.take<Moments>(
       request.rule == Rule::kGaussianKReleased ? plan.tile_count + plan.chunk_count : 0);

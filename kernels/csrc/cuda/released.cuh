@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(kThreads) find_ladder(Tables tables) {
   const int64_t index = blockIdx.x;
   const GroupRow& group = tables.groups[index];
   Moments* const chunks = tables.moments + tables.tile_count + group.first_chunk;
-  merge_all(chunks, chunk_count(group));
+  merge_all(chunks, group.chunk_count);
   if (threadIdx.x != 0) return;
   const Moments& all = chunks[0];
   // A single entry has no deviation: 0/0, and nothing exceeds NaN.

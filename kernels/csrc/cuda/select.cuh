@@ -126,7 +126,7 @@ inline void select_on_cuda(const Request& request, const Plan& plan, void* works
       add_gradients<false>(launcher, request.gradient_type);
       break;
   }
-  launcher.for_tiles(emit, kEmittingBlocks);
+  launcher.for_units(emit, layout.tables.bundle_count, kEmittingBlocks);
 }
 
 }  // namespace sparsync

@@ -14,8 +14,13 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 // Blocks that a multiprocessor holds at once: the compiler gives each thread at most 64 registers.
 constexpr int kResidentBlocks = 4;
-// Tiles that one block looks at when it works on a candidate list or on moments; a power of two.
-constexpr int kChunkTiles = 64;
+// Tiles that one block looks at when it works on a candidate list or on moments: a power of two between these two, no
+// larger than it takes to give the blocks of a large GPU a chunk each. No result depends on it.
+constexpr int kFewestChunkTiles = 4;
+constexpr int kMostChunkTiles = 64;
+constexpr int64_t kWantedChunks = 512;
+// Tiles of a group that one block emits together: while it waits for other blocks, as many are on their way.
+constexpr int kBundleTiles = 4;
 constexpr unsigned kFullMask = 0xffffffffu;
 
 // A magnitude is read in three digits from the top: 11, 10 and 10 bits. Two ranks are followed at once.
@@ -51,13 +56,15 @@ struct GroupRow {
   int64_t first_tile;
   int64_t tile_count;
   int64_t first_chunk;
+  int64_t chunk_count;
+  int64_t first_bundle;
   int64_t list_begin;     // of its section of the arena
   int64_t list_capacity;  // 0: no list is kept
   double parameter;
 };
 
-__host__ __device__ inline int64_t chunk_count(const GroupRow& group) {
-  return (group.tile_count + kChunkTiles - 1) / kChunkTiles;
+__host__ __device__ inline int64_t bundle_count(const GroupRow& group) {
+  return (group.tile_count + kBundleTiles - 1) / kBundleTiles;
 }
 
 struct alignas(8) Candidate {
@@ -114,17 +121,20 @@ struct Tables {
   int64_t piece_count;
   int64_t group_count;
   int64_t tile_count;
+  int64_t chunk_tiles;  // of one chunk
   int64_t chunk_count;
+  int64_t bundle_count;
   int64_t output_count;
   const PieceRow* pieces;
   const GroupRow* groups;
   Agenda* agenda;
   GroupState* states;
   uint32_t* histograms;               // [groups, kHistogramBins]
-  unsigned long long* tile_status;    // of the look-back
+  unsigned long long* bundle_status;  // of the look-back
   unsigned long long* chunk_status;
   int32_t* tile_pieces;
   int32_t* chunk_groups;
+  int32_t* bundle_groups;
   Slice* slices;                      // [tiles]
   Moments* moments;                   // [tiles], then [chunks]
   Candidate* arena;
@@ -220,7 +230,7 @@ __device__ inline void plan_group(const Tables& tables, int64_t group) {
   state.gathering = is_bound ? kCandidates : kDigitCounts;
 }
 
-// Fills the outputs' places as unused, finds every tile's piece and every chunk's group, and plans the first pass.
+// Fills the outputs' places as unused, finds every tile's piece, every chunk's and bundle's group, plans the first pass.
 __global__ void __launch_bounds__(kThreads) prepare(Tables tables) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -236,6 +246,10 @@ __global__ void __launch_bounds__(kThreads) prepare(Tables tables) {
   for (int64_t chunk = begin; chunk < tables.chunk_count; chunk += stride) {
     tables.chunk_groups[chunk] =
         static_cast<int32_t>(find_row(tables.groups, tables.group_count, &GroupRow::first_chunk, chunk));
+  }
+  for (int64_t bundle = begin; bundle < tables.bundle_count; bundle += stride) {
+    tables.bundle_groups[bundle] =
+        static_cast<int32_t>(find_row(tables.groups, tables.group_count, &GroupRow::first_bundle, bundle));
   }
   for (int64_t group = begin; group < tables.group_count; group += stride) plan_group(tables, group);
 }

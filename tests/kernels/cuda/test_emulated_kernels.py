@@ -95,10 +95,10 @@ SLOW_DECISION = ("cuda/tables.cuh", STAGE, DELAY + STAGE + DELAY)
 TORN_DECISION = ("cuda/tables.cuh", STAGE, "  if (stage > 0) state.sources[stage - 1] = kVector;\n" + DELAY + STAGE)
 # Chunks of one tile: a small group has as many as otherwise one of 10^8 entries. And no unit but a group's first tells
 # the sum up to it: all others look back as far as there.
-SMALL_CHUNKS = ("cuda/tables.cuh", "kChunkTiles = 64;", "kChunkTiles = 1;")
+SMALL_CHUNKS = ("cuda/plan.cuh", "chosen = kFewestChunkTiles;", "chosen = 1; return 1;")
 LONG_LOOK_BACK = (
     "cuda/emit.cuh",
-    "  if (lane == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
+    "    if (threadIdx.x == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
     "",
 )
 MISSING_CHECKS = {
