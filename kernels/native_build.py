@@ -213,7 +213,8 @@ def link_flags(*, for_nvcc: bool = False) -> list[str]:
     folder = _TORCH_FOLDER / "lib"
     names = [name for name in ("torch", "torch_cpu", "torch_cuda", "c10") if (folder / f"lib{name}.so").is_file()]
     to_linker = "-Xlinker=" if for_nvcc else "-Wl,"
-    return [f"{to_linker}--no-as-needed", f"{to_linker}{_OWN_ARCHIVES}", f"-L{folder}", *(f"-l{name}" for name in names)]
+    flags = [f"{to_linker}--no-as-needed", f"{to_linker}{_OWN_ARCHIVES}", f"-L{folder}"]
+    return [*flags, *(f"-l{name}" for name in names)]
 
 
 def _cpu_link_flags() -> list[str]:

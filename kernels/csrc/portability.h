@@ -113,21 +113,6 @@ __device__ inline void store_relaxed(unsigned long long* word, unsigned long lon
 // Between two polls of a loop that waits for another block.
 __device__ inline void pause() { __nanosleep(20); }
 
-// Copies an item of 8 or 16 bytes from the device's memory to the block's, some time before `await_copies` returns, which
-// waits for the thread's own copies.
-template <class Item>
-__device__ inline void copy_ahead(Item* destination, const Item* source) {
-  static_assert(sizeof(Item) == 8 || sizeof(Item) == 16, "such copies take 8 or 16 bytes here");
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  if constexpr (sizeof(Item) == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(address), "l"(source) : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(address), "l"(source) : "memory");
-  }
-}
-
-__device__ inline void await_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
-
 // A read of data that is not needed again soon.
 template <class T>
 __device__ inline T load_streaming(const T* source) {

@@ -21,6 +21,7 @@ from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, Look, legend_belo
 
 FLOOR, COPY = "add", "copy"
 """The contenders that only move memory: 12 and 8 bytes an entry."""
+_REPLAYED_FLOOR = f"{FLOOR}, replayed"
 COPY_BYTES_PER_ENTRY = 8
 DENSITY = 0.001
 """The density of the table and of the numbers in the text."""
@@ -36,8 +37,8 @@ CONTENDERS = {
     **{f"top_k, {call}": f"{_TOP_K}, {words}" for call, words in CALLS.items()},
     "gaussian_k_released": "the released rule",
     "threshold": "a given threshold",
-    "gaussian_k, warm, replayed": f"{_GAUSSIAN} and $e+g$ as graphs",
-    "top_k, warm, replayed": f"{_TOP_K} and $e+g$ as graphs",
+    **{f"gaussian_k, {call}, replayed": f"{_GAUSSIAN}, {words}, $e+g$ too as graphs" for call, words in CALLS.items()},
+    **{f"top_k, {call}, replayed": f"{_TOP_K}, {words}, $e+g$ too as graphs" for call, words in CALLS.items()},
     "cub::DeviceTopK": r"\texttt{cub::DeviceTopK}",
     "torch.topk, unsorted": r"\texttt{torch.topk}",
     "torch.topk, sorted": r"\texttt{torch.topk}, sorted",
@@ -58,6 +59,7 @@ LOOKS: dict[str, Look] = {
 """How a contender is drawn, where a study has it."""
 COLUMNS = {
     **{f"{rule}, {call}": f"`{rule}`, {CALLS[call]}" for rule in ("gaussian_k", "top_k") for call in ("warm", "cold")},
+    **{f"{rule}, warm, replayed": f"`{rule}`, later calls, as a graph" for rule in ("gaussian_k", "top_k")},
     "cub::DeviceTopK": "`cub::DeviceTopK`",
     "torch.topk, unsorted": "`torch.topk`",
     "released, PyTorch": "released Gaussian-k, PyTorch",
@@ -201,7 +203,7 @@ def _columns(studies: list[Result]) -> list[Column]:
 def _others(study: Result) -> list[str]:
     """Contenders of a study that have no words of their own."""
     found = dict.fromkeys(str(row["contender"]) for row in study.records("rows"))
-    return [contender for contender in found if contender not in (FLOOR, COPY, *CONTENDERS)]
+    return [contender for contender in found if contender not in (FLOOR, COPY, _REPLAYED_FLOOR, *CONTENDERS)]
 
 
 def _head(column: Column) -> str:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from sparsync.experiments import gpu
-from sparsync.experiments.gpu import CPU_TESTS, CUDA_TESTS, Step, run_steps, steps
+from sparsync.experiments.gpu import CPU_TESTS, CUDA_TESTS, Step, chosen, run_steps, steps
 from sparsync.experiments.studies.kernels import checks, study
 from tests.support.paths import ROOT
 
@@ -89,6 +90,26 @@ def test_every_step_runs_whatever_became_of_the_one_before(tmp_path: Path, capfd
     assert "/dev/null/program" in logs["second"]
     shown = "".join(f"== {step.name}\n{logs[step.name]}" for step in todo)
     assert capfd.readouterr().out == shown
+
+
+def test_nothing_is_tried_without_a_needed_step(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    todo = [
+        replace(python("good", ""), is_needed=True),
+        python("bad", "raise SystemExit(1)"),
+        replace(python("needed", "raise SystemExit(1)"), is_needed=True),
+        python("never", ""),
+    ]
+    assert run_steps(todo, tmp_path) == ["bad", "needed"]
+    assert capfd.readouterr().out == "== good\n== bad\n== needed\n"
+    assert [step.name for step in steps(tmp_path, sanitizer=None) if step.is_needed] == ["build"]
+
+
+def test_some_steps_can_be_chosen_by_name_and_keep_their_order() -> None:
+    todo = [python(name, "") for name in ("build", "checks", "bench")]
+    assert [step.name for step in chosen(todo, ["bench", "build"])] == ["build", "bench"]
+    assert chosen(todo, None) == todo
+    with pytest.raises(ValueError, match="no step 'fast', 'more'; there are build, checks, bench"):
+        chosen(todo, ["fast", "build", "more"])
 
 
 def test_a_step_knows_its_variables_and_the_checkout_and_is_asked_nothing(tmp_path: Path) -> None:
@@ -204,6 +225,13 @@ def test_every_file_with_a_test_that_needs_a_gpu_is_run() -> None:
     assert set(CPU_TESTS) <= set(files)
 
 
+def test_make_gpu_runs_the_steps_that_are_asked_for(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "steps", lambda *_, **__: [python("build", ""), python("bench", "")])
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--only", "bench"])
+    gpu.main()
+    assert {path.name for path in out.iterdir()} == {"bench.log"}
+
+
 def collected(command: list[str]) -> list[str]:
     """The tests that a step would run."""
     pytest_only = [word for word in command if word not in ("-n", "4")]
@@ -214,8 +242,8 @@ def collected(command: list[str]) -> list[str]:
 
 
 def test_tests_that_need_the_gpu_come_first_and_none_runs_twice() -> None:
-    chosen = {step.name: collected(list(step.command)) for step in steps(Path("out"), sanitizer=None)[1:3]}
-    with_gpu, rest = chosen["cuda-tests"], chosen["other-tests"]
+    lists = {step.name: collected(list(step.command)) for step in steps(Path("out"), sanitizer=None)[1:3]}
+    with_gpu, rest = lists["cuda-tests"], lists["other-tests"]
     assert {name.split("::")[0] for name in with_gpu} == {*CUDA_TESTS} - {"tests/experiments/test_simulate_cuda.py"}
     assert set(with_gpu).isdisjoint(rest)
     assert {name.split("::")[0] for name in rest} == {*CPU_TESTS}

@@ -354,6 +354,30 @@ def test_the_command_says_where_the_library_is_and_what_runs(tmp_path: Path) -> 
     assert done.stdout == "no native library: reference: no C++ compiler: g++ is not on the PATH\n"
 
 
+@pytest.mark.parametrize(("device", "status"), [("cpu", 0), ("cuda", 1)])
+def test_the_command_fails_where_a_device_that_is_asked_for_is_not_served(
+    monkeypatch: pytest.MonkeyPatch, device: str, status: int
+) -> None:
+    monkeypatch.setattr(native_build, "library", lambda: native_build.Library(Path("a.so"), ("cpu",), "no CUDA"))
+    monkeypatch.setattr(sys, "argv", ["native_build", "--device", device])
+    assert native_build.main() == status
+
+
+def test_a_compiler_that_brings_its_own_libstdcxx_links_the_names_that_old_systems_lack(tmp_path: Path) -> None:
+    """Some have no shared libstdc++; its archive defines those names too, and nobody is to see the rest of it."""
+    compiler = native_build.host_compiler()
+    flags, source = native_build.host_flags(), native_build.SOURCE_FOLDER / "cpu" / "old_systems.cpp"
+    user = tmp_path / "user.cpp"
+    user.write_text(
+        "#include <vector>\nvoid use(std::vector<int>& items, long count) { items.resize(count); new int[count]; }\n"
+    )
+    library = tmp_path / "library.so"
+    link = ["-shared", "-static-libstdc++", *native_build._cpu_link_flags(), "-o", str(library)]
+    native_build.run_compiler([*compiler, *flags, str(source), str(user), *link])
+    exported = subprocess.run(["nm", "-D", "--defined-only", "-C", library], capture_output=True, text=True, check=True)
+    assert "std::__throw_length_error" not in exported.stdout
+
+
 def test_the_command_refuses_an_unknown_backend_in_one_line() -> None:
     command = [sys.executable, "-m", "sparsync.kernels.native_build"]
     environment = {**os.environ, "SPARSYNC_BACKEND": "foo"}

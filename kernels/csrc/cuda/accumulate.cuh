@@ -17,37 +17,23 @@ __device__ inline float add_entry(float residual, float gradient, uint32_t bit, 
   return is_finite ? sum : residual;
 }
 
-// A whole tile on its way from the device's memory to the block's, while the block works on the tile before: every thread
-// copies what it will read itself, in pieces of four entries.
+// All eight 16-byte loads are under way before the first sum.
 template <class Gradient>
-struct Staged {
-  typename Gradient::Four gradients[kRows][kThreads];
-  float4 residuals[kRows][kThreads];
-};
-
-template <class Gradient>
-__device__ inline void stage_tile(const Tile& tile, Staged<Gradient>& staged) {
-  if (!tile.is_whole) return;
+__device__ inline uint32_t add_whole_tile(const Tile& tile, float (&values)[kEntries]) {
   using Four = typename Gradient::Four;
   const auto* const gradients = static_cast<const typename Gradient::One*>(tile.gradients) + tile.offset;
+  Four fours[kRows];
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
     const int index = entry_index(4 * row);
-    copy_ahead(&staged.gradients[row][threadIdx.x], reinterpret_cast<const Four*>(gradients + index));
-    copy_ahead(&staged.residuals[row][threadIdx.x], reinterpret_cast<const float4*>(tile.residual + index));
+    fours[row] = load_streaming(reinterpret_cast<const Four*>(gradients + index));
+    spread(load_four(tile.residual + index), values + 4 * row);
   }
-}
-
-template <class Gradient>
-__device__ inline uint32_t add_staged_tile(const Tile& tile, const Staged<Gradient>& staged,
-                                           float (&values)[kEntries]) {
-  await_copies();
   uint32_t refused = 0;
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
-    const float4 four = Gradient::widen(staged.gradients[row][threadIdx.x]);
+    const float4 four = Gradient::widen(fours[row]);
     float* const own = values + 4 * row;
-    spread(staged.residuals[row][threadIdx.x], own);
     own[0] = add_entry(own[0], four.x, 1u << (4 * row), refused);
     own[1] = add_entry(own[1], four.y, 2u << (4 * row), refused);
     own[2] = add_entry(own[2], four.z, 4u << (4 * row), refused);
@@ -57,7 +43,7 @@ __device__ inline uint32_t add_staged_tile(const Tile& tile, const Staged<Gradie
   return refused;
 }
 
-// All loads are under way before the first sum; the compiler could not move one before a store that might change what it reads.
+// Loads first here too; the compiler could not move one before a store that might change what it reads.
 template <class Gradient>
 __device__ inline uint32_t add_partial_tile(const Tile& tile, float (&values)[kEntries]) {
   using One = typename Gradient::One;
@@ -86,12 +72,10 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
   __shared__ uint32_t bins[kTakesMoments ? 1 : kHistogramBins];
   __shared__ ListScratch list_scratch;
   __shared__ MomentScratch moment_scratch;
-  __shared__ Staged<Gradient> staged;
   if constexpr (!kTakesMoments) clear_bins(bins);
   Counting counting{bins, -1};
   int turn = 0;
   const Range range = own_range(tables.tile_count);
-  if (range.begin < range.end) stage_tile(find_tile(tables, range.begin), staged);
   for (int64_t position = range.begin; position < range.end; ++position) {
     const Tile tile = find_tile(tables, position);
     GroupState& state = tables.states[tile.group];
@@ -100,9 +84,7 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
     const uint32_t bound = state.bound;
     float values[kEntries];
     const uint32_t refused =
-        tile.is_whole ? add_staged_tile(tile, staged, values) : add_partial_tile<Gradient>(tile, values);
-    // Every thread has read its part of the last one.
-    if (position + 1 < range.end) stage_tile(find_tile(tables, position + 1), staged);
+        tile.is_whole ? add_whole_tile<Gradient>(tile, values) : add_partial_tile<Gradient>(tile, values);
     if (refused != 0) {
       atomicMin(&state.first_non_finite, tile.first_index + entry_index(__ffs(static_cast<int>(refused)) - 1));
     }

@@ -61,25 +61,24 @@ __device__ inline Tally sum_back(const unsigned long long* status, int64_t first
   return before;
 }
 
-// A unit tells those after it its own tally as soon as it has one, then looks back and tells the sum. Relaxed, because a
-// status word is all that one unit tells another: no order with other memory is needed, and no fence is waited for.
-__device__ inline void tell_own(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
-  if (threadIdx.x == 0) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
+// The same, with this unit's tally told to those after it. Relaxed, because a status word is all that one unit tells
+// another: no order with other memory is needed, and none of its fences is waited for.
+__device__ inline Tally look_back(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
+  const bool is_teller = threadIdx.x % 32 == 0;
+  if (is_teller) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
+  const Tally before = sum_back(status, first, unit);
+  if (is_teller && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
+  return before;
 }
-
-// What a bundle's marked entries are known by until they are emitted.
-struct BundleScratch {
-  Tally tile_ends[kBundleTiles];           // the tallies of its tiles up to each
-  uint32_t marks[kBundleTiles][kThreads];  // of each thread's entries: above in the low half, ties in the high one
-  uint32_t above_totals[kBundleTiles][kWarps];
-  uint32_t tie_totals[kBundleTiles][kWarps];
-};
 
 struct EmitScratch {
   int64_t unit;
   Tally before;
   Tally warp_tallies[2][kWarps];
-  BundleScratch bundles[2];
+  Tally tile_ends[kBundleTiles];           // of a bundle's tiles up to each
+  uint32_t marks[kBundleTiles][kThreads];  // of each thread's entries: above in the low half, ties in the high one
+  uint32_t above_totals[kBundleTiles][kWarps];
+  uint32_t tie_totals[kBundleTiles][kWarps];
   uint32_t warp_sums[kWarps];
   uint32_t starts[kMostChunkTiles + 1];
 };
@@ -108,13 +107,12 @@ class Tickets {
   uint32_t next_ = 0;  // of the first thread
 };
 
-// What the entries of a unit come after. It has told its own tally, `own` in the first thread.
+// What the entries of a unit come after.
 __device__ inline Tally tally_before(unsigned long long* status, int64_t first, int64_t unit, Tally own,
                                      EmitScratch& scratch) {
   if (threadIdx.x < 32) {
-    const Tally before = sum_back(status, first, unit);
+    const Tally before = look_back(status, first, unit, own);
     if (threadIdx.x == 0) scratch.before = before;
-    if (threadIdx.x == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
   }
   __syncthreads();
   return scratch.before;
@@ -169,7 +167,7 @@ __device__ inline void report_group(const Tables& tables, int group, Tally all) 
 }
 
 // Marks the entries of a tile that are above or ties, and counts them; no thread waits for another warp.
-__device__ inline void mark_tile(const Emitter& emitter, const Tile& tile, int turn, BundleScratch& scratch) {
+__device__ inline void mark_tile(const Emitter& emitter, const Tile& tile, int turn, EmitScratch& scratch) {
   float values[kEntries];
   load_tile(tile, float_of(kInfinityBits), values);
   const uint32_t above_mask = mark(values, [&](float value) { return emitter.is_above(value); });
@@ -189,8 +187,8 @@ __device__ inline uint32_t byte_sum(uint32_t bytes) {
   return (pairs + (pairs >> 16)) & 0xffffu;
 }
 
-// The tally of a bundle of `tile_count` tiles, found by the first warp, whose lanes have one warp's counts each.
-__device__ inline Tally tally_bundle(int tile_count, BundleScratch& scratch) {
+// The tally of a bundle of `tile_count` tiles, in every lane of the first warp, whose lanes have one warp's counts each.
+__device__ inline Tally tally_bundle(int tile_count, EmitScratch& scratch) {
   static_assert(kBundleTiles * kWarps == 32, "a lane for each warp of each tile");
   const int lane = static_cast<int>(threadIdx.x), turn = lane / kWarps, warp = lane % kWarps;
   Tally sum = 0;
@@ -208,7 +206,7 @@ __device__ inline Tally tally_bundle(int tile_count, BundleScratch& scratch) {
 
 // Emits the marked entries of one tile, `before` which so many of the group come; all lanes of a warp.
 __device__ inline void emit_marked(const Emitter& emitter, const Tables& tables, int64_t position, int turn,
-                                   Tally before, const BundleScratch& scratch) {
+                                   Tally before, const EmitScratch& scratch) {
   const uint32_t marks = scratch.marks[turn][threadIdx.x];
   const uint32_t above_mask = marks & 0xffffu, tie_mask = marks >> 16;
   const WarpCounts above_counts = count_in_warp(above_mask), tie_counts = count_in_warp(tie_mask);
@@ -231,65 +229,36 @@ __device__ inline void emit_marked(const Emitter& emitter, const Tables& tables,
   }
 }
 
-// Where the tiles of a bundle are.
-struct Bundle {
-  int index;
-  int position;  // of its first tile
-  int group;
-  int tile_count;
-
-  __device__ inline Bundle(const Tables& tables, int bundle) : index(bundle), group(tables.bundle_groups[bundle]) {
-    const GroupRow& row = tables.groups[group];
-    const int first = (bundle - static_cast<int>(row.first_bundle)) * kBundleTiles;
-    const int rest = static_cast<int>(row.tile_count) - first;
-    position = static_cast<int>(row.first_tile) + first;
-    tile_count = rest < kBundleTiles ? rest : kBundleTiles;
-  }
-};
-
-// Marks a bundle's entries and tells others its tally.
-__device__ inline void mark_bundle(const Tables& tables, const Bundle& bundle, BundleScratch& scratch) {
-  const Emitter emitter(tables, bundle.group);
+__device__ inline void emit_bundle(const Tables& tables, int group, int64_t bundle, EmitScratch& scratch) {
+  const GroupRow& row = tables.groups[group];
+  const Emitter emitter(tables, group);
+  const int64_t first = (bundle - row.first_bundle) * kBundleTiles, rest = row.tile_count - first;
+  const int tile_count = static_cast<int>(rest < kBundleTiles ? rest : kBundleTiles);
+  const int64_t position = row.first_tile + first;
 #pragma unroll 1
-  for (int turn = 0; turn < bundle.tile_count; ++turn) {
-    mark_tile(emitter, find_tile(tables, bundle.position + turn), turn, scratch);
+  for (int turn = 0; turn < tile_count; ++turn) {
+    mark_tile(emitter, find_tile(tables, position + turn), turn, scratch);
   }
   __syncthreads();
-  if (threadIdx.x >= 32) return;
-  const Tally own = tally_bundle(bundle.tile_count, scratch);
-  tell_own(tables.bundle_status, tables.groups[bundle.group].first_bundle, bundle.index, own);
-}
-
-__device__ inline void emit_bundle(const Tables& tables, const Bundle& bundle, const BundleScratch& marked,
-                                   EmitScratch& scratch) {
-  const Tally& own = marked.tile_ends[kBundleTiles - 1];
-  const int64_t first = tables.groups[bundle.group].first_bundle;
-  const Tally before = tally_before(tables.bundle_status, first, bundle.index, own, scratch);
-  const Emitter emitter(tables, bundle.group);
+  Tally own = 0;  // in the first warp
+  if (threadIdx.x < 32) own = tally_bundle(tile_count, scratch);
+  const Tally before = tally_before(tables.bundle_status, row.first_bundle, bundle, own, scratch);
 #pragma unroll 1
-  for (int turn = 0; turn < bundle.tile_count; ++turn) {
-    const Tally earlier = turn == 0 ? 0 : marked.tile_ends[turn - 1];
-    emit_marked(emitter, tables, bundle.position + turn, turn, before + earlier, marked);
+  for (int turn = 0; turn < tile_count; ++turn) {
+    const Tally earlier = turn == 0 ? 0 : scratch.tile_ends[turn - 1];
+    emit_marked(emitter, tables, position + turn, turn, before + earlier, scratch);
   }
-  if (threadIdx.x != 0) return;
-  const GroupRow& row = tables.groups[bundle.group];
-  if (bundle.index == row.first_bundle + bundle_count(row) - 1) report_group(tables, bundle.group, before + own);
+  if (threadIdx.x == 0 && rest <= kBundleTiles) report_group(tables, group, before + own);
 }
 
-// Emits groups that are read as vectors; all threads. While a bundle waits for those before it, the next is marked.
+// Emits groups that are read as vectors; all threads.
 __device__ inline void emit_vectors(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kVector]);
-  int marked = -1;  // none
-  int turn = 0;
   while (true) {
-    int next = static_cast<int>(tickets.take(scratch));
-    const bool is_over = next >= tables.bundle_count;
-    if (is_over || tables.states[tables.bundle_groups[next]].sources[kEmission] != kVector) next = -1;
-    if (next >= 0) mark_bundle(tables, Bundle(tables, next), scratch.bundles[turn]);
-    if (marked >= 0) emit_bundle(tables, Bundle(tables, marked), scratch.bundles[turn ^ 1], scratch);
-    if (is_over) return;
-    marked = next;
-    turn ^= 1;
+    const int64_t bundle = tickets.take(scratch);
+    if (bundle >= tables.bundle_count) return;
+    const int group = tables.bundle_groups[bundle];
+    if (tables.states[group].sources[kEmission] == kVector) emit_bundle(tables, group, bundle, scratch);
   }
 }
 
@@ -398,7 +367,6 @@ __device__ inline void emit_lists(const Tables& tables, EmitScratch& scratch) {
     const int64_t rest = row.tile_count - first;
     find_starts(tables, row.first_tile + first, rest < tables.chunk_tiles ? rest : tables.chunk_tiles, scratch);
     const Tally own = tally_chunk(tables, emitter, row, row.first_tile + first, scratch);
-    tell_own(tables.chunk_status, row.first_chunk, chunk, own);
     const Tally before = tally_before(tables.chunk_status, row.first_chunk, chunk, own, scratch);
     emit_chunk(tables, emitter, row, row.first_tile + first, before, scratch);
     if (threadIdx.x == 0 && rest <= tables.chunk_tiles) report_group(tables, group, before + own);

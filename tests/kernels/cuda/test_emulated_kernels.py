@@ -98,7 +98,7 @@ TORN_DECISION = ("cuda/tables.cuh", STAGE, "  if (stage > 0) state.sources[stage
 SMALL_CHUNKS = ("cuda/plan.cuh", "chosen = kFewestChunkTiles;", "chosen = 1; return 1;")
 LONG_LOOK_BACK = (
     "cuda/emit.cuh",
-    "    if (threadIdx.x == 0 && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
+    "  if (is_teller && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);\n",
     "",
 )
 MISSING_CHECKS = {

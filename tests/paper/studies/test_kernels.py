@@ -111,8 +111,8 @@ def page_rows(text: str) -> dict[str, list[str]]:
 
 def test_every_case_has_a_row_of_its_time_and_of_multiples_of_it(data_folder: Path) -> None:
     found = page_rows(timings_markdown(data_folder))
-    # Nothing of cub was measured on the processor.
-    words = [word for word in COLUMNS.values() if "cub" not in word]
+    # Nothing of cub was measured on the processor, and a processor has no graphs.
+    words = [word for word in COLUMNS.values() if "cub" not in word and "graph" not in word]
     assert found.pop("") == ["`e += g`, ms", *words]
     multiples = ["2.0 ×", "4.0 ×", "2.0 ×", "4.0 ×", "64 ×", "32 ×", "12 ×", "6.0 ×"]
     # The record's training run takes four times as long.
@@ -147,6 +147,18 @@ def test_a_gpu_has_a_table_of_its_own_once_it_was_measured(data_folder: Path) ->
     assert "not measured" not in text
     assert text.count("`e += g`, ms") == 2
     assert "\n\nNVIDIA H200, density 0.001, profile `full`, 2026-01-01:\n\n|" in text
+
+
+def test_replays_have_a_column_under_words_and_what_they_are_compared_with_has_none(data_folder: Path) -> None:
+    record = kernels_record("full", device="cuda")
+    adds = [row for row in record["rows"] if row["contender"] == "add"]
+    replays = ["add, replayed", "gaussian_k, warm, replayed", "gaussian_k, cold, replayed"]
+    others = [row | {"contender": name, "ratio_to_add": 1.5} for row in adds for name in replays]
+    write(data_folder / "kernels-gpu.json", record | {"rows": record["rows"] + others})
+    heads = timings_markdown(data_folder).split("`e += g`, ms")[2].splitlines()[0]
+    assert "| `gaussian_k`, later calls, as a graph |" in heads
+    assert "replayed" not in heads
+    assert "replayed" not in kernel_table(data_folder)
 
 
 def test_no_processor_is_an_error_that_says_what_to_do(data_folder: Path) -> None:

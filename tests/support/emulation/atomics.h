@@ -79,11 +79,4 @@ T load_streaming(const T* source) {
   return *source;
 }
 
-template <class Item>
-[[gnu::always_inline]] inline void copy_ahead(Item* destination, const Item* source) {
-  *destination = *source;
-}
-
-inline void await_copies() {}
-
 }  // namespace sparsync
