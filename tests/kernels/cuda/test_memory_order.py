@@ -228,6 +228,6 @@ from tests.support.watched_kernels import WatchedKernels
 kernels = WatchedKernels(Path({str(library)!r}))
 print(any(kernels.races(CASES[name]) for name in (*PROBES, "gaussian_k: every tensor")))
 """
-    done = run_apart(code, {}, seconds=180)
+    done = run_apart(code)
     is_needed = done.returncode != 0 or done.stdout.strip() == "True"
     assert is_needed == (name not in NOT_NEEDED), done.stdout + done.stderr
