@@ -23,7 +23,7 @@ from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.band_search import count_band
 from sparsync.kernels.selection import SELECTORS
 
-STEPS = 12
+STEPS = 8
 
 
 @pytest.fixture(scope="module")

@@ -39,8 +39,10 @@ def run(folder, environment, streams, command, path):
     sys.path[:0] = [folder, *path]
     if kind == "-c":
         exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
-    else:
+    elif kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(what, run_name="__main__")
 
 
 def status_of(request):
@@ -94,10 +96,10 @@ class Server:
     def run(
         self, *command: str, environment: Mapping[str, str], folder: Path, path: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run ("-c", code, argument, …) or ("-m", module, argument, …), in a session of its own.
+        """Run a command in a session of its own.
 
         Args:
-            command: as after `python`.
+            command: ("-c", code, argument, …), or "-m" and a module, or "" and a file.
             environment: all of it; what libraries read of it when they are loaded they have read.
             folder: to run in.
             path: where modules are looked for first, but for that folder.
