@@ -29,7 +29,6 @@ LONG = frozenset(
         "ds_sync_rate",
         "dssp_regret",
         "ef21_tight_rate",
-        "ef_heterogeneous_distance",
         "ef_small_delta",
         "ef_tight_rate",
         "ef_tight_step",

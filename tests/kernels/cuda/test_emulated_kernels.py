@@ -23,7 +23,6 @@ from torch import Tensor
 from sparsync.kernels.feedback_reference import RULES, feedback_select_
 from tests.support.emulated_build import build_emulated
 from tests.support.every_case import CASES, expected
-from tests.support.forked import run_forked
 from tests.support.feedback_cases import (
     COMPILE,
     ENTRY,
@@ -40,6 +39,7 @@ from tests.support.feedback_cases import (
     outcome,
     same,
 )
+from tests.support.forked import run_forked
 from tests.support.native_backends import emulated_backend
 from tests.support.paths import ROOT
 from tests.support.shared_builds import once, shared_folder
