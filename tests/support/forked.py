@@ -42,7 +42,7 @@ def run(folder, environment, streams, command, path):
     elif kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(what, run_name="__main__")
+        runpy.run_path(os.path.join(folder, what), run_name="__main__")
 
 
 def status_of(request):
