@@ -188,6 +188,20 @@ def test_a_second_wheel_has_the_same_bytes_whoever_builds_it(wheel: Path, tmp_pa
     assert list(tmp_path.iterdir()) == [again]
 
 
+def test_the_stand_in_for_the_compiler_sees_every_file_beside_the_source(compiler: Path, tmp_path: Path) -> None:
+    """What is compiled of a copy is what it made before, until a header differs."""
+    made = []
+    for name, number in (("one", 1), ("copy", 1), ("other", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "number.h").write_text(f"#define NUMBER {number}\n")
+        (folder / "source.cpp").write_text('#include "number.h"\nint number() { return NUMBER; }\n')
+        command = [compiler, f"-I{folder}", "-c", folder / "source.cpp", "-o", folder / "source.o"]
+        subprocess.run(command, check=True)
+        made.append((folder / "source.o").read_bytes())
+    assert made[0] == made[1] != made[2]
+
+
 @pytest.mark.slow
 def test_clones_in_other_places_compile_the_same_bytes(tmp_path: Path) -> None:
     """As they are delivered, with every optimisation."""
