@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked import run_forked
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 PAGE = (ROOT / "paper" / "docs" / "contributing.md").read_text(encoding="utf-8")
 PACKAGES = ("theory", "verify", "kernels", "experiments")

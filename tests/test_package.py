@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked import Server
 from tests.support.paths import ROOT, packaged_files
-from tests.support.quick_compiler import quick_compiler
 from tests.support.shared_builds import once, shared_folder
+from tests.support.stand_ins.forked import Server
+from tests.support.stand_ins.quick_compiler import quick_compiler
 
 COMMANDS = (
     *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),

@@ -16,8 +16,8 @@ import pytest
 
 from sparsync.experiments import reproduce
 from sparsync.experiments.studies.training import convergence
-from tests.support.forked import run_forked
 from tests.support.slow_cases import slow_except
+from tests.support.stand_ins.forked import run_forked
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from torch import Tensor
 from sparsync.kernels import call_plan, native_build
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 OVERLAPPING = torch.zeros(12)

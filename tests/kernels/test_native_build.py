@@ -22,7 +22,7 @@ from sparsync.kernels.native import backend
 from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build
 from tests.support import emulated_build
 from tests.support.emulated_build import build_emulated
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 COMPILER = """#!{python} -S
 import os, sys, time

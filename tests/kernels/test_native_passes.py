@@ -16,9 +16,9 @@ from torch import Tensor
 
 from sparsync.experiments.studies.kernels.laws import LAWS
 from sparsync.kernels.feedback_reference import RULES
-from tests.support.forked import run_forked
 from tests.support.hard_vectors import HARD_VECTORS
 from tests.support.native_backends import BACKENDS, Backend
+from tests.support.stand_ins.forked import run_forked
 
 RANKED = ("top_k", "gaussian_k")
 # Of "sparse 0.999" a draw has now more and now fewer non-zeros than are sent: no bound of the call before lasts.

@@ -26,10 +26,10 @@ import pytest
 from sparsync.kernels import wheel_build
 from sparsync.kernels.native_build import BuildError
 from sparsync.kernels.wheel_build import WheelError, build_wheel
-from tests.support.forked import Server
 from tests.support.paths import ROOT, packaged_files
-from tests.support.quick_compiler import quick_compiler
 from tests.support.shared_builds import once, shared_folder
+from tests.support.stand_ins.forked import Server
+from tests.support.stand_ins.quick_compiler import quick_compiler
 
 PREBUILT = {"kernels/prebuilt/libsparsync.so", "kernels/prebuilt/libsparsync.json"}
 BITS = """

@@ -24,8 +24,8 @@ import torch.distributed as dist
 import torch.distributed.run
 
 from sparsync.experiments.training import launch
-from tests.support.forked import run_forked
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]

@@ -23,7 +23,7 @@ from sparsync.kernels import native
 from sparsync.kernels.native import KERNEL_RULES, SelectionState
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 CPU = torch.device("cpu")
 LOCATIONS: tuple[StepLocation, ...] = ("inside", "outside")

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch.distributed as dist
 
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 from tests.support.workers import run_module, run_workers
 
 

@@ -39,10 +39,10 @@ from tests.support.feedback_cases import (
     outcome,
     same,
 )
-from tests.support.forked import run_forked
 from tests.support.native_backends import emulated_backend
 from tests.support.paths import ROOT
 from tests.support.shared_builds import once, shared_folder
+from tests.support.stand_ins.forked import run_forked
 
 RANKED = RULES[:2]
 PASSES = 3

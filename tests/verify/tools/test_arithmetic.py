@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sparsync.verify.tools.arithmetic import arithmetic
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 PROGRAM = "import json; from sparsync.verify.tools.arithmetic import arithmetic; print(json.dumps(arithmetic()))"
 

@@ -15,7 +15,7 @@ import torch
 
 from sparsync.verify.tools.pool import ALONE, CasesFailedError, Failure, Pool, call
 from sparsync.verify.tools.store import Store
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 
 @pytest.mark.parametrize("job_count", [1, 2])

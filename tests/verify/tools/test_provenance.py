@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsync.verify.tools.provenance import git_state, provenance, require_output, write_json
-from tests.support.forked import run_forked
+from tests.support.stand_ins.forked import run_forked
 
 FACTS = {
     "git_commit",

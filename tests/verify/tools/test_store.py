@@ -19,8 +19,8 @@ import pytest
 from sparsync.verify.contraction.margins import exact_bound
 from sparsync.verify.tools import store
 from sparsync.verify.tools.store import LIBRARIES, Store, described, sources_digest, sources_in_use
-from tests.support.forked import run_forked
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 
 class Colour(Enum):
