@@ -196,7 +196,7 @@ def test_the_stand_in_for_the_compiler_sees_every_file_beside_the_source(compile
         folder.mkdir()
         (folder / "number.h").write_text(f"#define NUMBER {number}\n")
         (folder / "source.cpp").write_text('#include "number.h"\nint number() { return NUMBER; }\n')
-        command = [compiler, f"-I{folder}", "-c", folder / "source.cpp", "-o", folder / "source.o"]
+        command = [str(compiler), f"-I{folder}", "-c", str(folder / "source.cpp"), "-o", str(folder / "source.o")]
         subprocess.run(command, check=True)
         made.append((folder / "source.o").read_bytes())
     assert made[0] == made[1] != made[2]
