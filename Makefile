@@ -6,6 +6,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PROFILE ?= quick
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# While one test waits, for processes that it began or for what another compiles, there is one more to compute.
+TEST_WORKERS ?= $(shell expr $(JOBS) + 1)
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -57,10 +59,10 @@ check: $(STAMP) $(TYPING) ## ruff, mypy --strict and pyright
 	$(VENV)/bin/pyright
 
 test: $(STAMP) ## the tests, without the rare long ones
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+	$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow"
 
 test-all: $(STAMP) ## every test
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal
+	$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 verify: $(STAMP) ## check certificates and formal proofs, print the ledger (FRESH=1: take nothing over)
 	mkdir -p $(DATA)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 PAGE = (ROOT / "paper" / "docs" / "contributing.md").read_text(encoding="utf-8")
 PACKAGES = ("theory", "verify", "kernels", "experiments")
@@ -190,8 +188,8 @@ ADDITIONS = {
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The sources, with links that make them importable as in the checkout."""
-    skipped = shutil.ignore_patterns("__pycache__", "data", "generated", "*.so")
+    """The sources and what is compiled of them, with links that make them importable as in the checkout."""
+    skipped = shutil.ignore_patterns("data", "generated", "*.so")
     for folder in COPIED:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
     links = tmp_path / "build" / "typing" / "sparsync"
@@ -217,16 +215,8 @@ def apply(folder: Path, edit: Edit) -> None:
 
 def run(folder: Path, *command: str) -> None:
     """As a user of the copy, who has no compiler."""
-    paths = os.pathsep.join(map(str, (folder / "build" / "typing", folder)))
-    ours = {"PYTHONPATH": paths, "SPARSYNC_BACKEND": "reference", "PYTHONDONTWRITEBYTECODE": "1"}
-    finished = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=os.environ | ours,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
+    finished = run_forked(
+        *command, environment={"SPARSYNC_BACKEND": "reference"}, folder=folder, path=[folder / "build" / "typing"]
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
 

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import pytest
 
 from tests.support.paths import ROOT, packaged_files
 from tests.support.shared_builds import once, shared_folder
+from tests.support.stand_ins.forked import Server
+from tests.support.stand_ins.quick_compiler import quick_compiler
 
 COMMANDS = (
     *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
@@ -104,30 +107,21 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(shared_folder(tmp_path_factory, "package") / "installed", install)
 
 
-def run_installed(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Without the hooks of this environment (-S), which lead to the checkout.
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
-    What it compiles is neither optimised nor for GPUs, to be quick.
-    """
-    compiler = folder / "compiler"
-    compiler.write_text('#!/bin/sh\nexec g++ "$@" -O0\n', encoding="utf-8")
-    compiler.chmod(0o755)
-    ours = {
-        "CXX": str(compiler),
-        "PYTHONPATH": os.pathsep.join((str(installed), sysconfig.get_path("purelib"))),
-        "SPARSYNC_CACHE": str(folder / "native"),
-        "PATH": os.defpath,
-        "CUDA_HOME": "",
-    }
-    return subprocess.run(
-        [sys.executable, "-S", *command],
-        cwd=folder,
-        env=os.environ | ours,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+
+@pytest.fixture(scope="module")
+def run_installed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Without the hooks of this environment (-S), which lead to the checkout; what is compiled is not for GPUs."""
+    environment = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
+    server = Server([sys.executable, "-S"], ["torch", "sympy"], environment)
+    compiler = quick_compiler(tmp_path_factory)
+
+    def run(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+        ours = {"CXX": str(compiler), "SPARSYNC_CACHE": str(folder / "native"), "PATH": os.defpath, "CUDA_HOME": ""}
+        return server.run(*command, environment={**environment, **ours}, folder=folder, path=[installed])
+
+    return run
 
 
 def test_the_wheel_holds_every_module_and_data_file_of_the_tree(wheel_files: set[str]) -> None:
@@ -147,7 +141,9 @@ def test_a_source_distribution_makes_the_same_wheel(tree: Path, wheel_files: set
     assert set(zipfile.ZipFile(wheel_of(distribution, tmp_path)).namelist()) == wheel_files
 
 
-def test_every_command_of_the_installed_wheel_says_how_it_is_used(installed: Path, tmp_path: Path) -> None:
+def test_every_command_of_the_installed_wheel_says_how_it_is_used(
+    installed: Path, run_installed: Run, tmp_path: Path
+) -> None:
     finished = run_installed(installed, tmp_path, "-c", HELP, *COMMANDS)
     assert finished.returncode == 0, finished.stderr
     said = finished.stdout.split(AFTER)
@@ -155,14 +151,16 @@ def test_every_command_of_the_installed_wheel_says_how_it_is_used(installed: Pat
     assert all(module in text for module, text in zip(COMMANDS, said, strict=False))
 
 
-def test_the_public_names_of_the_installed_wheel_do_what_they_say(installed: Path, tmp_path: Path) -> None:
+def test_the_public_names_of_the_installed_wheel_do_what_they_say(
+    installed: Path, run_installed: Run, tmp_path: Path
+) -> None:
     finished = run_installed(installed, tmp_path, "-c", PUBLIC)
     assert finished.returncode == 0, finished.stderr
     where = "import sparsync; print(*sparsync.__path__, sep='\\n')"
     assert run_installed(installed, tmp_path, "-c", where).stdout.splitlines() == [str(installed / "sparsync")]
 
 
-def test_a_folder_that_the_wheel_lacks_is_noticed(installed: Path, tmp_path: Path) -> None:
+def test_a_folder_that_the_wheel_lacks_is_noticed(installed: Path, run_installed: Run, tmp_path: Path) -> None:
     lacking = tmp_path / "lacking"
     shutil.copytree(installed, lacking, ignore=shutil.ignore_patterns("policies"))
     finished = run_installed(lacking, tmp_path, "-c", PUBLIC)

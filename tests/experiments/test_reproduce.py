@@ -17,6 +17,7 @@ import pytest
 from sparsync.experiments import reproduce
 from sparsync.experiments.studies.training import convergence
 from tests.support.slow_cases import slow_except
+from tests.support.stand_ins.forked import run_forked
 
 
 @pytest.mark.slow
@@ -138,13 +139,17 @@ def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
 ) -> None:
     (tmp_path / "program.py").write_text(INTERRUPTED)
 
-    def command(name: str) -> list[str]:
-        words = ["--profile", "smoke", "--jobs", "2", "--only", "convergence"]
-        return [sys.executable, "program.py", "--data-folder", name, "--store", f"{name}-store", *words]
+    def words(name: str, job_count: int) -> list[str]:
+        of_jobs = ["--profile", "smoke", "--jobs", str(job_count), "--only", "convergence"]
+        return ["program.py", "--data-folder", name, "--store", f"{name}-store", *of_jobs]
 
-    subprocess.run(command("whole"), cwd=tmp_path, check=True, timeout=200)
-    store = tmp_path / "parts-store"
-    with subprocess.Popen(command("parts"), cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE) as begun:
+    def finish(name: str) -> None:
+        done = run_forked("", *words(name, 1), folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+    finish("whole")
+    store, command = tmp_path / "parts-store", [sys.executable, *words("parts", 2)]
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE) as begun:
         while not list(store.glob("*/*.result")) and begun.poll() is None:
             time.sleep(0.01)
         os.killpg(begun.pid, number)
@@ -154,7 +159,7 @@ def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
     finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
     assert 0 < len(finished) < 8
     assert not (tmp_path / "parts" / "convergence").exists()
-    subprocess.run(command("parts"), cwd=tmp_path, check=True, timeout=200)
+    finish("parts")
     assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
     assert len(list(store.rglob("*.result"))) == 8
     whole, parts = (_results(tmp_path / name / "convergence") for name in ("whole", "parts"))

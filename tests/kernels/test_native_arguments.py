@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +14,7 @@ from torch import Tensor
 from sparsync.kernels import call_plan, native_build
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
+from tests.support.stand_ins.forked import run_forked
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 OVERLAPPING = torch.zeros(12)
@@ -387,8 +385,8 @@ def test_the_reference_can_be_asked_for() -> None:
         "e = torch.zeros(3); p = feedback_select(torch.tensor([1., 3., 2.]), e, 1, rule='top_k')\n"
         "print(backend(), p.indices.tolist(), e.tolist(), sep='|')"
     )
-    environment = {**os.environ, "SPARSYNC_BACKEND": "reference"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_forked("-c", code, environment={"SPARSYNC_BACKEND": "reference"})
+    assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "reference: SPARSYNC_BACKEND=reference|[1]|[1.0, 0.0, 2.0]"
 
 

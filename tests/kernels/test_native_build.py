@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from sparsync.kernels.native import backend
 from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build
 from tests.support import emulated_build
 from tests.support.emulated_build import build_emulated
+from tests.support.stand_ins.forked import run_forked
 
 COMPILER = """#!{python} -S
 import os, sys, time
@@ -95,9 +94,9 @@ def here() -> int:
 
 
 def library_of(code: str, **environment: str) -> str:
-    """What a fresh process prints."""
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    """What a process prints that has not asked yet."""
+    done = run_forked("-c", code, environment=environment)
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
@@ -192,10 +191,9 @@ def test_without_nvcc_the_cuda_sources_and_other_files_change_nothing(toolchain:
 
 def test_processes_that_ask_at_once_share_one_compilation(toolchain: Toolchain) -> None:
     toolchain.install("g++", seconds=0.1)
-    code = "from sparsync.kernels.native_build import build; print(build().path)"
-    command = [sys.executable, "-c", code]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    paths = [process.communicate()[0].strip() for process in processes]
+    code = "from sparsync.kernels.native_build import build; print(build().path, flush=True)"
+    paths = library_of(f"import os; child = os.fork(); {code}; child and os.waitpid(child, 0)").splitlines()
+    assert len(paths) == 2
     assert len(set(paths)) == 1
     assert Path(paths[0]).is_file()
     assert len(toolchain.runs()) == here() + 1
@@ -348,9 +346,9 @@ def test_the_cache_is_where_it_is_wanted_else_in_the_checkout_else_at_home(
 
 
 def test_the_command_says_where_the_library_is_and_what_runs(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "sparsync.kernels.native_build"]
-    environment = {**os.environ, "PATH": str(tmp_path), "CXX": "", "CUDA_HOME": ""}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    environment = {"PATH": str(tmp_path), "CXX": "", "CUDA_HOME": ""}
+    done = run_forked("-m", "sparsync.kernels.native_build", environment=environment)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == "no native library: reference: no C++ compiler: g++ is not on the PATH\n"
 
 
@@ -379,8 +377,6 @@ def test_a_compiler_that_brings_its_own_libstdcxx_links_the_names_that_old_syste
 
 
 def test_the_command_refuses_an_unknown_backend_in_one_line() -> None:
-    command = [sys.executable, "-m", "sparsync.kernels.native_build"]
-    environment = {**os.environ, "SPARSYNC_BACKEND": "foo"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_forked("-m", "sparsync.kernels.native_build", environment={"SPARSYNC_BACKEND": "foo"})
     said = "error: SPARSYNC_BACKEND must be empty or 'reference', got 'foo'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

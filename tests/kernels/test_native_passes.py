@@ -6,9 +6,6 @@ One pass is the addition itself, 12 bytes an entry; every further one reads 4 mo
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +18,7 @@ from sparsync.experiments.studies.kernels.laws import LAWS
 from sparsync.kernels.feedback_reference import RULES
 from tests.support.hard_vectors import HARD_VECTORS
 from tests.support.native_backends import BACKENDS, Backend
+from tests.support.stand_ins.forked import run_forked
 
 RANKED = ("top_k", "gaussian_k")
 # Of "sparse 0.999" a draw has now more and now fewer non-zeros than are sent: no bound of the call before lasts.
@@ -169,10 +167,8 @@ print(digest.hexdigest())
 
 
 def digest_with(name: str) -> str:
-    environment = os.environ | {"SPARSYNC_INSTRUCTION_SET": name}
-    finished = subprocess.run(
-        [sys.executable, "-c", DIGEST], env=environment, capture_output=True, text=True, check=True, timeout=120
-    )
+    finished = run_forked("-c", DIGEST, environment={"SPARSYNC_INSTRUCTION_SET": name})
+    assert finished.returncode == 0, finished.stderr
     return finished.stdout.strip()
 
 

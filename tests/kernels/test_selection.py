@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -130,8 +131,11 @@ def gaussian_k_by_inspection(vector: Tensor, k: int) -> list[int]:
     low, high = count_band(k)
     if k == len(bits) or sum(b > 0 for b in bits) < low:
         return [i for i, b in enumerate(bits) if b > 0]
+    ordered = sorted(bits)
     steps = sorted({0, *bits})
-    valid = [(below, above) for below, above in pairwise(steps) if low <= sum(b >= above for b in bits) <= high]
+    valid = [
+        (below, above) for below, above in pairwise(steps) if low <= len(bits) - bisect_left(ordered, above) <= high
+    ]
     if not valid:
         return sorted(sorted(range(len(bits)), key=lambda i: (-bits[i], i))[:k])
     threshold = roundest(valid[0][0] + 1, valid[-1][1])

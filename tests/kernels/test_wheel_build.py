@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ from sparsync.kernels.native_build import BuildError
 from sparsync.kernels.wheel_build import WheelError, build_wheel
 from tests.support.paths import ROOT, packaged_files
 from tests.support.shared_builds import once, shared_folder
+from tests.support.stand_ins.forked import Server
+from tests.support.stand_ins.quick_compiler import quick_compiler
 
 PREBUILT = {"kernels/prebuilt/libsparsync.so", "kernels/prebuilt/libsparsync.json"}
 BITS = """
@@ -72,9 +75,20 @@ def make_environment(folder: Path, wheel: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What compiles in this module unless a test says otherwise; what it made is no library for anyone else."""
     if shutil.which("g++") is None:
         pytest.skip("no g++")
+    with pytest.MonkeyPatch.context() as patch:
+        found = quick_compiler(tmp_path_factory)
+        patch.setenv("CXX", str(found))
+        patch.setenv("SPARSYNC_CACHE", str(shared_folder(tmp_path_factory, "wheel") / "native"))
+        yield found
+
+
+@pytest.fixture(scope="module")
+def wheel(compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    assert os.environ["CXX"] == str(compiler)
     (built,) = once(shared_folder(tmp_path_factory, "wheel") / "dist", build_wheel).glob("*")
     return built
 
@@ -86,25 +100,23 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def server(environment: Path) -> Server:
+    return Server([str(environment / "bin" / "python")], ["torch"], {**os.environ, "PYTHONPATH": ""})
+
+
+@pytest.fixture(scope="module")
 def files(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as opened:
         return {name: opened.read(name) for name in opened.namelist() if not name.endswith("/")}
 
 
-def installed(environment: Path, folder: Path, code: str, *arguments: str, **variables: str) -> str:
+def installed(server: Server, folder: Path, code: str, *arguments: str, **variables: str) -> str:
     """What the environment's Python prints; the PATH is an empty folder."""
     nothing, cache = folder / "nothing", folder / "cache"
     nothing.mkdir(exist_ok=True)
     ours = {"PATH": str(nothing), "CXX": "", "CUDA_HOME": "", "PYTHONPATH": "", "SPARSYNC_CACHE": str(cache)}
-    finished = subprocess.run(
-        [str(environment / "bin" / "python"), "-c", code, *arguments],
-        cwd=folder,
-        env=os.environ | ours | {"SPARSYNC_BACKEND": ""} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    environment = os.environ | ours | {"SPARSYNC_BACKEND": ""} | variables
+    finished = server.run("-c", code, *arguments, environment=environment, folder=folder)
     assert finished.returncode == 0, finished.stderr
     assert not cache.exists(), "something was compiled"
     return finished.stdout.strip()
@@ -147,20 +159,20 @@ def test_where_the_sources_lay_is_not_in_the_wheel(files: dict[str, bytes]) -> N
 
 
 def test_the_installed_wheel_serves_without_a_compiler_and_gives_the_bits_of_the_definition(
-    environment: Path, tmp_path: Path
+    environment: Path, server: Server, tmp_path: Path
 ) -> None:
-    assert installed(environment, tmp_path, WHERE).startswith(str(environment))
-    widest = installed(environment, tmp_path, BITS)
-    plain = installed(environment, tmp_path, BITS, SPARSYNC_INSTRUCTION_SET="portable")
-    defined = installed(environment, tmp_path, BITS, SPARSYNC_BACKEND="reference")
+    assert installed(server, tmp_path, WHERE).startswith(str(environment))
+    widest = installed(server, tmp_path, BITS)
+    plain = installed(server, tmp_path, BITS, SPARSYNC_INSTRUCTION_SET="portable")
+    defined = installed(server, tmp_path, BITS, SPARSYNC_BACKEND="reference")
     assert widest.startswith("native (CPU)|")
     assert plain == widest
     assert defined == f"reference: SPARSYNC_BACKEND=reference|{widest.split('|')[1]}"
 
 
-def test_half_a_library_is_not_loaded_and_the_definition_serves(environment: Path, tmp_path: Path) -> None:
+def test_half_a_library_is_not_loaded_and_the_definition_serves(server: Server, tmp_path: Path) -> None:
     copy = tmp_path / "prebuilt"
-    said = installed(environment, tmp_path, DAMAGED, str(copy))
+    said = installed(server, tmp_path, DAMAGED, str(copy))
     refused = f"the prebuilt library is not what was built: {copy / 'libsparsync.so'}"
     assert said == f"reference: {refused}; no C++ compiler: g++ is not on the PATH"
 
@@ -176,8 +188,23 @@ def test_a_second_wheel_has_the_same_bytes_whoever_builds_it(wheel: Path, tmp_pa
     assert list(tmp_path.iterdir()) == [again]
 
 
+def test_the_stand_in_for_the_compiler_sees_every_file_beside_the_source(compiler: Path, tmp_path: Path) -> None:
+    """What is compiled of a copy is what it made before, until a header differs."""
+    made = []
+    for name, number in (("one", 1), ("copy", 1), ("other", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "number.h").write_text(f"#define NUMBER {number}\n")
+        (folder / "source.cpp").write_text('#include "number.h"\nint number() { return NUMBER; }\n')
+        command = [str(compiler), f"-I{folder}", "-c", str(folder / "source.cpp"), "-o", str(folder / "source.o")]
+        subprocess.run(command, check=True)
+        made.append((folder / "source.o").read_bytes())
+    assert made[0] == made[1] != made[2]
+
+
 @pytest.mark.slow
 def test_clones_in_other_places_compile_the_same_bytes(tmp_path: Path) -> None:
+    """As they are delivered, with every optimisation."""
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     wheels = []
@@ -190,7 +217,7 @@ def test_clones_in_other_places_compile_the_same_bytes(tmp_path: Path) -> None:
             (package / folder).symlink_to(clone / folder)
         paths = os.pathsep.join((str(package.parent), sysconfig.get_path("purelib")))
         command = [sys.executable, "-S", "-m", "sparsync.kernels.wheel_build", "--output-folder", str(clone / "dist")]
-        ours = {"PYTHONPATH": paths, "SPARSYNC_CACHE": str(clone / "cache")}
+        ours = {"PYTHONPATH": paths, "SPARSYNC_CACHE": str(clone / "cache"), "CXX": ""}
         finished = subprocess.run(command, env=os.environ | ours, capture_output=True, text=True, check=False)
         assert finished.returncode == 0, finished.stderr
         wheels.append(Path(finished.stdout.strip()))
@@ -215,10 +242,9 @@ def test_outside_a_clone_and_on_other_systems_it_says_so(tmp_path: Path, monkeyp
 
 
 def test_a_tool_that_fails_is_quoted_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    assert os.environ["CXX"] == str(compiler)
     monkeypatch.setattr(wheel_build, "_TORCH_LIBRARIES", ("--unknown",))
     assert wheel_build.main(["--output-folder", str(tmp_path / "dist")]) == 1
     assert capsys.readouterr().err.startswith("error: auditwheel ended with status 2: ")

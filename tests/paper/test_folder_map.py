@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from paper.folder_map import FOLDERS, arrows, folder_map, imported, main, rooms
 from tests.support.paths import ROOT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _files_are_parsed_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paper.folder_map.imported", cache(imported))
+        yield
 
 
 @pytest.fixture

@@ -87,9 +87,11 @@ def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_i
 
 
 def test_the_loop_of_the_readme_approaches_the_truth(tmp_path: Path) -> None:
+    """Two workers with twice the data each: in all as much as the four have that the page starts, in less time."""
     text, program = python_block(README, "init_process_group"), tmp_path / "loop.py"
-    program.write_text(text, encoding="utf-8")
-    finished = run_program(program, 4)
+    assert text.count("500") == 2
+    program.write_text(text.replace("500", "1000"), encoding="utf-8")
+    finished = run_program(program, 2)
     assert finished.returncode == 0, finished.stderr
     distance, at_the_start = re.findall(r"\d+\.\d\d", finished.stdout)
     assert at_the_start == f"{math.sqrt(1000):.2f}"

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tests.support.feedback_cases import COMPILE, SOURCES, Call, Case, Emulated
+from tests.support.feedback_cases import COMPILE, ENTRY, SOURCES, Call, Case, Emulated
+from tests.support.shared_builds import once
 
 FOLDER = Path(__file__).parent / "emulated_kernels"
 COMPILER = [flag for flag in COMPILE if flag != "-shared"]
@@ -30,10 +31,23 @@ def compile_observer(target: Path, name: str) -> Path:
 
 def compile_watched(target: Path, entry: Path, *, observer: Path, sources: Path = SOURCES) -> Path:
     """Compile `entry` with the kernels in the folder `sources`, and link the observer in ThreadSanitizer's place."""
-    kernels = target.with_suffix(".o")
-    _run([*COMPILER, *WATCHED, f"-I{sources}", f"-I{FOLDER}", "-c", str(entry), "-o", str(kernels)])
+    return link_watched(target, compile_kernels(target.with_suffix(".o"), entry, sources), observer)
+
+
+def compile_kernels(target: Path, entry: Path, sources: Path = SOURCES) -> Path:
+    """The object file of `entry`, which reports its accesses to whatever it is linked with."""
+    _run([*COMPILER, *WATCHED, f"-I{sources}", f"-I{FOLDER}", "-c", str(entry), "-o", str(target)])
+    return target
+
+
+def link_watched(target: Path, kernels: Path, observer: Path) -> Path:
     _run(["g++", "-shared", "-pthread", "-Wl,-z,defs", str(kernels), str(observer), "-o", str(target)])
     return target
+
+
+def watched_kernels(target: Path, observer: Path, folder: Path) -> Path:
+    """The kernels as they are; `folder` keeps their object file, for every observer the same."""
+    return link_watched(target, once(folder / "kernels.o", lambda made: compile_kernels(made, ENTRY)), observer)
 
 
 def _run(command: Sequence[str]) -> None:

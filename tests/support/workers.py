@@ -9,7 +9,6 @@ import queue
 import runpy
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import traceback
@@ -25,8 +24,8 @@ import torch.distributed as dist
 import torch.distributed.run
 
 from sparsync.experiments.training import launch
-from sparsync.experiments.training.launch import run_to_end
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]
@@ -125,9 +124,7 @@ def _rank(
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `python -m arguments…` from the repository's root, as a user would, and wait for its end."""
-    return run_to_end(
-        [sys.executable, "-m", *arguments], timeout_seconds=DEADLINE_SECONDS, environment=_SETTINGS, folder=ROOT
-    )
+    return run_forked("-m", *arguments, environment=_SETTINGS)
 
 
 def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import product
 
@@ -26,6 +23,7 @@ from sparsync.kernels import native
 from sparsync.kernels.native import KERNEL_RULES, SelectionState
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
+from tests.support.stand_ins.forked import run_forked
 
 CPU = torch.device("cpu")
 LOCATIONS: tuple[StepLocation, ...] = ("inside", "outside")
@@ -152,8 +150,8 @@ assert torch.equal(feedback.correct(gradient, 0.1), wanted)
 @pytest.mark.parametrize("capability", ["default", "avx2", "avx512"])
 def test_the_scaled_gradient_is_rounded_before_it_is_added_on_every_processor(capability: str) -> None:
     """In float64 product and sum of two float32 numbers are exact enough that each is rounded once, by `float`."""
-    environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
-    subprocess.run([sys.executable, "-c", ROUNDING], env=environment, check=True, timeout=120)
+    finished = run_forked("-c", ROUNDING, environment={"ATEN_CPU_CAPABILITY": capability})
+    assert finished.returncode == 0, finished.stderr
 
 
 def test_the_captured_share_is_of_squares() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 import pytest
 import torch.distributed as dist
 
+from tests.support.stand_ins.forked import run_forked
 from tests.support.workers import run_module, run_workers
 
 
@@ -31,3 +36,21 @@ def test_ranks_answer_in_order() -> None:
 
 def test_a_failing_command_reports_its_status() -> None:
     assert run_module("sparsync.no_such_module").returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("import sys; print(sys.argv)", 0),
+        ("raise SystemExit(3)", 3),
+        ("raise SystemExit('in words')", 1),
+        ("raise ValueError('raised')", 1),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+    ],
+)
+def test_a_forked_program_ends_as_one_that_is_started(code: str, status: int) -> None:
+    forked = run_forked("-c", code, "word")
+    started = subprocess.run([sys.executable, "-S", "-c", code, "word"], capture_output=True, text=True, check=False)
+    assert forked.returncode == started.returncode == status
+    assert forked.stdout == started.stdout
+    assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]

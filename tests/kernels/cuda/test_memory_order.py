@@ -20,23 +20,30 @@ from tests.kernels.cuda.test_emulated_kernels import MISSING_BARRIERS, UNSEEN, r
 from tests.support.every_case import CASES
 from tests.support.feedback_cases import ENTRY, Fault, faulty_sources
 from tests.support.shared_builds import once, shared_folder
-from tests.support.watched_kernels import FOLDER, Detector, WatchedKernels, compile_observer, compile_watched
+from tests.support.watched_kernels import (
+    FOLDER,
+    Detector,
+    WatchedKernels,
+    compile_observer,
+    compile_watched,
+    watched_kernels,
+)
 
 # Calls that together take every way through the kernels, and the seeds and numbers of blocks with which they do.
 SCHEDULES = ((1, 5), (2, 3))
 CHOSEN = {
     "gaussian_k: long, listed": SCHEDULES[:1],  # chunks of one list, counted by several blocks
     "gaussian_k: mixed sources": SCHEDULES,
-    "gaussian_k: sparse, memory 1": SCHEDULES,
-    "gaussian_k: infinite gradient": SCHEDULES,
-    "top_k: mixed sources": SCHEDULES,
+    "gaussian_k: sparse, memory 1": SCHEDULES[1:],
+    "gaussian_k: infinite gradient": SCHEDULES[:1],
+    "top_k: mixed sources": SCHEDULES[1:],
     "top_k: every tensor": SCHEDULES[:1],
     "top_k: normal, d = 70001": SCHEDULES,
     "top_k: just room once two digits are known": SCHEDULES[:1],
     "gaussian_k: every tensor": SCHEDULES[:1],
     "top_k: tied capacity": SCHEDULES,
-    "top_k: float16": SCHEDULES,
-    "threshold: bfloat16": SCHEDULES,
+    "top_k: float16": SCHEDULES[:1],
+    "threshold: bfloat16": SCHEDULES[1:],
     "gaussian_k_released: normal, d = 70001": SCHEDULES[:1],
 }
 # Who meets where a group is decided by its list while another block passes its tiles and looks what comes next.
@@ -48,7 +55,6 @@ NEXT_STAGE: Fault = (
 )
 FAULTS: dict[str, Fault] = {
     "close_share threadfence 1": MISSING_BARRIERS["close_share threadfence 1"],
-    "close_share threadfence 2": MISSING_BARRIERS["close_share threadfence 2"],
     "the next stage is looked at": NEXT_STAGE,
 }
 # Not even a race is left where these barriers are missing; test_emulated_kernels.py says why.
@@ -64,6 +70,9 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
     def build_detector() -> Path:
         return once(folder / "detector.o", lambda target: compile_observer(target, "race_detector"))
 
+    def build_kernels() -> Path:
+        return once(folder / "kernels.so", lambda target: watched_kernels(target, build_detector(), folder))
+
     def build(name: str, entry: Path, faults: tuple[Fault, ...]) -> Path:
         def make(target: Path) -> None:
             sources = faulty_sources(folder / f"{name} sources", faults)
@@ -75,7 +84,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
         jobs = {
             "detector": pool.submit(build_detector),
             "toys": pool.submit(build, "toys", FOLDER / "ordered.cu", ()),
-            "kernels": pool.submit(build, "kernels", ENTRY, ()),
+            "kernels": pool.submit(build_kernels),
         }
         yield jobs | {name: pool.submit(build, name, ENTRY, (fault,)) for name, fault in FAULTS.items()}
 
@@ -198,12 +207,10 @@ def test_no_two_threads_meet_in_any_case(builds: dict[str, Future[Path]], name: 
     assert WatchedKernels(builds["kernels"].result()).races(CASES[name], seed=7, blocks=8) == []
 
 
-def test_the_fences_are_needed(builds: dict[str, Future[Path]]) -> None:
-    """Nothing else shows it: in the emulation's order of memory the results are right without them."""
-    for fence in (1, 2):
-        kernels = WatchedKernels(builds[f"close_share threadfence {fence}"].result())
-        found = kernels.races(CASES["top_k: normal, d = 70001"])
-        assert any(race.startswith("workspace: ") and race.endswith(", blocks") for race in found)
+def test_a_fence_is_needed(builds: dict[str, Future[Path]]) -> None:
+    """Nothing else shows it: in the emulation's order of memory results are right without. The slow test has all."""
+    found = WatchedKernels(builds["close_share threadfence 1"].result()).races(CASES["top_k: normal, d = 70001"])
+    assert any(race.startswith("workspace: ") and race.endswith(", blocks") for race in found)
 
 
 def test_what_another_block_decides_is_not_read(builds: dict[str, Future[Path]]) -> None:
@@ -228,6 +235,6 @@ from tests.support.watched_kernels import WatchedKernels
 kernels = WatchedKernels(Path({str(library)!r}))
 print(any(kernels.races(CASES[name]) for name in (*PROBES, "gaussian_k: every tensor")))
 """
-    done = run_apart(code, {}, seconds=180)
+    done = run_apart(code)
     is_needed = done.returncode != 0 or done.stdout.strip() == "True"
     assert is_needed == (name not in NOT_NEEDED), done.stdout + done.stderr

@@ -20,12 +20,13 @@ from torch import Tensor
 from sparsync.experiments.studies.kernels.laws import LAWS
 from sparsync.kernels.feedback_reference import RULES
 from tests.kernels.test_native_passes import RANKED, SETTLED_LAWS
-from tests.support.feedback_cases import ENTRY, Case, Fault, faulty_sources, make_case, normal, shifted
+from tests.support.emulated_build import build_emulated
+from tests.support.feedback_cases import ENTRY, Case, Emulated, Fault, faulty_sources, make_case, normal, shifted
 from tests.support.shared_builds import once, shared_folder
-from tests.support.watched_kernels import MeteredKernels, Traffic, compile_observer, compile_watched
+from tests.support.watched_kernels import MeteredKernels, Traffic, compile_observer, compile_watched, watched_kernels
 
 # Whole tiles, so that the exact counts below hold; long enough for tables and histograms to weigh little.
-LENGTH = 24 * 4096
+LENGTH = 12 * 4096
 FAULTS: dict[str, Fault] = {
     "aligned tensors are taken for others": (
         "cuda/plan.cuh",
@@ -42,16 +43,23 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
         pytest.skip("g++ is not installed")
     folder = shared_folder(tmp_path_factory, "metered")
 
+    objects = shared_folder(tmp_path_factory, "watched")
+
+    def build_meter() -> Path:
+        return once(folder / "meter.o", lambda target: compile_observer(target, "traffic_meter"))
+
+    def build_kernels() -> Path:
+        return once(folder / "kernels.so", lambda target: watched_kernels(target, build_meter(), objects))
+
     def build(name: str, faults: tuple[Fault, ...]) -> Path:
         def make(target: Path) -> None:
-            meter = once(folder / "meter.o", lambda target: compile_observer(target, "traffic_meter"))
             sources = faulty_sources(folder / f"{name} sources", faults)
-            compile_watched(target, ENTRY, observer=meter, sources=sources)
+            compile_watched(target, ENTRY, observer=build_meter(), sources=sources)
 
         return once(folder / f"{name}.so", make)
 
     with ThreadPoolExecutor(1) as pool:
-        kernels = {"kernels": pool.submit(build, "kernels", ())}
+        kernels = {"kernels": pool.submit(build_kernels)}
         yield kernels | {name: pool.submit(build, name, (fault,)) for name, fault in FAULTS.items()}
 
 
@@ -82,12 +90,18 @@ def most_beside(selected: int, places: int) -> int:
     return 32 * selected + 2 * 8 * places + 4 * 8 * (LENGTH * 9 // 400) + 64 * 1024
 
 
-def settled(kernels: MeteredKernels, law: str, rule: str, density: float) -> Case:
+@pytest.fixture
+def unwatched() -> Emulated:
+    """The same kernels at full speed."""
+    return Emulated(build_emulated(sources=[ENTRY]))
+
+
+def settled(unwatched: Emulated, law: str, rule: str, density: float) -> Case:
     """A call with the memory of three others on fresh draws."""
     generator = torch.Generator().manual_seed(2)
     cases = [case_of(LAWS[law](LENGTH, generator), rule, density) for _ in range(4)]
     for case, following in itertools.pairwise(cases):
-        kernels.traffic(case)
+        unwatched.call(case).run()
         following.memory.copy_(case.memory)
     return cases[-1]
 
@@ -96,9 +110,9 @@ def settled(kernels: MeteredKernels, law: str, rule: str, density: float) -> Cas
 @pytest.mark.parametrize("density", [0.001, 0.01])
 @pytest.mark.parametrize("law", SETTLED_LAWS)
 def test_a_warm_call_moves_what_the_addition_does_and_little_more(
-    kernels: MeteredKernels, law: str, density: float, rule: str
+    kernels: MeteredKernels, unwatched: Emulated, law: str, density: float, rule: str
 ) -> None:
-    case = settled(kernels, law, rule, density)
+    case = settled(unwatched, law, rule, density)
     found, report = kernels.traffic(case)
     returned, selected, _, passes = report[0].tolist()
     gradient, residual = found["gradient 0"], found["residual 0"]

@@ -50,7 +50,7 @@ def small_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Profile(dimensions=(2, 3), examples_count=20)
+    small = Profile(dimensions=(2, 3), examples_count=5)
     monkeypatch.setitem(PROFILES, "smoke", small)
     # That mutants are killed in the profile meant for them is the claim of `test_mutants.py`.
     monkeypatch.setattr("sparsync.verify.ledger.mutation.MUTATION_PROFILE", small)

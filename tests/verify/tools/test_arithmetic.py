@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
 
 from sparsync.verify.tools.arithmetic import arithmetic
+from tests.support.stand_ins.forked import run_forked
 
 PROGRAM = "import json; from sparsync.verify.tools.arithmetic import arithmetic; print(json.dumps(arithmetic()))"
 
 
 def facts_with(**environment: str) -> dict[str, str | None]:
-    finished = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    finished = run_forked("-c", PROGRAM, environment=environment)
+    assert finished.returncode == 0, finished.stderr
     # What the library says of itself goes elsewhere: the line is all that is printed.
     facts: dict[str, str | None] = json.loads(finished.stdout)
     return facts

@@ -15,6 +15,7 @@ import torch
 
 from sparsync.verify.tools.pool import ALONE, CasesFailedError, Failure, Pool, call
 from sparsync.verify.tools.store import Store
+from tests.support.stand_ins.forked import run_forked
 
 
 @pytest.mark.parametrize("job_count", [1, 2])
@@ -124,7 +125,7 @@ if __name__ == "__mp_main__" and sys.argv[1] == "beginning":
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
     with interrupt_as_line():
-        Pool(2, store=Store(Path("store")), preloaded="json").run(run, sys.argv[3:])
+        Pool(2, store=Store(Path("store")), preloaded="sparsync.verify.tools.pool").run(run, sys.argv[3:])
 """
 
 
@@ -132,15 +133,7 @@ def run_interrupted(
     folder: Path, whom: str, number: signal.Signals, cases: tuple[str, ...]
 ) -> subprocess.CompletedProcess[str]:
     (folder / "interrupted.py").write_text(INTERRUPTED)
-    return subprocess.run(
-        [sys.executable, "interrupted.py", whom, number.name, *cases],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        start_new_session=True,
-    )
+    return run_forked("", "interrupted.py", whom, number.name, *cases, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +167,10 @@ def test_a_process_that_still_imports_leaves_an_interrupt_to_its_parent(number: 
 
 def test_cases_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     """The output is read to its end, so this waits until every process that could write there is gone."""
-    assert run_interrupted(tmp_path, "kill", signal.SIGKILL, ("long", "long", "short")).returncode == -signal.SIGKILL
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    command = [sys.executable, "interrupted.py", "kill", signal.SIGKILL.name, "long", "long", "short"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=240, check=False, start_new_session=True)
+    assert ended.returncode == -signal.SIGKILL
     assert (tmp_path / "long").exists()
     assert not (tmp_path / "short").exists()
 

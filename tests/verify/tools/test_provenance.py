@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsync.verify.tools.provenance import git_state, provenance, require_output, write_json
+from tests.support.stand_ins.forked import run_forked
 
 FACTS = {
     "git_commit",
@@ -75,8 +76,7 @@ def test_the_cpu_capability_is_the_code_that_pytorch_runs() -> None:
     program = (
         "from sparsync.verify.tools.provenance import provenance; print(provenance(process_count=1)['cpu_capability'])"
     )
-    environment = {**os.environ, "ATEN_CPU_CAPABILITY": "default"}
-    finished = subprocess.run((sys.executable, "-c", program), env=environment, capture_output=True, text=True)
+    finished = run_forked("-c", program, environment={"ATEN_CPU_CAPABILITY": "default"})
     assert finished.stdout.split() == ["DEFAULT"], finished.stderr
 
 

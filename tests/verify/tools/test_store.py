@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from sparsync.verify.contraction.margins import exact_bound
 from sparsync.verify.tools import store
 from sparsync.verify.tools.store import LIBRARIES, Store, described, sources_digest, sources_in_use
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 
 class Colour(Enum):
@@ -90,7 +90,8 @@ def test_the_key_is_the_same_in_another_process(tmp_path: Path) -> None:
         "from sparsync.verify.contraction.margins import exact_bound; "
         "print(Store(Path('.')).key(exact_bound, ('top_k', 0.1)))"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_forked("-c", program, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == f"{Store(tmp_path).key(exact_bound, ('top_k', 0.1))}\n"
 
 
