@@ -9,6 +9,7 @@ import ctypes
 import json
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
