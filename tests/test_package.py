@@ -134,6 +134,7 @@ def test_the_wheel_carries_both_licences(wheel_files: set[str]) -> None:
     assert licences == {"LICENSE", "experiments/embedded/LICENSE"}
 
 
+@pytest.mark.slow
 def test_a_source_distribution_makes_the_same_wheel(tree: Path, wheel_files: set[str], tmp_path: Path) -> None:
     build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
     subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=tree, check=True, capture_output=True)

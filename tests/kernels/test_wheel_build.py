@@ -177,6 +177,7 @@ def test_half_a_library_is_not_loaded_and_the_definition_serves(server: Server, 
     assert said == f"reference: {refused}; no C++ compiler: g++ is not on the PATH"
 
 
+@pytest.mark.slow
 def test_a_second_wheel_has_the_same_bytes_whoever_builds_it(wheel: Path, tmp_path: Path) -> None:
     earlier = os.umask(0o077)
     try:

@@ -112,7 +112,12 @@ raise SystemExit(reproduce.main(["--profile", "smoke"]))
 
 @pytest.mark.parametrize(
     ("number", "to_group"),
-    [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGTERM, False), (signal.SIGKILL, False)],
+    [
+        (signal.SIGINT, True),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.slow),
+        (signal.SIGTERM, False),
+        pytest.param(signal.SIGKILL, False, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
     number: signal.Signals, to_group: bool, tmp_path: Path

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from paper.write_docs import CHANGED_EXAMPLES, EXAMPLES
-from tests.support.slow_cases import slow_except
 from tests.support.workers import run_program, torchrun
 
 NAMES = ["plain.py", *CHANGED_EXAMPLES]
@@ -19,7 +18,8 @@ def rank_count(name: str) -> int:
     return 4 if "hsdp" in name else 2
 
 
-@pytest.mark.parametrize("name", slow_except({"hook.py"}, NAMES))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_torchrun_runs_an_example_as_printed(name: str) -> None:
     finished = torchrun("--nproc-per-node", str(rank_count(name)), str(EXAMPLES / name))
     assert finished.returncode == 0, finished.stderr

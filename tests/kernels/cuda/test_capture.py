@@ -47,6 +47,7 @@ FORMS: dict[str, tuple[list[int], list[int]]] = {
     "each tensor": ([5, 4096, 9000, 1], [1, 40, 90, 1]),
     "whole vector": ([300, 8193, 0, 4096], [120]),
 }
+SHORT_FORMS = ("one tensor", "each tensor", "whole vector")
 
 
 def some_not_finite(entries: Tensor) -> Tensor:
@@ -167,7 +168,13 @@ def emulated() -> Emulated:
 
 
 @pytest.mark.parametrize(
-    ("form", "dtype"), [(form, torch.float32) for form in FORMS] + [("each tensor", dtype) for dtype in HALVES]
+    ("form", "dtype"),
+    [
+        *((form, torch.float32) for form in SHORT_FORMS),
+        *(pytest.param(form, torch.float32, marks=pytest.mark.slow) for form in FORMS if form not in SHORT_FORMS),
+        ("each tensor", HALVES[0]),
+        *(pytest.param("each tensor", dtype, marks=pytest.mark.slow) for dtype in HALVES[1:]),
+    ],
 )
 @pytest.mark.parametrize("rule", RULES)
 def test_a_recorded_call_is_replayed_on_new_gradients(
@@ -365,6 +372,7 @@ def compile_host_part(target: Path, text: str) -> set[str]:
     return {name for name in names if re.match(r"_*(cu[A-Z]|cuda|torch|aoti)", name) and not NOT_CALLED.fullmatch(name)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 def test_the_host_part_calls_nothing_that_waits(tmp_path: Path) -> None:
     target = tmp_path / "host.o"
