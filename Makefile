@@ -100,7 +100,7 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
 	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json \
 	    $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
-	$(RUN) -m sparsync.experiments.studies.hooks.cost --output build/$(PROFILE)/hook_cost.json \
+	$(RUN) -m sparsync.experiments.studies.hooks.cost --output $(DATA)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1)
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu ONLY="build bench")

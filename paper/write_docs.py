@@ -1,9 +1,9 @@
-"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, and what the kernel costs.
+"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, what the kernel and the hook cost.
 
     python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
-Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`. In `ledger.md`,
-`kernels.md` and `examples.md` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json` and `hook_cost.json`.
+In the pages of `BLOCKS` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
+from paper.studies.hook_cost import hook_cost_markdown
 from paper.studies.kernels import timings_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
@@ -62,6 +63,7 @@ def examples_markdown(_data_folder: Path) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "ledger": ("ledger.md", ledger_markdown),
     "timings": ("kernels.md", timings_markdown),
+    "cost of the hook": ("training.md", hook_cost_markdown),
     "examples": ("examples.md", examples_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""
@@ -108,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: malformed arguments, missing results, or a page without marks.
     """
     parser = argparse.ArgumentParser(prog="python -m paper.write_docs", description="Write the pages of paper/docs.")
-    parser.add_argument("--data-folder", type=Path, required=True, help="where verify.json and kernels-*.json are")
+    parser.add_argument("--data-folder", type=Path, required=True, help="where verify.json and the timings are")
     parser.add_argument("--docs-folder", type=Path, required=True, help="where the pages are that are rewritten")
     options = parser.parse_args(arguments)
     try:

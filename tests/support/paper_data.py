@@ -47,6 +47,7 @@ PROVENANCE = {
     "cpu_capability": "AVX2",
     "python_version": "3.11.7",
     "torch_version": "2.13.0",
+    "date_utc": "2026-01-01T00:00:00+00:00",
 }
 # Of even and of odd seeds.
 ACCURACY = {
@@ -79,7 +80,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    for name in {*CASE_STUDIES, "engine_speed"} - UNRECORDED:
+    for name in {*CASE_STUDIES, "engine_speed", "hook_cost"} - UNRECORDED:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.
