@@ -128,8 +128,8 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "record": Sizes(
         setups=(
-            Setup("gpt", "text", batch_size=2, steps=600, test_limit=256),
-            Setup("resnet20", "embedded", batch_size=8, steps=700, test_limit=None),
+            Setup("gpt", "text", batch_size=2, steps=400, test_limit=256),
+            Setup("resnet20", "embedded", batch_size=8, steps=400, test_limit=None),
         ),
         methods=METHODS,
         densities=DENSITIES,
@@ -150,9 +150,9 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
 }
 """The record's hours: a step of the four workers takes 0.17 s (gpt) and 0.12 s (resnet20) of one core, a measurement
-2 s, and a run has two, so that runs take 106 and 88 s. 28 contestants a network (dense, PowerSGD and six variants at
+2 s, and a run has two, so that runs take 72 and 52 s. 28 contestants a network (dense, PowerSGD and six variants at
 two densities, with two optimisers) have about 6.5 runs each for tuning (5 where the start is best, more for every
-stride away from it) and 5 for measuring: 28 · 11.5 · (106 + 88) s = 62,500 s, which is 8.7 hours on two cores; it is in
+stride away from it) and 5 for measuring: 28 · 11.5 · (72 + 52) s = 39,900 s, which is 5.5 hours on two cores; it is in
 proportion to `steps`. Profile quick, whose minutes are too few for any of it, leaves the study out: the record's is
 shown."""
 
