@@ -1,7 +1,7 @@
-"""What does a step of error feedback cost? Times as multiples of those of e += g, for the paper and for a page.
+"""What does a step of error feedback cost? Times as multiples of those of e += g, for the paper.
 
 Read from the newest `kernels-*.json` of a processor and of a GPU; a machine that was not measured is said to be so. The
-figure has a row of panels for each machine; `timings_markdown` is the table of `paper/docs/kernels.md`.
+figure has a row of panels for each machine. `paper/kernel_page.py` makes the tables of a page from the same rows.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CONTENDERS = {
     **{f"top_k, {call}": f"{_TOP_K}, {words}" for call, words in CALLS.items()},
     "gaussian_k_released": "the released rule",
     "threshold": "a given threshold",
-    **{f"gaussian_k, {call}, replayed": f"{_GAUSSIAN}, {words}, $e+g$ too as graphs" for call, words in CALLS.items()},
-    **{f"top_k, {call}, replayed": f"{_TOP_K}, {words}, $e+g$ too as graphs" for call, words in CALLS.items()},
+    **{f"gaussian_k, {call}, replayed": f"{_GAUSSIAN}, {words}, as a graph" for call, words in CALLS.items()},
+    **{f"top_k, {call}, replayed": f"{_TOP_K}, {words}, as a graph" for call, words in CALLS.items()},
     "cub::DeviceTopK": r"\texttt{cub::DeviceTopK}",
     "torch.topk, unsorted": r"\texttt{torch.topk}",
     "torch.topk, sorted": r"\texttt{torch.topk}, sorted",
@@ -57,16 +57,6 @@ LOOKS: dict[str, Look] = {
     "released, PyTorch": Look("released rule, PyTorch", RULES["gaussian_k_released"].colour, (0, (5, 1, 1, 1))),
 }
 """How a contender is drawn, where a study has it."""
-COLUMNS = {
-    **{f"{rule}, {call}": f"`{rule}`, {CALLS[call]}" for rule in ("gaussian_k", "top_k") for call in ("warm", "cold")},
-    **{f"{rule}, warm, replayed": f"`{rule}`, later calls, as a graph" for rule in ("gaussian_k", "top_k")},
-    "cub::DeviceTopK": "`cub::DeviceTopK`",
-    "torch.topk, unsorted": "`torch.topk`",
-    "released, PyTorch": "released Gaussian-k, PyTorch",
-    "DGC, PyTorch": f"{_DGC}, PyTorch",
-    "SIDCo, PyTorch": f"{_SIDCO}, PyTorch",
-}
-"""Columns of the page beside that of e += g; the paper's table has a few more."""
 MODELS = {"resnet50": "ResNet-50", "vgg16": "VGG-16", "lstm": "LSTM"}
 _SHOWN_DIMENSION_COUNT = 3
 Column = tuple[str, str, int]
@@ -176,18 +166,6 @@ def kernels(data_folder: Path) -> Figure:
     return figure
 
 
-def timings_markdown(data_folder: Path) -> str:
-    """The newest study on a processor, and the newest on a GPU or a line that there is none.
-
-    Raises:
-        FileNotFoundError: no processor was measured.
-    """
-    study, gpu = processor(data_folder), machine(data_folder, "cuda")
-    threads = f", {study['thread_count']} threads"
-    second = f"GPU: {NOT_MEASURED}.\n" if gpu is None else _markdown_block(gpu, "")
-    return "\n".join(["", _markdown_block(study, threads), second])
-
-
 def _columns(studies: list[Result]) -> list[Column]:
     """The longest Gaussian vectors of any machine, then every model tensor by tensor."""
     lengths = sorted({int(row["dimension"]) for study in studies for row in rows(study, FLOOR, name="gaussian")})
@@ -200,7 +178,7 @@ def _columns(studies: list[Result]) -> list[Column]:
     return vectors + sorted(models, key=lambda column: column[2])
 
 
-def _others(study: Result) -> list[str]:
+def others(study: Result) -> list[str]:
     """Contenders of a study that have no words of their own."""
     found = dict.fromkeys(str(row["contender"]) for row in study.records("rows"))
     return [contender for contender in found if contender not in (FLOOR, COPY, _REPLAYED_FLOOR, *CONTENDERS)]
@@ -219,7 +197,7 @@ def _block(kind: str, study: Result | None, columns: list[Column]) -> str:
     lines.append(
         _line("$e\\leftarrow e+g$, in ms", study, FLOOR, columns, lambda row: latex.decimal(*milliseconds(row)))
     )
-    for contender in (*CONTENDERS, *_others(study)):
+    for contender in (*CONTENDERS, *others(study)):
         words = CONTENDERS.get(contender) or latex.escape(contender)
         line = _line(words, study, contender, columns, lambda row: latex.decimal(row["ratio_to_add"], 2))
         lines += [line] if line.strip(" &") != words else []
@@ -297,9 +275,21 @@ def _extra_memory(data_folder: Path) -> str:
     return latex.percent(max(shares)) if shares else NOT_MEASURED
 
 
-def _gpu(data_folder: Path) -> str:
+def _of_gpu(data_folder: Path, *, show: Callable[[Result], str]) -> str:
     study = machine(data_folder, "cuda")
-    return NOT_MEASURED if study is None else latex.escape(study["hardware"])
+    return NOT_MEASURED if study is None else show(study)
+
+
+def _addition_rate(study: Result) -> str:
+    """Gigabytes a second."""
+    row = largest_row(study, FLOOR)
+    return latex.decimal(study["bytes_per_entry"] * row["dimension"] / row["best_seconds"] / 1e9, 0)
+
+
+def _share(study: Result, *, above: str, below: str) -> str:
+    """Time of a contender over that of another, on the longest Gaussian vector."""
+    rest = largest_row(study, below)["best_seconds"]
+    return latex.decimal(largest_row(study, above)["best_seconds"] / rest, 2)
 
 
 def _draw_times(axes: Axes, study: Result) -> None:
@@ -322,51 +312,23 @@ def _draw_shares(axes: Axes, study: Result) -> None:
             axes.plot([row["dimension"] for row in found], shares, marker=".", **look.line)
 
 
-def _markdown_block(study: Result, threads: str) -> str:
-    """A line that says what was measured when, and the table."""
-    day = str(study.record("provenance")["date_utc"])[:10]
-    title = f"{study['hardware']}{threads}, density {DENSITY:g}, profile `{study['profile']}`, {day}:"
-    cases = [*rows(study, FLOOR, name="gaussian"), *rows(study, FLOOR, name=RECORDED)]
-    cases += rows(study, FLOOR, granularity="tensors")
-    found = {name: [_row(study, name, case) for case in cases] for name in (*COLUMNS, *_others(study))}
-    shown = {contender: column for contender, column in found.items() if any(column)}
-    lines = [_markdown_line(["", "`e += g`, ms", *(COLUMNS.get(contender, f"`{contender}`") for contender in shown)])]
-    lines.append(f"|---|{'--:|' * (1 + len(shown))}")
-    for number, case in enumerate(cases):
-        best, digits = milliseconds(case)
-        ratios = [_multiple(column[number]) for column in shown.values()]
-        lines.append(_markdown_line([_case_name(case), f"{best:.{digits}f}", *ratios]))
-    return "".join(f"{line}\n" for line in [title, "", *lines])
-
-
-def _row(study: Result, contender: str, case: Result) -> Result | None:
-    return row_in(study, contender, (case["name"], case["granularity"], case["dimension"]))
-
-
-def _case_name(case: Result) -> str:
-    length = f"d = {case['dimension']:,}"
-    if case["granularity"] == "tensors":
-        return f"{MODELS.get(case['name'], case['name'])}, {case['tensor_count']} tensors, {length}"
-    return f"a training run, {length}" if case["name"] == RECORDED else length
-
-
-def _multiple(row: Result | None) -> str:
-    """Two digits: on a machine with other work there is no more to be had."""
-    if row is None:
-        return ""
-    ratio = row["ratio_to_add"]
-    return f"{ratio:.1f} ×" if ratio < 10 else f"{ratio:.0f} ×"
-
-
-def _markdown_line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 MACROS: dict[str, Macro] = {
     "KernelProcessor": lambda folder: latex.escape(processor(folder)["hardware"]),
     "KernelThreads": lambda folder: latex.integer(processor(folder)["thread_count"]),
     "KernelProfile": lambda folder: latex.escape(processor(folder)["profile"]),
-    "KernelGpu": _gpu,
+    "KernelGpu": partial(_of_gpu, show=lambda study: latex.escape(study["hardware"])),
+    "KernelGpuDimension": partial(_of_gpu, show=lambda study: latex.scientific(largest_row(study, FLOOR)["dimension"])),
+    "KernelGpuRate": partial(_of_gpu, show=_addition_rate),
+    **{
+        f"KernelGpu{name}": partial(_of_gpu, show=partial(_share, above=above, below=below))
+        for name, above, below in (
+            ("ColdRatio", "gaussian_k, cold", FLOOR),
+            ("WarmRatio", "gaussian_k, warm", FLOOR),
+            ("WarmTopkRatio", "top_k, warm", FLOOR),
+            ("TopkAdvantage", "torch.topk, unsorted", "top_k, warm"),
+            ("ReleasedAdvantage", "released, PyTorch", "gaussian_k, warm"),
+        )
+    },
     "KernelDensity": lambda _folder: latex.shortest(DENSITY),
     "KernelLargestDimension": lambda folder: latex.integer(largest_row(processor(folder), FLOOR)["dimension"]),
     "KernelRate": lambda folder: latex.decimal(bytes_per_second(processor(folder)) / 1e9, 0),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper import latex
-from paper.studies.kernels import COLUMNS, LIMIT, LOOKS, MACROS, kernel_table, kernels, timings_markdown
+from paper.studies.kernels import LIMIT, LOOKS, MACROS, kernel_table, kernels
 from tests.support.drawing import drawn_line, plain
 from tests.support.paper_data import kernels_record, rewrite, write, write_results
 
@@ -45,6 +45,26 @@ def data_folder(tmp_path: Path) -> Path:
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
+    assert plain(MACROS[name](data_folder)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("KernelGpu", "NVIDIA H200"),
+        ("KernelGpuDimension", plain(latex.scientific(10**7))),
+        ("KernelGpuRate", "12"),
+        ("KernelGpuColdRatio", "4.00"),
+        ("KernelGpuWarmRatio", "2.00"),
+        ("KernelGpuWarmTopkRatio", "2.00"),
+        # 64/2 and 32/2.
+        ("KernelGpuTopkAdvantage", "32.00"),
+        ("KernelGpuReleasedAdvantage", "16.00"),
+    ],
+)
+def test_a_number_of_a_gpu_is_there_once_one_was_measured(name: str, text: str, data_folder: Path) -> None:
+    assert MACROS[name](data_folder) == "not measured"
+    write(data_folder / "kernels-gpu.json", kernels_record("full", device="cuda") | {"hardware": "NVIDIA H200"})
     assert plain(MACROS[name](data_folder)) == text
 
 
@@ -101,75 +121,3 @@ def test_a_contender_that_was_not_measured_is_named(data_folder: Path) -> None:
     rewrite(data_folder / "kernels-test.json", rows=[])
     with pytest.raises(ValueError, match=r"kernels-test\.json: no row of 'gaussian_k, warm' on a Gaussian vector"):
         MACROS["KernelWarmRatio"](data_folder)
-
-
-def page_rows(text: str) -> dict[str, list[str]]:
-    """The cells of each line of a table, by the first one."""
-    lines = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    return {name.strip(): [cell.strip() for cell in cells] for name, *cells in lines}
-
-
-def test_every_case_has_a_row_of_its_time_and_of_multiples_of_it(data_folder: Path) -> None:
-    found = page_rows(timings_markdown(data_folder))
-    # Nothing of cub was measured on the processor, and a processor has no graphs.
-    words = [word for word in COLUMNS.values() if "cub" not in word and "graph" not in word]
-    assert found.pop("") == ["`e += g`, ms", *words]
-    multiples = ["2.0 ×", "4.0 ×", "2.0 ×", "4.0 ×", "64 ×", "32 ×", "12 ×", "6.0 ×"]
-    # The record's training run takes four times as long.
-    slower = ["8.0 ×", "16 ×", "8.0 ×", "16 ×", "256 ×", "128 ×", "48 ×", "24 ×"]
-    assert found == {
-        "d = 1,000": ["0.001", *multiples],
-        "d = 100,000": ["0.100", *multiples],
-        "d = 10,000,000": ["10.0", *multiples],
-        "a training run, d = 5,000": ["0.005", *slower],
-        "VGG-16, 32 tensors, d = 1,000,000": ["1.0", *multiples],
-    }
-
-
-def test_a_case_that_a_contender_was_not_timed_on_is_left_empty(data_folder: Path) -> None:
-    record = kernels_record("quick")
-    record["rows"] = [
-        row for row in record["rows"] if (row["contender"], row["dimension"]) != ("torch.topk, unsorted", 1000)
-    ]
-    write(data_folder / "kernels-test.json", record)
-    assert page_rows(timings_markdown(data_folder))["d = 1,000"][5] == ""
-
-
-def test_what_was_measured_is_said_above_the_table(data_folder: Path) -> None:
-    text = timings_markdown(data_folder)
-    assert text.startswith("\nTest & Sons 100%, 2 threads, density 0.001, profile `quick`, 2026-01-01:\n\n|")
-
-
-def test_a_gpu_has_a_table_of_its_own_once_it_was_measured(data_folder: Path) -> None:
-    assert timings_markdown(data_folder).endswith("\n\nGPU: not measured.\n")
-    write(data_folder / "kernels-gpu.json", kernels_record("full", device="cuda") | {"hardware": "NVIDIA H200"})
-    text = timings_markdown(data_folder)
-    assert "not measured" not in text
-    assert text.count("`e += g`, ms") == 2
-    assert "\n\nNVIDIA H200, density 0.001, profile `full`, 2026-01-01:\n\n|" in text
-
-
-def test_replays_have_a_column_under_words_and_what_they_are_compared_with_has_none(data_folder: Path) -> None:
-    record = kernels_record("full", device="cuda")
-    adds = [row for row in record["rows"] if row["contender"] == "add"]
-    replays = ["add, replayed", "gaussian_k, warm, replayed", "gaussian_k, cold, replayed"]
-    others = [row | {"contender": name, "ratio_to_add": 1.5} for row in adds for name in replays]
-    write(data_folder / "kernels-gpu.json", record | {"rows": record["rows"] + others})
-    heads = timings_markdown(data_folder).split("`e += g`, ms")[2].splitlines()[0]
-    assert "| `gaussian_k`, later calls, as a graph |" in heads
-    assert "replayed" not in heads
-    assert "replayed" not in kernel_table(data_folder)
-
-
-def test_no_processor_is_an_error_that_says_what_to_do(data_folder: Path) -> None:
-    (data_folder / "kernels-test.json").unlink()
-    with pytest.raises(FileNotFoundError, match="`make bench` writes it"):
-        timings_markdown(data_folder)
-
-
-def test_a_contender_without_words_has_a_row_and_a_column_under_its_own_name(data_folder: Path) -> None:
-    record = kernels_record("quick")
-    others = [row | {"contender": "first_k, warm"} for row in record["rows"] if row["contender"] == "add"]
-    write(data_folder / "kernels-test.json", record | {"rows": record["rows"] + others})
-    assert "\nfirst\\_k, warm & " in kernel_table(data_folder)
-    assert timings_markdown(data_folder).splitlines()[3].endswith("| `first_k, warm` |")
