@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import (
+    Fusion,
     Memory,
     StepLocation,
     added,
+    addend_of,
     require_length,
     require_share,
     require_step_location,
@@ -44,9 +46,9 @@ class Decayed:
         require_step_location(self.step_location)
 
     @property
-    def is_fused(self) -> bool:
-        """The kernel does not know it."""
-        return False
+    def fusion(self) -> Fusion:
+        """The kernel adds ηg or g to βe."""
+        return Fusion(self._addend)
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e.
@@ -83,3 +85,10 @@ class Decayed:
     def pending(self, memory: Memory) -> Tensor:
         """e [d]."""
         return memory["residual"]
+
+    def _addend(self, memory: Memory, gradient: Tensor, step_size: float) -> Tensor:
+        residual = memory["residual"]
+        addend = addend_of(gradient, step_size, like=residual, step_location=self.step_location)
+        # In a new vector, even where β = 1: the old one is still there if the kernel refuses.
+        memory["residual"] = residual.mul(self.decay)
+        return addend

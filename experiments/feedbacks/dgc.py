@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import (
+    Fusion,
     Memory,
     StepLocation,
     added,
@@ -50,9 +51,9 @@ class Dgc:
         return "outside"
 
     @property
-    def is_fused(self) -> bool:
-        """The kernel does not know it."""
-        return False
+    def fusion(self) -> Fusion:
+        """The kernel adds m to e; m is masked afterwards."""
+        return Fusion(self._addend, self._mask if self.masking else None)
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e; `velocity`: m.
@@ -76,9 +77,7 @@ class Dgc:
         Raises:
             ValueError: see `scaled`.
         """
-        velocity = memory["velocity"]
-        addend = scaled(gradient, step_size, like=velocity, step_location=self.step_location)
-        memory["velocity"] = velocity.mul(self.momentum).add(addend)
+        memory["velocity"] = self._moved_on(memory["velocity"], gradient, step_size)
         return memory["residual"].add(memory["velocity"])
 
     def settle(self, memory: Memory, corrected: Tensor, payload: SparsePayload) -> None:
@@ -100,3 +99,17 @@ class Dgc:
     def pending(self, memory: Memory) -> Tensor:
         """e [d]; what m will add to later steps is not in it."""
         return memory["residual"]
+
+    def _moved_on(self, velocity: Tensor, gradient: Tensor, step_size: float) -> Tensor:
+        """βm + g [d], a new tensor; βm is rounded before the addition."""
+        addend = scaled(gradient, step_size, like=velocity, step_location=self.step_location)
+        return velocity.mul(self.momentum).add_(addend)
+
+    def _addend(self, memory: Memory, gradient: Tensor, step_size: float) -> Tensor:
+        memory["velocity"] = self._moved_on(memory["velocity"], gradient, step_size)
+        # The kernel adds before it finds a sum that is not finite. A copy costs no more than to look first.
+        memory["residual"] = memory["residual"].clone()
+        return memory["velocity"]
+
+    def _mask(self, memory: Memory, payload: SparsePayload) -> None:
+        memory["velocity"].index_fill_(0, payload.indices.long(), 0.0)

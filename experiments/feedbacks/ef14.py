@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import (
+    Fusion,
     Memory,
     StepLocation,
     added,
+    addend_of,
     require_length,
     require_step_location,
     scaled,
@@ -41,9 +43,9 @@ class Ef14:
         require_step_location(self.step_location)
 
     @property
-    def is_fused(self) -> bool:
-        """It is what the kernel does."""
-        return True
+    def fusion(self) -> Fusion | None:
+        """It is what the kernel does; ηg or g is added to e itself."""
+        return Fusion(self._addend)
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e.
@@ -79,3 +81,6 @@ class Ef14:
     def pending(self, memory: Memory) -> Tensor:
         """e [d]."""
         return memory["residual"]
+
+    def _addend(self, memory: Memory, gradient: Tensor, step_size: float) -> Tensor:
+        return addend_of(gradient, step_size, like=memory["residual"], step_location=self.step_location)

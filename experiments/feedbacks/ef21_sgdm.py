@@ -44,9 +44,9 @@ class Ef21Sgdm:
         return "outside"
 
     @property
-    def is_fused(self) -> bool:
-        """The kernel does not know it."""
-        return False
+    def fusion(self) -> None:
+        """None: what is selected is not taken from the vector that is remembered."""
+        return None
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`velocity`: v; `estimate`: h; `average`: that of all workers' h; `unsent`: u − C(u).

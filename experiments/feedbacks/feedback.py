@@ -8,6 +8,8 @@ parameters, and nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
@@ -20,7 +22,24 @@ StepLocation = Literal["inside", "outside"]
 
 Memory = dict[str, Tensor]
 """Vectors [d] of one worker, by name. A variant replaces them and never changes one, so that a copy of the dict is one
-of the memory."""
+of the memory. The kernel alone changes one: a residual that a `Fusion` gives it."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """`correct`, selection and `settle` as one call of `feedback_select`, with the same bits; for a residual u − C(u).
+
+    Both functions get a copy of the worker's memory, which takes its place once something is selected. So what they
+    replace is as it was where they or the kernel refuse; vectors that they put there themselves they may change.
+
+    Args:
+        addend: of that copy, a gradient [d] and a step size, as `correct` takes them: brings the memory up to date, and
+            returns what the kernel is to add to its "residual" to get u, of a dtype that the residual can take.
+        settle: of that copy and the payload, what is left to do then; None where it is nothing.
+    """
+
+    addend: Callable[[Memory, Tensor, float], Tensor]
+    settle: Callable[[Memory, SparsePayload], None] | None = None
 
 
 class Feedback(Protocol):
@@ -32,8 +51,8 @@ class Feedback(Protocol):
         ...
 
     @property
-    def is_fused(self) -> bool:
-        """True iff `feedback_select(scaled(gradient, …), memory["residual"])` corrects, selects and settles."""
+    def fusion(self) -> Fusion | None:
+        """How the kernel does it; None where it cannot, as it only adds to a vector that loses what is selected."""
         ...
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
@@ -72,7 +91,16 @@ def zeros(names: tuple[str, ...], dimension: int, *, dtype: torch.dtype, device:
 
 
 def scaled(gradient: Tensor, step_size: float, *, like: Tensor, step_location: StepLocation) -> Tensor:
-    """ηg inside, g outside, in the dtype of `like`: what a memory takes of a gradient.
+    """What a memory takes of a gradient: `addend_of`, in the dtype of `like`.
+
+    Raises:
+        ValueError: see `addend_of`.
+    """
+    return addend_of(gradient, step_size, like=like, step_location=step_location).to(like.dtype)
+
+
+def addend_of(gradient: Tensor, step_size: float, *, like: Tensor, step_location: StepLocation) -> Tensor:
+    """ηg inside, in the dtype of `like`; g itself outside, of a dtype whose values that holds.
 
     ηg is rounded before anything is added to it. One instruction for both, where a processor has it, rounds once.
 
@@ -95,8 +123,7 @@ def scaled(gradient: Tensor, step_size: float, *, like: Tensor, step_location: S
     if gradient.requires_grad:
         # The memory would hold the graphs of all steps.
         raise ValueError("the gradient requires a gradient; detach it")
-    held = gradient.to(like.dtype)
-    return held.mul(step_size) if step_location == "inside" else held
+    return gradient.to(like.dtype).mul(step_size) if step_location == "inside" else gradient
 
 
 def require_step_location(step_location: str) -> None:

@@ -291,10 +291,11 @@ class Exchange:
         total = self._total(gathered)
         means = list(total.split([piece.gradient.numel() for piece in self._packed]))
         unused = self._put_back_unused(flags)
-        if not self._rule.feedback.is_fused:
-            for piece, mean in zip(self._packed, means, strict=True):
-                if piece.memory is not None and piece not in unused:
-                    mean.copy_(self._rule.feedback.deliver(piece.memory, mean))
+        for piece, mean in zip(self._packed, means, strict=True):
+            if piece.memory is not None and piece not in unused:
+                delivered = self._rule.feedback.deliver(piece.memory, mean)
+                if delivered is not mean:
+                    mean.copy_(delivered)
         if loss_scale != 1:
             total.mul_(loss_scale)
         if self._in_place is None:

@@ -58,7 +58,7 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
     feedback = new_feedback(name, tuple((settings or {}).items()), step_location="outside")
     if values not in VALUE_CODES:
         raise ValueError(f"unknown value code {values!r}; known: {', '.join(VALUE_CODES)}")
-    if selector == "keep_all" and not feedback.is_fused:
+    if selector == "keep_all" and name != "ef14":
         raise ValueError(
             f"selector 'keep_all' is plain DDP, which has no memory, so feedback {name!r} would change nothing; "
             "density=1.0 sends everything through it"

@@ -109,14 +109,14 @@ class Residuals:
     def _places(self, names: Iterable[str]) -> dict[str, tuple[str, str]]:
         """The parameter and the vector of each key."""
         vectors = list(self._zeros(1, torch.empty(0)))
-        if self.feedback.is_fused:
+        if self.feedback == Ef14("outside"):
             return {name: (name, vectors[0]) for name in names}
         return {f"{name}.{vector}": (name, vector) for name in names for vector in vectors}
 
 
 def copied(memory: Memory, feedback: Feedback) -> Memory:
     """A memory as it is now, whatever a step does to it: the kernel changes a residual in place, no variant does."""
-    return {name: vector.clone() if feedback.is_fused else vector for name, vector in memory.items()}
+    return {name: vector.clone() if feedback.fusion is not None else vector for name, vector in memory.items()}
 
 
 def _as_parameter(vector: Tensor, parameter: Tensor) -> Tensor:

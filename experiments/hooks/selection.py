@@ -12,7 +12,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+from sparsync.experiments.feedbacks.feedback import Feedback, Fusion, Memory
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.call_plan import Rule
 from sparsync.kernels.codec import keep_error
@@ -81,7 +81,7 @@ class Chooser:
         self._seed, self._rank = seed, rank
         self._states = [SelectionState() for _ in units]
         self._is_single = all(len(unit.gradients) == 1 for unit in units)
-        self._is_fused = feedback.is_fused and selector in KERNEL_RULES
+        self._fusion = feedback.fusion if selector in KERNEL_RULES else None
         shifts = [torch.full((unit.capacity,), unit.places[0], dtype=torch.int32) for unit in units]
         device = units[0].gradients[0].device if units else torch.device("cpu")
         self._shift = torch.cat(shifts).to(device) if shifts else torch.empty(0, dtype=torch.int32)
@@ -93,33 +93,43 @@ class Chooser:
             step: of the run; a random rule draws by it.
 
         Raises:
-            ValueError: what is selected from is not finite; memories may have changed then.
+            ValueError: what is selected from is not finite; residuals may have changed then, see `Fusion`.
         """
-        if not self._is_fused:
-            return self._defined(step)
+        return self._defined(step) if self._fusion is None else Choice(self._fused(self._fusion), None)
+
+    def _fused(self, fusion: Fusion) -> list[SparsePayload]:
+        """By the kernel. The memories of all units are replaced together, once something is selected from each."""
+        renewed = [[dict(memory) for memory in unit.memories] for unit in self._units]
+        addends = [
+            # Memories hold gradients: the step size stands outside.
+            [fusion.addend(memory, gradient, 1.0) for memory, gradient in zip(memories, unit.gradients, strict=True)]
+            for memories, unit in zip(renewed, self._units, strict=True)
+        ]
+        payloads = self._selected(addends, [[memory["residual"] for memory in memories] for memories in renewed])
+        for unit, memories, payload in zip(self._units, renewed, payloads, strict=True):
+            if fusion.settle is not None:
+                for memory, part in zip(memories, _parts(payload, unit), strict=True):
+                    fusion.settle(memory, part)
+            for memory, new in zip(unit.memories, memories, strict=True):
+                memory.update(new)
+        return payloads
+
+    def _selected(self, addends: list[list[Tensor]], residuals: list[list[Tensor]]) -> list[SparsePayload]:
+        """One call of the kernel for all units of one vector, or one for each unit."""
         rule: Rule = self._selector  # type: ignore[assignment]
-        if not self._is_single:
-            payloads = [
-                feedback_select_many(
-                    unit.gradients,
-                    [memory["residual"] for memory in unit.memories],
-                    unit.k,
-                    rule=rule,
-                    state=state,
-                    capacity=unit.capacity,
-                )
-                for unit, state in zip(self._units, self._states, strict=True)
-            ]
-            return Choice(payloads, None)
-        payloads = feedback_select_many(
-            [unit.gradients[0] for unit in self._units],
-            [unit.memories[0]["residual"] for unit in self._units],
-            [unit.k for unit in self._units],
-            rule=rule,
-            state=self._states[0],
-            capacity=[unit.capacity for unit in self._units],
-        )
-        return Choice(payloads, None)
+        if self._is_single:
+            return feedback_select_many(
+                [addend for (addend,) in addends],
+                [residual for (residual,) in residuals],
+                [unit.k for unit in self._units],
+                rule=rule,
+                state=self._states[0],
+                capacity=[unit.capacity for unit in self._units],
+            )
+        return [
+            feedback_select_many(gradients, vectors, unit.k, rule=rule, state=state, capacity=unit.capacity)
+            for unit, state, gradients, vectors in zip(self._units, self._states, addends, residuals, strict=True)
+        ]
 
     def keep(self, choice: Choice, sent: Sequence[SparsePayload]) -> None:
         """Remember what is not sent.
@@ -146,7 +156,7 @@ class Chooser:
             Values, and indices int32, in the places of all units' capacities, in order; counts [units] int32. Indices
             count through the exchange.
         """
-        if self._is_fused and self._is_single:
+        if self._fusion is not None and self._is_single:
             values, indices, counts = padded_together(choice.payloads)
             return values, indices + self._shift, counts
         return self._together(choice.payloads)

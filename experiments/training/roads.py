@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sparsync.experiments.feedbacks.feedback import Feedback, Memory, scaled
+from sparsync.experiments.feedbacks.feedback import Feedback, Fusion, Memory
 from sparsync.kernels import native
 from sparsync.kernels.magnitude import is_finite
 from sparsync.kernels.native import KERNEL_RULES, SelectionState, feedback_select
@@ -26,7 +26,7 @@ def obstacle(selector: str, feedback: Feedback) -> str:
     """Why no kernel does what a run asks for, on any device; empty if there is one."""
     if selector not in KERNEL_RULES:
         return f"selector {selector!r} has no kernel; these have: {', '.join(KERNEL_RULES)}"
-    if not feedback.is_fused:
+    if feedback.fusion is None:
         return f"{feedback} has no kernel"
     return ""
 
@@ -109,18 +109,20 @@ class Worker:
 
         None where the corrected gradient is not finite: nothing is selected then, and the memory is of no further use.
         """
-        if self.state is not None:
-            return self._fused(gradient, step_size, k, self.state)
+        fusion = self.feedback.fusion
+        if fusion is not None and self.state is not None:
+            return self._fused(fusion, gradient, step_size, k, self.state)
         corrected = self.feedback.correct(self.memory, gradient, step_size)
         if not is_finite(corrected):
             return None
         payload = self.select(corrected, k, self.generator)
         self.feedback.settle(self.memory, corrected, payload)
-        return Sent(payload, self.memory["residual"] if self.feedback.is_fused else payload.remainder(corrected))
+        return Sent(payload, self.memory["residual"] if fusion is not None else payload.remainder(corrected))
 
-    def _fused(self, gradient: Tensor, step_size: float, k: int, state: SelectionState) -> Sent | None:
-        residual = self.memory["residual"]
-        addend = scaled(gradient, step_size, like=residual, step_location=self.feedback.step_location)
+    def _fused(self, fusion: Fusion, gradient: Tensor, step_size: float, k: int, state: SelectionState) -> Sent | None:
+        memory = dict(self.memory)
+        addend = fusion.addend(memory, gradient, step_size)
+        residual = memory["residual"]
         rule: native.Rule = self.selector  # type: ignore[assignment]  # `takes_kernel` has seen to it
         try:
             payload = feedback_select(addend, residual, k, rule=rule, state=state)
@@ -129,4 +131,9 @@ class Worker:
             if is_finite(residual.add(addend)):
                 raise
             return None
-        return Sent(payload, residual) if payload.first_non_finite is None else None
+        if payload.first_non_finite is not None:
+            return None
+        if fusion.settle is not None:
+            fusion.settle(memory, payload)
+        self.memory.update(memory)
+        return Sent(payload, residual)
