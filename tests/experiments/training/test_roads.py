@@ -8,10 +8,15 @@ from itertools import product
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
+from sparsync.experiments.feedbacks.decayed import Decayed
+from sparsync.experiments.feedbacks.dgc import Dgc
 from sparsync.experiments.feedbacks.ef14 import Ef14
-from sparsync.experiments.feedbacks.feedback import StepLocation
+from sparsync.experiments.feedbacks.feedback import Feedback, StepLocation
+from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training import roads
 from sparsync.experiments.training.adaptive import new_selector
@@ -28,11 +33,13 @@ from tests.support.stand_ins.forked import run_forked
 CPU = torch.device("cpu")
 LOCATIONS: tuple[StepLocation, ...] = ("inside", "outside")
 CASES = [*product(KERNEL_RULES, LOCATIONS)]
+OTHERS: tuple[Feedback, ...] = (*(Decayed(0.9, location) for location in LOCATIONS), Dgc(), Dgc(0.7, masking=False))
+FUSED = (*map(Ef14, LOCATIONS), *OTHERS)
+"""Of each variant that the kernel does, one where the step size stands inside and outside, or masks and does not."""
 needs_library = pytest.mark.skipif(not native.has_kernel(CPU), reason=native.backend())
 
 
-def new_worker(selector: str, location: StepLocation, dimension: int, *, is_native: bool) -> Worker:
-    feedback = Ef14(location)
+def new_worker(selector: str, feedback: Feedback, dimension: int, *, is_native: bool) -> Worker:
     memory = feedback.memory(dimension, dtype=torch.float32, device="cpu")
     state = SelectionState() if is_native else None
     return Worker(0, feedback, memory, torch.Generator(), selector, new_selector(selector), state)
@@ -44,6 +51,16 @@ def share(corrected: Tensor, payload: SparsePayload) -> float:
 
 def bits(vector: Tensor) -> list[int]:
     return vector.view(torch.int32).tolist()
+
+
+def memory_bits(worker: Worker) -> dict[str, list[int]]:
+    return {name: bits(vector) for name, vector in worker.memory.items()}
+
+
+def assert_alike(made: Sent, wanted: Sent) -> None:
+    assert made.payload.indices.tolist() == wanted.payload.indices.tolist()
+    assert bits(made.payload.values) == bits(wanted.payload.values)
+    assert bits(made.corrected()) == bits(wanted.corrected())
 
 
 def observed(run: Run, data: Dataset) -> tuple[TrainingResult, list[list[int]]]:
@@ -78,28 +95,112 @@ def test_training_through_the_kernel_has_the_bits_of_the_reference(selector: str
 
 
 @needs_library
-@pytest.mark.parametrize(("selector", "location"), CASES)
-def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, location: StepLocation) -> None:
+@pytest.mark.parametrize(("selector", "feedback"), [*product(KERNEL_RULES, FUSED)])
+def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, feedback: Feedback) -> None:
     stream, dimension = torch.Generator().manual_seed(5), 1001
-    one = new_worker(selector, location, dimension, is_native=True)
-    other = new_worker(selector, location, dimension, is_native=False)
+    one, other = (new_worker(selector, feedback, dimension, is_native=is_native) for is_native in (True, False))
     for k in (300, 300, 20, 20, 20, 1, 1, 1001):
         gradient = torch.randn(dimension, generator=stream)
         made, wanted = (worker.send(gradient, 0.1, k) for worker in (one, other))
         assert made is not None
         assert wanted is not None
-        assert made.payload.indices.tolist() == wanted.payload.indices.tolist()
-        assert bits(made.payload.values) == bits(wanted.payload.values)
-        assert bits(one.memory["residual"]) == bits(other.memory["residual"])
-        assert bits(made.corrected()) == bits(wanted.corrected())
+        assert_alike(made, wanted)
+        assert memory_bits(one) == memory_bits(other)
         assert captured_share(made) == captured_share(wanted)
+
+
+def test_every_variant_that_has_a_kernel_is_compared_with_its_definition() -> None:
+    assert {type(feedback) for feedback in FUSED} == {made for made in FEEDBACKS.values() if made().fusion is not None}
+
+
+HYPERPARAMETERS = st.sampled_from((0.0, 0.3, 0.95)) | st.floats(0, 1, exclude_max=True)
+VARIANTS = st.builds(Decayed, HYPERPARAMETERS, st.sampled_from(LOCATIONS)) | st.builds(
+    Dgc, HYPERPARAMETERS, st.booleans()
+)
+# Sums of four are finite, and zeros, both, and ties are frequent.
+ENTRIES = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from((0.0, -0.0, 1.0, -1.0, 2.0**-149))
+
+
+@needs_library
+@settings(max_examples=100)
+@given(data=st.data(), feedback=VARIANTS, selector=st.sampled_from(KERNEL_RULES), dimension=st.integers(1, 9))
+def test_the_kernel_has_the_bits_of_any_variant_of_any_gradients(
+    data: st.DataObject, feedback: Feedback, selector: str, dimension: int
+) -> None:
+    one, other = (new_worker(selector, feedback, dimension, is_native=is_native) for is_native in (True, False))
+    for _ in range(4):
+        gradient = torch.tensor(data.draw(st.lists(ENTRIES, min_size=dimension, max_size=dimension)))
+        k = data.draw(st.integers(1, dimension))
+        made, wanted = (worker.send(gradient, 0.1, k) for worker in (one, other))
+        assert made is not None
+        assert wanted is not None
+        assert_alike(made, wanted)
+        assert memory_bits(one) == memory_bits(other)
+
+
+@needs_library
+@pytest.mark.parametrize("selector", KERNEL_RULES)
+@pytest.mark.parametrize(
+    ("feedback", "plain"),
+    [
+        (Decayed(1.0, "inside"), Ef14("inside")),
+        (Decayed(1.0, "outside"), Ef14("outside")),
+        (Dgc(0.0), Ef14("outside")),
+        (Dgc(0.0, masking=False), Ef14("outside")),
+    ],
+)
+def test_through_the_kernel_a_special_case_has_the_bits_of_ef14(
+    feedback: Feedback, plain: Feedback, selector: str
+) -> None:
+    stream, dimension = torch.Generator().manual_seed(6), 200
+    one, other = (new_worker(selector, variant, dimension, is_native=True) for variant in (feedback, plain))
+    for _ in range(4):
+        gradient = torch.randn(dimension, generator=stream)
+        made, wanted = (worker.send(gradient, 0.1, 20) for worker in (one, other))
+        assert made is not None
+        assert wanted is not None
+        assert_alike(made, wanted)
+        assert memory_bits(one)["residual"] == memory_bits(other)["residual"]
+
+
+@needs_library
+@pytest.mark.parametrize("feedback", OTHERS)
+def test_a_sum_that_is_not_finite_leaves_memories_as_they_were(feedback: Feedback) -> None:
+    """All entries but one could have been added, and the gradient is finite."""
+    worker = new_worker("top_k", feedback, 4, is_native=True)
+    assert worker.send(torch.tensor([1.0, 1.0, 3e38, 3.2e38]), 1.0, 1) is not None
+    before = memory_bits(worker)
+    assert worker.send(torch.tensor([1.0, 2.0, 3e38, 3.0]), 1.0, 1) is None
+    assert memory_bits(worker) == before
+
+
+@needs_library
+@pytest.mark.parametrize("feedback", FUSED)
+@pytest.mark.parametrize(
+    ("gradient", "step_size", "k", "message"),
+    [
+        (torch.ones(4), 0.1, 5, "got 5"),
+        (torch.ones(3), 0.1, 1, r"shape \(4,\), got \(3,\)"),
+        (torch.ones(4), 0.0, 1, "step_size must be positive and finite, got 0.0"),
+        (torch.ones(4, dtype=torch.float64), 0.1, 1, "cannot take a gradient of torch.float64"),
+    ],
+)
+def test_what_is_refused_leaves_memories_as_they_were(
+    feedback: Feedback, gradient: Tensor, step_size: float, k: int, message: str
+) -> None:
+    worker = new_worker("top_k", feedback, 4, is_native=True)
+    assert worker.send(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.1, 1) is not None
+    before = memory_bits(worker)
+    with pytest.raises(ValueError, match=message):
+        worker.send(gradient, step_size, k)
+    assert memory_bits(worker) == before
 
 
 @pytest.mark.parametrize("is_native", [pytest.param(True, marks=needs_library), False])
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 3e38])
 def test_nothing_is_sent_of_what_is_not_finite(wrong: float, is_native: bool) -> None:
     """The last of them is finite, and its sum with what was kept is not."""
-    worker = new_worker("top_k", "outside", 4, is_native=is_native)
+    worker = new_worker("top_k", Ef14("outside"), 4, is_native=is_native)
     assert worker.send(torch.tensor([3e38, 1.0, 0.0, 3.2e38]), 1.0, 1) is not None
     assert worker.send(torch.tensor([wrong, 1.0, 0.0, 0.0]), 1.0, 1) is None
 
