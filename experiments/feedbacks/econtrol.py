@@ -45,7 +45,7 @@ class EControl:
 
     @property
     def fusion(self) -> None:
-        """None: what is selected is not taken from the vector that is remembered."""
+        """None: no vector of the memory is what a selection left."""
         return None
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:

@@ -45,7 +45,7 @@ class Ef21Sgdm:
 
     @property
     def fusion(self) -> None:
-        """None: what is selected is not taken from the vector that is remembered."""
+        """None: the estimate is not what a selection left."""
         return None
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:

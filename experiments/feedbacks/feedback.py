@@ -1,6 +1,7 @@
 """What does a worker do with what it did not send? The protocol of all variants, and what they check.
 
 gradient [d] → `correct` → corrected [d] → selector → `SparsePayload` → `settle`; mean of payloads [d] → `deliver`.
+Where a variant has a `fusion`, one call of the kernel corrects, selects and settles, with the same bits.
 A variant is a frozen dataclass of hyperparameters. What it remembers is a `Memory` of each worker: save it with the
 parameters, and nothing else.
 """
