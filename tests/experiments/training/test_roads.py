@@ -95,6 +95,27 @@ def test_training_through_the_kernel_has_the_bits_of_the_reference(selector: str
 
 
 @needs_library
+@pytest.mark.parametrize("feedback", ["decayed", "dgc"])
+def test_training_with_another_variant_through_the_kernel_has_the_bits_of_the_reference(feedback: str) -> None:
+    run = Run(
+        selector="top_k",
+        feedback=feedback,
+        step_location="outside",
+        model="fnn2",
+        density=0.02,
+        steps=5,
+        evaluate_every=5,
+        workers=2,
+        kernel="native",
+    )
+    data = load_dataset("embedded", pixels="unit")
+    one, other = (observed(made, data) for made in (run, replace(run, kernel="reference")))
+    assert one[0].parameters_sha256 == other[0].parameters_sha256
+    assert one[0].steps == other[0].steps
+    assert one[1] == other[1] != []
+
+
+@needs_library
 @pytest.mark.parametrize(("selector", "feedback"), [*product(KERNEL_RULES, FUSED)])
 def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, feedback: Feedback) -> None:
     stream, dimension = torch.Generator().manual_seed(5), 1001
