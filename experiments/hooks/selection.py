@@ -93,7 +93,8 @@ class Chooser:
             step: of the run; a random rule draws by it.
 
         Raises:
-            ValueError: what is selected from is not finite; residuals may have changed then, see `Fusion`.
+            ValueError: what is selected from is not finite; memories may have changed then, but none that a `Fusion`
+                replaces.
         """
         return self._defined(step) if self._fusion is None else Choice(self._fused(self._fusion), None)
 
