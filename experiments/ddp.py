@@ -204,7 +204,7 @@ class ErrorFeedbackState:
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
         """What the hook does: select from a bucket, start sending, and return the future of the means."""
         if self._telemetry is not None:
-            self._telemetry.bucket_ready(bucket.index(), self.step)
+            self._telemetry.ready(self.step, is_first=bucket.index() == 0)
         if bucket.index() == 0:
             self._restore()
             self._waiting = []

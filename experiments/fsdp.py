@@ -26,6 +26,7 @@ from sparsync.experiments.hooks.options import require_granularity, require_sele
 from sparsync.experiments.hooks.residuals import Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.experiments.hooks.watching import Watch
 
 Granularity = Literal["tensor", "group"]
 GRANULARITIES: tuple[Granularity, ...] = ("tensor", "group")
@@ -52,6 +53,8 @@ class ShardedErrorFeedback:
         granularity: one selection from each shard of a tensor, or from all shards of one call of `fully_shard`.
         dense_steps: so many steps at first send everything.
         seed: names the draws of a random selector.
+        telemetry: who watches what replicas exchange, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or
+            none.
 
     Raises:
         ValueError: an argument is not as said, a rule decides for no parameter, the model has a state already, or it is
@@ -69,6 +72,7 @@ class ShardedErrorFeedback:
         granularity: Granularity = "tensor",
         dense_steps: int = 0,
         seed: int = 0,
+        telemetry: Watch | None = None,
     ) -> None:
         require_selector(selector)
         require_granularity(granularity, GRANULARITIES)
@@ -80,15 +84,17 @@ class ShardedErrorFeedback:
         self._rules = Rules(dict(rules or {}))
         self._rules.check(self.shards.shapes)
         self._selector, self._density, self._granularity = selector, density, granularity
-        self._dense_steps, self._seed = dense_steps, seed
+        self._dense_steps, self._seed, self._telemetry = dense_steps, seed, telemetry
         self._rule = Rule(selector, Ef14("outside"), "exact", seed, is_joint=granularity == "group")
         self.process_group: dist.ProcessGroup = mesh.get_group(0)
         """The ranks with the same shards."""
+        self._places = {group.name: place for place, group in enumerate(groups)}
         self._local = {name: shard for group in groups for name, shard in group.local().items()}
         self._residuals = Residuals(self._local, self._rule.feedback)
         self._held: dict[str, Tensor] = {}
         self._agreed: set[str] = set()
-        self._in_step: set[str] | None = None
+        # All of them: the next gradient begins a step.
+        self._in_step = set(self._places)
         self._refused: list[tuple[str, int]] = []
         self._exchanges: dict[str, tuple[object, Exchange | None]] = {}
         self.step = 0
@@ -120,7 +126,7 @@ class ShardedErrorFeedback:
             raise ValueError(
                 f"set_requires_all_reduce(False) holds gradients of modules {[*self._held]} back: send them"
             )
-        self._in_step = None
+        self._in_step = set(self._places)
         return {"step": self.step, **self._place(), "residuals": self._residuals.shaped()}
 
     def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
@@ -144,11 +150,13 @@ class ShardedErrorFeedback:
         if saved["step"] <= self._dense_steps:
             expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing)
-        self._exchanges, self._held, self._in_step = {}, {}, None
+        self._exchanges, self._held, self._in_step = {}, {}, set(self._places)
         self.step = int(saved["step"])
 
     def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
         """What the hook does: the means over the replicas take the place of this replica's gradients."""
+        if self._telemetry is not None and not group.holds_back():
+            self._telemetry.ready(self.step, is_first=group.name in self._in_step)
         parts = group.parts(reduced)
         held = self._held.pop(group.name, None)
         if group.holds_back():
@@ -159,21 +167,30 @@ class ShardedErrorFeedback:
             reduced += held
         step = self._begun(group)
         exchange = self._exchange_of(group, parts, step)
-        if exchange is None:
-            return
+        if exchange is not None:
+            self._send(group, exchange, parts, step)
+
+    def _send(self, group: ShardGroup, exchange: Exchange, parts: Mapping[str, Tensor], step: int) -> None:
+        """Means take the place of the gradients of one exchange."""
         given = [parts[piece.name] for piece in exchange.pieces]
         sent = [piece.gradient for piece in exchange.pieces]
         torch._foreach_copy_(sent, given)
         self.sent_bytes += exchange.sent_bytes
+        passage = None
+        if self._telemetry is not None:
+            passage = self._telemetry.passage(exchange.content, [self._places[group.name]])
+        exchange.passage = passage
         exchange.begin(step, Scaling(), self._refuse).wait()
         if self._refused:
             name, replica = self._refused[0]
             raise FloatingPointError(f"step {step}: the gradient of {name!r} is not finite in replica {replica}")
         torch._foreach_copy_(given, sent)
+        if passage is not None:
+            passage.end("unpack")
 
     def _begun(self, group: ShardGroup) -> int:
-        """The step that this group is in, from 0: the next one, if it was exchanged in this one."""
-        if self._in_step is None or group.name in self._in_step:
+        """The step that this group is in, from 0: the next one, if it was exchanged in this one or this one is over."""
+        if group.name in self._in_step:
             self._in_step = set()
             self.step += 1
         self._in_step.add(group.name)

@@ -57,6 +57,10 @@ class TensorBoard:
             self._writer.add_scalar(f"hook/{name}", number, reading.step)
         self._writer.flush()
 
+    def close(self) -> None:
+        """Close the log's file; another reading would begin a new one."""
+        self._writer.close()
+
 
 class LiveLine:
     """One line that changes in place on a terminal, and is silent elsewhere; for one rank of a machine.

@@ -3,9 +3,10 @@
     watch = telemetry([JsonLines(Path("hook.jsonl"))])
     state = ErrorFeedbackState(model, density=0.01, telemetry=watch)
     …
-    watch.close()  # the last step
+    watch.close()  # the last step; sinks are closed
 
-A reading is of one rank. It costs one pass over the residuals; what is due at every step costs a few entries a bucket.
+A reading is of one rank, under FSDP2 of its shards and what it exchanges with the same shards of other replicas. It
+costs one pass over the residuals; what is due at every step costs a few entries a bucket.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class Reading:
             they are zero, or nothing is sparse. It takes sent entries to leave zeros behind.
         selected_count: entries that were sent of sparse parameters.
         target_count: k of all selections.
-        residual_norm: ‖e‖ over all sparse parameters.
+        residual_norm: ‖e‖ over all sparse parameters that were exchanged.
         mean_age_steps: since an entry was last sent, or first seen; the mean over every `SAMPLE_STRIDE`-th entry.
         oldest_age_steps: the largest of these.
-        sent_bytes: what this rank handed to collectives.
-        gradient_bytes: of all gradients.
+        sent_bytes: what this rank handed to the collectives of the hook; those of FSDP2 itself are not among them.
+        gradient_bytes: of all gradients that were exchanged.
         phase_seconds: by phase of the hook, of all exchanges.
         break_even_mbit_per_second: on a slower link sending sparsely takes less time than all-reducing everything;
             see `break_even_mbit_per_second`. None if on no link.
@@ -57,18 +58,19 @@ class Reading:
 
 
 Sink = Callable[[Reading], None]
-"""Takes readings as they come; see `sparsync.experiments.hooks.sinks`."""
+"""Takes readings as they come, and may have a `close`; see `sparsync.experiments.hooks.sinks`."""
 
 
 def telemetry(sinks: Sequence[Sink], *, every: int = DEFAULT_INTERVAL) -> Watch:
-    """A watch that hands a reading of every so-manieth step to all sinks.
+    """A watch that hands a reading of every so-manieth step to all sinks, and closes them as it is closed.
 
     Raises:
         ValueError: `every` below 1.
     """
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
-    return Watch(_Readings(sinks, every).take)
+    readings = _Readings(sinks, every)
+    return Watch(readings.take, readings.close)
 
 
 def break_even_mbit_per_second(contents: Sequence[Content], working_seconds: float) -> float | None:
@@ -79,7 +81,7 @@ def break_even_mbit_per_second(contents: Sequence[Content], working_seconds: flo
 
     Args:
         contents: of all exchanges of a step.
-        working_seconds: selection and all that plain DDP does without.
+        working_seconds: selection and all that plain DDP, or HSDP, does without.
     """
     ranks = max((content.rank_count for content in contents), default=1)
     ring = 2 * (ranks - 1) / ranks
@@ -106,6 +108,11 @@ class _Readings:
             self._seconds, self._step_count = dict.fromkeys(PHASES, 0.0), 0
             for sink in self._sinks:
                 sink(reading)
+
+    def close(self) -> None:
+        for sink in self._sinks:
+            if (close := getattr(sink, "close", None)) is not None:
+                close()
 
     def _reading(self, watched: WatchedStep) -> Reading:
         contents = [passage.content for passage in watched.passages]

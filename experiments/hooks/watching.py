@@ -1,7 +1,8 @@
 """When does a bucket pass through the hook? Time stamps of each exchange, for telemetry and for traces.
 
 A `Watch` is given to a state as `telemetry`; a state without one takes no time stamps. Times are the host's: on a GPU
-they say when work was handed over, and a phase that waits for the device pays for what came before it.
+they say when work was handed over, and a phase that waits for the device pays for what came before it. A bucket is
+DDP's, or under FSDP2 the shards of one call of `fully_shard`.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class Passage:
         return dict.fromkeys(PHASES, 0.0) | {phase: ended - began for phase, began, ended in self.intervals()}
 
     def processor_seconds(self) -> dict[str, float]:
-        """Likewise, of the thread that worked; communication, which no thread of Python's does, is left out."""
+        """Likewise, of the thread that worked; communication, which no thread of Python's does, is left out.
+
+        Of DDP's hook only: under FSDP2 the thread that unpacks is not the one that saw communication end.
+        """
         worked = {phase: ended - began for (_, _, began), (phase, _, ended) in pairwise(self.marks)}
         return {phase: worked.get(phase, 0.0) for phase in PHASES if phase != "communicate"}
 
@@ -96,7 +100,8 @@ class WatchedStep:
 
     Args:
         step: of the run, from 0.
-        ready: when the hook was called with each bucket, by its place, in seconds of `time.perf_counter`.
+        ready: when the hook was called with each bucket, in the order of calls, which is that of places under DDP; in
+            seconds of `time.perf_counter`.
         passages: in the order in which they began.
     """
 
@@ -110,19 +115,25 @@ class Watch:
 
     Args:
         take: called in the thread of backward, before the residuals change again.
+        end: called whenever the watch was closed.
     """
 
-    def __init__(self, take: Callable[[WatchedStep], None]) -> None:
-        self._take = take
+    def __init__(self, take: Callable[[WatchedStep], None], end: Callable[[], None] | None = None) -> None:
+        self._take, self._end = take, end
         self._step: WatchedStep | None = None
         self._called = (0.0, 0.0)
         self.taking_seconds = 0.0
         """Seconds that `take` has cost so far."""
 
-    def bucket_ready(self, bucket: int, step: int) -> None:
-        """The hook was called; bucket 0 is the first of a step."""
-        if bucket == 0:
-            self.close()
+    def ready(self, step: int, *, is_first: bool) -> None:
+        """The hook was called with a bucket.
+
+        Args:
+            step: of the run, from 0.
+            is_first: the step begins with this bucket, and the one before is over.
+        """
+        if is_first:
+            self._give()
             self._step = WatchedStep(step)
         self._called = (time.perf_counter(), time.thread_time())
         if self._step is not None:
@@ -137,7 +148,12 @@ class Watch:
         return passage
 
     def close(self) -> None:
-        """Give away the last step; call it after backward has ended, and before results are read."""
+        """Give away the last step and end; call it after backward has ended, and before results are read."""
+        self._give()
+        if self._end is not None:
+            self._end()
+
+    def _give(self) -> None:
         if self._step is None:
             return
         step, self._step = self._step, None

@@ -160,11 +160,28 @@ def test_only_every_so_manieth_step_is_read_and_seconds_are_means_since_the_last
     readings: list[Reading] = []
     watch = telemetry([readings.append], every=3)
     for step in range(7):
-        watch.bucket_ready(0, step)
+        watch.ready(step, is_first=True)
         watch.passage(content(100, 10, 0, 2), [0])
     watch.close()
     assert [reading.step for reading in readings] == [0, 3, 6]
     assert all(reading.phase_seconds["prepare"] > 0 for reading in readings)
+
+
+def test_a_watch_closes_its_sinks_after_the_last_step_only() -> None:
+    seen: list[int | str] = []
+
+    class Closing:
+        def __call__(self, reading: Reading) -> None:
+            seen.append(reading.step)
+
+        def close(self) -> None:
+            seen.append("closed")
+
+    watch = telemetry([Closing(), lambda reading: None], every=1)
+    for step in range(2):
+        watch.ready(step, is_first=True)
+    watch.close()
+    assert seen == [0, 1, "closed"]
 
 
 READING = Reading(
@@ -210,15 +227,22 @@ def test_tensorboard_gets_every_number_there_is(tmp_path: Path, monkeypatch: pyt
         def flush(self) -> None:
             written["flushed"] = (1.0, len(written))
 
+        def close(self) -> None:
+            written["closed"] = (1.0, len(written))
+
     fake = types.ModuleType("torch.utils.tensorboard")
     monkeypatch.setattr(fake, "SummaryWriter", Writer, raising=False)
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
-    TensorBoard(tmp_path)(replace(READING, contraction=None))
+    sink = TensorBoard(tmp_path)
+    sink(replace(READING, contraction=None))
+    assert "closed" not in written
+    sink.close()
     assert written["hook/residual_norm"] == (3.5, 20)
     assert written["hook/seconds/select"] == (0.001, 20)
     assert "hook/contraction" not in written
     # All fields but the step, the contraction that is not there and the dict of phases; and the six phases.
     assert written["flushed"] == (1.0, len(asdict(READING)) - 3 + len(PHASES))
+    assert written["closed"] == (1.0, written["flushed"][1] + 1)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

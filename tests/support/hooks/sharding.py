@@ -63,6 +63,7 @@ class Recorder(ShardedErrorFeedback):
         super().__init__(model, mesh, **options)
         self.wrong: list[str] = []
         self.padding_count = 0
+        self.created: dict[str, Tensor] = {}
         self.delivered: dict[str, Tensor] = {}
 
     def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
@@ -75,6 +76,7 @@ class Recorder(ShardedErrorFeedback):
         if held is not None:
             shards = {name: part + shards[name] for name, part in group.parts(held).items()}
         created = {name: self.pending(name).flatten() + shard for name, shard in shards.items()}
+        self.created |= created
         super()._communicate(group, reduced)
         if group.holds_back():
             return
