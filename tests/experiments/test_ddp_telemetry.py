@@ -177,7 +177,8 @@ def test_a_watch_closes_its_sinks_after_the_last_step_only() -> None:
         def close(self) -> None:
             seen.append("closed")
 
-    watch = telemetry([Closing(), lambda reading: None], every=1)
+    without_close = list[Reading]().append
+    watch = telemetry([Closing(), without_close], every=1)
     for step in range(2):
         watch.ready(step, is_first=True)
     watch.close()
