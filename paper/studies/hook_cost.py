@@ -57,18 +57,22 @@ def _link_tables(rows: Sequence[Result]) -> list[str]:
 
 def _link_row(row: Result) -> str:
     times = _milliseconds(row.record("step_seconds"), ("plain", "watched"))
-    return _line([NAMES.get(row["model"], row["model"]), *times, _spread(row.record("watched")["overlap_share"])])
+    return _line([_model(row), *times, _spread(row.record("watched")["overlap_share"])])
 
 
 def _memory(row: Result) -> str:
     grown = row["grown_bytes"] / 2**20
-    name = NAMES.get(row["model"], row["model"])
-    who = f"a process of {name} on {row['rank_count']} ranks"
+    who = f"a process of {_model(row)} on {row['rank_count']} ranks"
     return f"After {row['memory_steps']:,} steps {who} had grown by {grown:.1f} MiB."
 
 
 def _name(row: Result) -> str:
-    return f"{NAMES.get(row['model'], row['model'])}, {row['rank_count']}"
+    return f"{_model(row)}, {row['rank_count']}"
+
+
+def _model(row: Result) -> str:
+    name = str(row["model"])
+    return NAMES.get(name, name)
 
 
 def _milliseconds(steps: Result, names: Sequence[str]) -> list[str]:

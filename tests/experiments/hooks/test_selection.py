@@ -49,7 +49,8 @@ class Own:
 
     def step(self, gradients: Sequence[Tensor]) -> list[SparsePayload]:
         """Select, and keep what is lost by sending in 16 bits."""
-        torch._foreach_copy_(self.gradients, list(gradients))
+        for own, given in zip(self.gradients, gradients, strict=True):
+            own.copy_(given)
         choice = self.chooser.choose(0)
         sent = [quantised(payload, values="bf16") for payload in choice.payloads]
         self.chooser.keep(choice, sent)
