@@ -30,6 +30,7 @@ NEED_NO_GPU = {
     "tests/kernels/test_native_build.py": "nvcc is a stand-in",
     "tests/kernels/test_prebuilt.py": "what is compiled for a GPU is only named",
     "tests/paper/studies/test_kernels.py": "records that were written for the tests",
+    "tests/paper/test_kernel_page.py": "records that were written for the tests",
 }
 ABSENT = ("tyro", "pooch", "psutil", "matplotlib", "cvxpy", "clarabel", "highspy", "flint", "z3", "cvc5", "PEPit")
 HANG = "import time; time.sleep(600)"
