@@ -8,6 +8,7 @@ PyTorch looks at the annotations of a hook, so this file has them as objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -28,8 +29,8 @@ from sparsync.experiments.hooks.options import (
     require_readable,
     require_selector,
 )
-from sparsync.experiments.hooks.residuals import Missing, Residuals, copied
-from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals, copied
+from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
 from sparsync.experiments.hooks.watching import Watch
 from sparsync.kernels.codec import Values
 
@@ -75,14 +76,15 @@ class ErrorFeedbackState:
         clip_norm: gradients are scaled down to this norm over the whole model, before the selection; sending begins
             once backward has ended, since only then the norm is known.
         clip: by each rank's own norm ("local"), or by the root mean square of all ranks' ("global").
-        scaler: of the losses, if there is one. Residuals are kept unscaled; implies `non_finite="skip"`.
+        scaler: of the losses, if there is one, for one optimiser of all parameters. Residuals are kept unscaled; implies
+            `non_finite="skip"`. One that is not enabled counts as none.
         non_finite: where a gradient is not finite on any rank, all ranks raise; or all get infinite gradients, for
             whoever skips the step (as `GradScaler` does), and residuals are what they were. That takes a second copy
             of the residuals.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
-        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of "ef14" with
-            exact values only.
+        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of exact values and
+            a variant whose residual is what the selection left: "ef14", "decayed" or "dgc".
 
     Raises:
         ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
@@ -116,7 +118,7 @@ class ErrorFeedbackState:
         require_selector(selector)
         require_clipping(clip_norm, clip, non_finite)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
-        require_readable(telemetry, feedback, values)
+        require_readable(telemetry, variant, feedback, values)
         require_granularity(granularity, GRANULARITIES)
         if dense_steps < 0:
             raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
@@ -127,7 +129,9 @@ class ErrorFeedbackState:
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")
         self._density, self._granularity, self._dense_steps = density, granularity, dense_steps
         self._clip_norm, self._clip = clip_norm, clip
-        self._scaler, self._skips = scaler, scaler is not None or non_finite == "skip"
+        # One that is not enabled neither scales a loss nor skips a step.
+        self._scaler = scaler if scaler is not None and scaler.is_enabled() else None
+        self._skips = self._scaler is not None or non_finite == "skip"
         self.process_group, self._telemetry = process_group, telemetry
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
         self._parameters = parameters
@@ -176,12 +180,15 @@ class ErrorFeedbackState:
             "residuals": self._residuals.shaped(),
         }
 
-    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
+    def load_state_dict(
+        self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
+    ) -> None:
         """Go on from what `state_dict` returned on this rank; nothing changes if that cannot be.
 
         Args:
             saved: of the same rank of as many ranks. Of another number of ranks: `resized` first.
             missing: "zero" begins anew where no residual was saved for a parameter; "error" refuses.
+            foreign: "drop" leaves out what was saved of a parameter that is not there, or has no residual now.
 
         Raises:
             ValueError: another rank or number of ranks, or a residual is missing, foreign, or has another shape.
@@ -196,7 +203,7 @@ class ErrorFeedbackState:
         residuals, expected = saved["residuals"], self._residuals.keys(self._expected())
         if saved["step"] <= self._dense_steps:
             expected &= residuals.keys()
-        self._residuals.load(residuals, expected=expected, missing=missing)
+        self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
         self._exchanges = {}
         self._before, self._refused = [], []
         self.step = int(saved["step"])
@@ -306,6 +313,10 @@ class ErrorFeedbackState:
         treatments = {name: self._rules.treatment(name, p, density) for name, p in self._parameters.items()}
         return {name for name, treatment in treatments.items() if not isinstance(treatment, str)}
 
+    @cached_property
+    def _compared_densities(self) -> float | list[float]:
+        return compared_densities(self._density)
+
     def _scaling(self, pieces: Sequence[Piece]) -> Scaling:
         loss_scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
         if self._clip_norm is None:
@@ -335,12 +346,11 @@ class ErrorFeedbackState:
         names = tuple(piece.name for piece in pieces)
         if names in self._agreed:
             return
-        densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
         averages = [m["average"] for piece in pieces if (m := piece.memory) is not None and "average" in m]
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
-            "the densities": densities,
+            "the densities": self._compared_densities,
             "the settings": (
                 *(self._rule, self._granularity, self._dense_steps, self._skips),
                 *(self._clip_norm, self._clip, self._scaler is None, self.step),
@@ -373,8 +383,9 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     Raises:
         ValueError: there are none, or one is sharded.
     """
-    inner: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
-    inner = getattr(inner, "_orig_mod", inner)
+    inner = model
+    while (wrapped := _within(inner)) is not None:
+        inner = wrapped
     found = {name: parameter for name, parameter in inner.named_parameters() if parameter.requires_grad}
     if not found:
         raise ValueError(f"no parameter of {type(inner).__name__} needs a gradient")
@@ -382,3 +393,10 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
         if isinstance(parameter, DTensor):
             raise ValueError(f"parameter {name!r} is sharded; sparsync.experiments.fsdp serves FSDP2")
     return found
+
+
+def _within(model: nn.Module) -> nn.Module | None:
+    """What DDP or the compiler has wrapped; None if neither has."""
+    if isinstance(model, DistributedDataParallel):
+        return model.module
+    return getattr(model, "_orig_mod", None)

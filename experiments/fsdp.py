@@ -11,7 +11,7 @@ of one, and the state is the exchange over the other. Save `state.state_dict()` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import torch
@@ -23,9 +23,9 @@ from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
 from sparsync.experiments.hooks.options import require_granularity, require_selector
-from sparsync.experiments.hooks.residuals import Missing, Residuals
+from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
-from sparsync.experiments.hooks.treatments import COMPARED_STEPS, Rules, Treatment, require_density
+from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
 from sparsync.experiments.hooks.watching import Watch
 
 Granularity = Literal["tensor", "group"]
@@ -129,12 +129,15 @@ class ShardedErrorFeedback:
         self._in_step = set(self._places)
         return {"step": self.step, **self._place(), "residuals": self._residuals.shaped()}
 
-    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
+    def load_state_dict(
+        self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
+    ) -> None:
         """Go on from what `state_dict` returned on this rank; nothing changes if that cannot be.
 
         Args:
             saved: of the same shard of the same replica. Of another mesh: `sparsync.experiments.hooks.checkpoint`.
             missing: "zero" begins anew where no residual was saved for a parameter; "error" refuses.
+            foreign: "drop" leaves out what was saved of a parameter that is not there, or has no residual now.
 
         Raises:
             ValueError: another place in the mesh, or a residual is missing, foreign, or has another shape.
@@ -149,7 +152,7 @@ class ShardedErrorFeedback:
         expected = self._residuals.keys(self._expected())
         if saved["step"] <= self._dense_steps:
             expected &= residuals.keys()
-        self._residuals.load(residuals, expected=expected, missing=missing)
+        self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
         self._exchanges, self._held, self._in_step = {}, {}, set(self._places)
         self.step = int(saved["step"])
 
@@ -249,12 +252,11 @@ class ShardedErrorFeedback:
     def _require_agreement(self, group: ShardGroup, pieces: Sequence[Piece], step: int) -> None:
         if group.name in self._agreed:
             return
-        densities = [self._density(s) for s in COMPARED_STEPS] if callable(self._density) else self._density
         local = group.local()
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
-            "the densities": densities,
+            "the densities": self._compared_densities,
             "the settings": (self._selector, self._granularity, self._dense_steps, self._seed, step),
             # Unlike DistributedDataParallel, FSDP2 does not start replicas from the same values.
             "the values of the parameters": [_digest(local[piece.name]) for piece in pieces],
@@ -262,6 +264,10 @@ class ShardedErrorFeedback:
         what = f"step {step}, before the gradients of {group.title()} are sent"
         require_agreement(parts, what=what, group=self.process_group)
         self._agreed.add(group.name)
+
+    @cached_property
+    def _compared_densities(self) -> float | list[float]:
+        return compared_densities(self._density)
 
     def _place(self) -> dict[str, int]:
         mesh = self.shards.mesh

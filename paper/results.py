@@ -16,7 +16,7 @@ from typing import Any
 
 from sparsync.verify.tools.provenance import write_whole
 
-COMMANDS = {**dict.fromkeys(("engine_speed", "hook_cost", "kernels"), "make bench"), "formal": "make formal"}
+COMMANDS = {**dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"), "formal": "make formal"}
 """What writes results that `make reproduce` does not write."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""

@@ -2,7 +2,8 @@
 
     python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
-Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json` and `hook_cost.json`.
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`, `wire.json`
+and `hook_cost.json`.
 In the pages of `BLOCKS` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
@@ -18,6 +19,7 @@ from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
 from paper.studies.hook_cost import hook_cost_markdown
+from paper.studies.wire import wire_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
@@ -63,6 +65,7 @@ def examples_markdown(_data_folder: Path) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "ledger": ("ledger.md", ledger_markdown),
     "timings": ("kernels.md", timings_markdown),
+    "messages": ("kernels.md", wire_markdown),
     "cost of the hook": ("training.md", hook_cost_markdown),
     "examples": ("examples.md", examples_markdown),
 }
@@ -95,10 +98,9 @@ def all_pages(data_folder: Path, docs_folder: Path) -> dict[str, str]:
         FileNotFoundError: results or pages are missing.
         ValueError: marks are missing, or results are incomplete.
     """
-    pages = {
-        page: updated((docs_folder / page).read_text(encoding="utf-8"), name, markdown(data_folder))
-        for name, (page, markdown) in BLOCKS.items()
-    }
+    pages = {page: (docs_folder / page).read_text(encoding="utf-8") for page, _ in BLOCKS.values()}
+    for name, (page, markdown) in BLOCKS.items():
+        pages[page] = updated(pages[page], name, markdown(data_folder))
     return pages | {PROOFS: proofs_markdown(data_folder)}
 
 

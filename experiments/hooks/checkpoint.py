@@ -23,7 +23,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor import empty as empty_distributed
 
-from sparsync.experiments.hooks.residuals import Missing, resized_by_mean
+from sparsync.experiments.hooks.residuals import Foreign, Missing, resized_by_mean
 from sparsync.experiments.hooks.sharding import Shards
 from sparsync.experiments.training.collectives import begin_all_reduce
 
@@ -47,7 +47,9 @@ class Remembering(Protocol):
         """This rank's residuals and step."""
         ...
 
-    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
+    def load_state_dict(
+        self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
+    ) -> None:
         """Go on from them."""
         ...
 
@@ -68,7 +70,14 @@ def sharded(state: Remembering) -> dict[str, Any]:
     return {"step": torch.tensor(saved["step"]), "residuals": residuals}
 
 
-def load(state: Remembering, folder: Path | str, *, key: str = KEY, missing: Missing = "error") -> None:
+def load(
+    state: Remembering,
+    folder: Path | str,
+    *,
+    key: str = KEY,
+    missing: Missing = "error",
+    foreign: Foreign = "error",
+) -> None:
     """Go on from what was saved under a key, with as many ranks or with others; every rank calls this.
 
     With as many ranks each gets its own residuals, bit for bit. Otherwise what the mean owes stays: see
@@ -79,6 +88,7 @@ def load(state: Remembering, folder: Path | str, *, key: str = KEY, missing: Mis
         folder: of the checkpoint.
         key: under which `sharded` stood in what was saved.
         missing: as in `ErrorFeedbackState.load_state_dict`.
+        foreign: likewise.
 
     Raises:
         ValueError: nothing was saved under the key, or see `ErrorFeedbackState.load_state_dict`.
@@ -95,6 +105,8 @@ def load(state: Remembering, folder: Path | str, *, key: str = KEY, missing: Mis
         raise ValueError(f"{folder} holds nothing under {key!r}")
     rank, size = dist.get_rank(state.process_group), dist.get_world_size(state.process_group)
     if state.shards is not None:
+        if foreign == "drop":
+            sizes = {name: found for name, found in sizes.items() if name in state.shards.shapes}
         _require_shapes(state.shards, sizes)
     mesh = _mesh(state)
     rows = {name: _rows(found, mesh, _placements(state, name)) for name, found in sizes.items()}
@@ -105,7 +117,7 @@ def load(state: Remembering, folder: Path | str, *, key: str = KEY, missing: Mis
         local, count = found.to_local(), found.shape[0]
         residuals[name] = local[0] if count == size else _resized(local, count, rank, size, state)
     here = state.state_dict()
-    state.load_state_dict({**here, "step": int(wanted["step"]), "residuals": residuals}, missing=missing)
+    state.load_state_dict({**here, "step": int(wanted["step"]), "residuals": residuals}, missing=missing, foreign=foreign)
 
 
 def _mesh(state: Remembering) -> DeviceMesh:

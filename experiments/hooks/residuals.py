@@ -17,6 +17,7 @@ from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.feedbacks.feedback import Feedback, Memory
 
 Missing = Literal["error", "zero"]
+Foreign = Literal["error", "drop"]
 
 
 class Residuals:
@@ -71,20 +72,30 @@ class Residuals:
         """What is saved of parameters: a residual by the name, or "name.vector" for each vector of another variant."""
         return set(self._places(names))
 
-    def load(self, shaped: Mapping[str, Tensor], *, expected: Iterable[str], missing: Missing = "error") -> None:
+    def load(
+        self,
+        shaped: Mapping[str, Tensor],
+        *,
+        expected: Iterable[str],
+        missing: Missing = "error",
+        foreign: Foreign = "error",
+    ) -> None:
         """Take over residuals as `shaped` returns them; nothing changes if one cannot be.
 
         Args:
             shaped: by key.
             expected: keys of the parameters that have a residual.
             missing: what is done for an expected one that is not there: "error", or "zero".
+            foreign: what is done with one that is not expected: "error", or "drop", and what it owes is never sent.
 
         Raises:
             ValueError: one is missing, or is of no parameter that has one, or has another shape; each named.
         """
         wanted = set(expected)
-        if foreign := sorted(shaped.keys() - wanted):
-            raise ValueError(f"no parameter with a residual is called {', '.join(map(repr, foreign))}")
+        if (others := sorted(shaped.keys() - wanted)) and foreign == "error":
+            named = ", ".join(map(repr, others))
+            raise ValueError(f"no parameter with a residual is called {named}; foreign='drop' leaves it out")
+        shaped = {key: saved for key, saved in shaped.items() if key in wanted}
         if missing == "error" and (absent := sorted(wanted - shaped.keys())):
             raise ValueError(f"no residual was saved for {', '.join(map(repr, absent))}; missing='zero' begins anew")
         places = self._places(self._parameters)

@@ -11,6 +11,7 @@ costs one pass over the residuals; what is due at every step costs a few entries
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -64,6 +65,8 @@ Sink = Callable[[Reading], None]
 def telemetry(sinks: Sequence[Sink], *, every: int = DEFAULT_INTERVAL) -> Watch:
     """A watch that hands a reading of every so-manieth step to all sinks, and closes them as it is closed.
 
+    A sink that fails is left out from then on, with a warning: training goes on without it.
+
     Raises:
         ValueError: `every` below 1.
     """
@@ -106,13 +109,20 @@ class _Readings:
         if watched.step % self._every == 0:
             reading = self._reading(watched)
             self._seconds, self._step_count = dict.fromkeys(PHASES, 0.0), 0
-            for sink in self._sinks:
-                sink(reading)
+            for sink in list(self._sinks):
+                self._hand_to(sink, reading)
 
     def close(self) -> None:
         for sink in self._sinks:
             if (close := getattr(sink, "close", None)) is not None:
                 close()
+
+    def _hand_to(self, sink: Sink, reading: Reading) -> None:
+        try:
+            sink(reading)
+        except Exception as error:  # a full disk, say: raised here it would end this rank within backward
+            self._sinks.remove(sink)
+            warnings.warn(f"telemetry: {_title(sink)} gets no more readings: {error!r}", stacklevel=2)
 
     def _reading(self, watched: WatchedStep) -> Reading:
         contents = [passage.content for passage in watched.passages]
@@ -134,6 +144,10 @@ class _Readings:
             phase_seconds=seconds,
             break_even_mbit_per_second=break_even_mbit_per_second(contents, working_seconds),
         )
+
+
+def _title(sink: Sink) -> str:
+    return getattr(sink, "__name__", type(sink).__name__)
 
 
 def totals(passages: Sequence[Passage]) -> tuple[int, float, float]:

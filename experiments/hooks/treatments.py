@@ -5,7 +5,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from torch import Tensor
 Treatment = Literal["dense", "excluded"] | float
 """A density k/d in (0, 1]; "dense": every entry is sent, without a residual; "excluded": none is, and each rank keeps
 its own gradient."""
-COMPARED_STEPS = (*range(64), *(2**power for power in range(6, 31)))
+COMPARED_STEPS = (*range(10_000), *(2**power for power in range(14, 31)))
 """Densities of these steps are compared between ranks before the first is sent."""
 
 
@@ -63,6 +63,11 @@ class Rules:
 
     def _deciding(self, name: str) -> str | None:
         return next((pattern for pattern in self.given if re.search(pattern, name)), None)
+
+
+def compared_densities(density: float | Callable[[int], float]) -> float | list[float]:
+    """What all ranks must have alike of a density: itself, or the values of a function at `COMPARED_STEPS`."""
+    return [density(step) for step in COMPARED_STEPS] if callable(density) else density
 
 
 def require_density(density: object, what: str) -> float:

@@ -62,6 +62,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {**VECTOR_MODELS, **IMAGE_MODELS, 
 
 EVALUATED_TOGETHER = 128
 """Images or windows; vectors are evaluated all at once."""
+_WARM_UP_COUNT = 3
 
 
 def require_pair(model: str, kind: DataKind) -> None:
@@ -117,13 +118,23 @@ class FlatModel:
         """shape of each weight and bias, in the order of the vector"""
         self.block_sizes = tuple(map(math.prod, self.block_shapes))
         """their entries"""
+        self._recorded: dict[tuple[int, ...], _Recorded] = {}
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""
+        if not images.is_cuda:
+            return float(self.backward(images, labels)), self.gradient
+        shape = tuple(images.shape)
+        if shape not in self._recorded:
+            self._recorded[shape] = _Recorded(self, images, labels)
+        return float(self._recorded[shape].replay(images, labels)), self.gradient
+
+    def backward(self, images: Tensor, labels: Tensor) -> Tensor:
+        """Fill the gradient, and return the loss where it was computed: nothing waits for the device."""
         self.gradient.zero_()
         loss = functional.cross_entropy(*_scores_and_classes(self._network(images), labels))
         loss.backward()
-        return float(loss.detach()), self.gradient
+        return loss.detach()
 
     def accuracy(self, images: Tensor, labels: Tensor) -> float:
         """Share of examples, or of tokens of a text, whose largest output is at their label; see `quality`."""
@@ -148,6 +159,38 @@ class FlatModel:
             # In float64 the difference of two finite outputs is finite.
             loss += float(functional.cross_entropy(scores.double(), classes, reduction="sum"))
         return right / labels.numel(), loss / labels.numel()
+
+
+class _Recorded:
+    """Forward and backward on batches of one shape as a CUDA graph: a small network takes longer to start than to run.
+
+    Args:
+        model: on a GPU; its running statistics stay what they are.
+        images: a batch.
+        labels: its classes.
+    """
+
+    def __init__(self, model: FlatModel, images: Tensor, labels: Tensor) -> None:
+        self._images, self._labels = images.clone(), labels.clone()
+        statistics = model.statistics.clone()
+        stream = torch.cuda.Stream(images.device)
+        stream.wait_stream(torch.cuda.current_stream(images.device))
+        with torch.cuda.stream(stream):
+            # Libraries choose their kernels and take their workspaces before anything is recorded.
+            for _ in range(_WARM_UP_COUNT):
+                model.backward(self._images, self._labels)
+        torch.cuda.current_stream(images.device).wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=stream):
+            self._loss = model.backward(self._images, self._labels)
+        model.statistics.copy_(statistics)
+
+    def replay(self, images: Tensor, labels: Tensor) -> Tensor:
+        """The loss of another batch, in a tensor that the next one overwrites; the model's gradient is filled."""
+        self._images.copy_(images)
+        self._labels.copy_(labels)
+        self._graph.replay()
+        return self._loss
 
 
 class _Indices(nn.Module):

@@ -21,6 +21,7 @@ from paper.studies import (
     staleness,
     steady_state,
     switching,
+    wire,
 )
 from paper.studies.study import Study
 
@@ -33,6 +34,7 @@ STUDIES: dict[str, Study] = {
     "refinement": refinement.STUDY,
     "kernels": kernels.STUDY,
     "hook_cost": hook_cost.STUDY,
+    "wire": wire.STUDY,
     "convergence": convergence.STUDY,
     "engine_speed": engine_speed.STUDY,
     "races": races.STUDY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,13 @@ def spoilt_run(options: dict[str, Any]) -> str:
     return error_of_backward(model, ErrorFeedbackState(model, **options), steps=4, spoilt=2)
 
 
-@pytest.mark.parametrize("options", [{}, {"granularity": "model"}, {"clip_norm": 1.0}, {"selector": "keep_all"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({}, {"granularity": "model"}, {"clip_norm": 1.0}, {"selector": "keep_all"}),
+        {"scaler": torch.amp.GradScaler("cpu", enabled=False)},
+    ],
+)
 def test_all_ranks_raise_in_the_step_in_which_one_gradient_is_not_finite(options: dict[str, Any]) -> None:
     said = run_workers(partial(spoilt_run, options), 3)
     for words in said:
@@ -54,11 +61,11 @@ def unlike_run(kind: str) -> str:
     if kind == "density" and odd:
         options["density"] = 0.02
     if kind == "schedule":
-        options["density"] = lambda step: 0.02 if odd and step > 40 else 0.01
+        options["density"] = lambda step: 0.02 if odd and step > 4000 else 0.01
     if kind == "rules" and odd:
         options["rules"] = {"branch": "dense"}
-    if kind == "model" and odd:
-        model.branch = nn.Linear(16, 16)
+    if kind == "names" and odd:
+        model = nn.Sequential(model)
     if kind == "step" and odd:
         state = ErrorFeedbackState(model)
         state.step = 7
@@ -72,6 +79,7 @@ def unlike_run(kind: str) -> str:
         ("density", "the treatments of ranks [2]; the densities of ranks [2]"),
         ("schedule", "the densities of ranks [2]"),
         ("rules", "the treatments of ranks [2]"),
+        ("names", "the parameters of ranks [2]"),
         ("step", "the settings of ranks [2]"),
     ],
 )
@@ -80,6 +88,23 @@ def test_ranks_that_were_started_otherwise_are_named_before_anything_is_sent(kin
         assert words.startswith("in step 0: ")
         assert named in words
         assert "differ from those of rank 0" in words
+
+
+def unlike_model_run() -> str:
+    """Rank 2 has a bias more; DDP itself compares shapes before there is a hook."""
+    model = seeded_model()
+    if dist.get_rank() == 2:
+        model.branch = nn.Linear(16, 16)
+    try:
+        hooked(model, ErrorFeedbackState(model))
+    except RuntimeError as error:
+        return str(error)
+    return "nothing"
+
+
+def test_ranks_with_another_model_all_end_before_anything_is_sent() -> None:
+    for words in run_workers(unlike_model_run, 3):
+        assert "DDP expects same model across all ranks" in words
 
 
 def orphaned_run() -> str:
@@ -98,3 +123,28 @@ def test_ranks_whose_peer_is_killed_end_and_say_in_which_step() -> None:
     for words in (first, last):
         assert words.startswith("in step 2: ")
         assert "step 2: a rank was lost as " in words
+
+
+def stalled_run() -> str:
+    """Rank 1 stops after the second step and says nothing more; the group's timeout is short."""
+    everyone: list[Any] = [None, None]
+    dist.all_gather_object(everyone, os.getpid())
+    group = dist.new_group(timeout=timedelta(seconds=2))
+    model = seeded_model()
+    ddp = hooked(model, ErrorFeedbackState(model, process_group=group), process_group=group)
+    for step in range(100):
+        if (step, dist.get_rank()) == (2, 1):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        try:
+            loss_of(ddp, step).backward()
+        except RuntimeError as error:
+            os.kill(everyone[1], signal.SIGKILL)
+            return f"in step {step}: {error}"
+    return "nothing"
+
+
+def test_ranks_whose_peer_stops_end_when_the_timeout_of_their_group_is_over() -> None:
+    words, stopped = run_workers(stalled_run, 2, killed=[1])
+    assert stopped is None
+    assert words.startswith("in step 2: ")
+    assert "step 2: a rank was lost as " in words

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.distributed as dist
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from sparsync.experiments.hooks.residuals import resized
 from tests.support.hooks.training import Recorder, conserved, hooked, loss_of, seeded_model, wrapped
 from tests.support.workers import run_workers
 
@@ -21,24 +23,25 @@ class Turn(NamedTuple):
     """One optimiser step.
 
     Args:
-        with_branch: by rank, whether its loss uses the branch.
-        micro_steps: backward passes of which the last one sends.
+        with_branch: of each backward pass, of which the last one sends: by rank, whether its loss uses the branch.
         overflowing: the rank whose loss is infinite, if one is.
-        restarts: whether hook and model begin anew from what was saved, before the step.
+        restart: whether hook and model begin anew before the step, from what was saved, or from what a resize to as
+            many ranks makes of it.
+        freezes: with a restart, whether the branch is frozen from then on.
     """
 
-    with_branch: tuple[bool, bool]
-    micro_steps: int
-    overflowing: int | None
-    restarts: bool
+    with_branch: Sequence[tuple[bool, bool]]
+    overflowing: int | None = None
+    restart: Literal["none", "same", "resized"] = "none"
+    freezes: bool = False
 
 
 TURNS = st.builds(
     Turn,
-    with_branch=st.tuples(st.booleans(), st.booleans()),
-    micro_steps=st.integers(1, 2),
+    with_branch=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=2),
     overflowing=st.sampled_from([None, None, None, 0, 1]),
-    restarts=st.booleans(),
+    restart=st.sampled_from(["none", "same", "resized"]),
+    freezes=st.booleans(),
 )
 
 
@@ -54,25 +57,46 @@ def losses_of(turns: list[Turn], options: dict[str, Any]) -> list[str]:
     ddp, recorder = wrapped(hook_options, ddp_options)
     wrong = []
     for index, turn in enumerate(turns):
-        if turn.restarts:
+        if turn.restart != "none":
             saved, weights = recorder.state_dict(), ddp.module.state_dict()
+            if turn.restart == "resized":
+                saved, unlike = _resized(saved)
+                wrong += [f"turn {index}: {name} owes something else" for name in unlike]
             model = seeded_model()
             model.load_state_dict(weights)
+            model.branch.requires_grad_(not turn.freezes)
             recorder = Recorder(model, **hook_options)
-            recorder.load_state_dict(saved)
+            recorder.load_state_dict(saved, missing="zero", foreign="drop")
             ddp = hooked(model, recorder, **ddp_options)
         wrong += [f"turn {index}: {what}" for what in _losses_of_turn(turn, index, ddp, recorder)]
     return wrong
 
 
+def _resized(saved: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """This rank's state of a resize to as many ranks, and what the mean then owes otherwise than before."""
+    states: list[Any] = [None] * WORLD_SIZE
+    dist.all_gather_object(states, saved)
+    new = resized(states, WORLD_SIZE)
+    unlike = []
+    for name in saved["residuals"]:
+        stacks = [torch.stack([state["residuals"][name] for state in each]) for each in (states, new)]
+        before, after = (stack.double().mean(0) for stack in stacks)
+        # Of rank 0's rounding, as in test_ddp_state.py.
+        unit = torch.finfo(torch.float32).eps
+        allowed = before.abs() * (1 + WORLD_SIZE * unit) * unit / WORLD_SIZE + 2.0**-149
+        if ((before - after).abs() > allowed).any():
+            unlike.append(name)
+    return new[dist.get_rank()], unlike
+
+
 def _losses_of_turn(turn: Turn, index: int, ddp: Any, recorder: Recorder) -> list[str]:
     parameters = dict(ddp.module.named_parameters())
     ddp.zero_grad()
-    for micro in range(turn.micro_steps):
+    for micro, with_branch in enumerate(turn.with_branch):
         with ExitStack() as stack:
-            if micro + 1 < turn.micro_steps:
+            if micro + 1 < len(turn.with_branch):
                 stack.enter_context(ddp.no_sync())
-            loss = loss_of(ddp, 10 * index + micro, with_branch=turn.with_branch[dist.get_rank()])
+            loss = loss_of(ddp, 10 * index + micro, with_branch=with_branch[dist.get_rank()])
             if turn.overflowing == dist.get_rank():
                 loss = loss * torch.inf
             loss.backward()
@@ -104,7 +128,7 @@ SCHEDULES = st.builds(
     granularity=st.sampled_from(["tensor", "bucket", "model"]),
     selector=st.sampled_from(["top_k", "gaussian_k", "random_k"]),
 )
-USED, UNUSED = (Turn((used, used), 1, None, restarts=False) for used in (True, False))
+USED, UNUSED = (Turn([(used, used)]) for used in (True, False))
 
 
 def lost_in_any(schedules: list[Schedule]) -> list[list[str]]:

@@ -163,6 +163,8 @@ def refusals() -> list[str]:
         assert state.step == 4
     state.load_state_dict(saved_state(rank, size, {}), missing="zero")
     assert torch.equal(state.pending("weight"), torch.zeros(3, 4))
+    state.load_state_dict(saved_state(rank, size, {**right, "bias": torch.ones(3)}), foreign="drop")
+    assert torch.equal(state.pending("weight"), torch.ones(3, 4))
     # While everything is sent there is nothing to save.
     early = ErrorFeedbackState(model, dense_steps=5)
     early.load_state_dict(saved_state(rank, size, {}, step=5))
@@ -176,7 +178,7 @@ def test_a_missing_or_foreign_residual_is_an_error_and_not_a_zero() -> None:
     assert "these residuals are of rank 1 of 1, this is rank 0 of 1" in said[0]
     assert "of rank 0 of 2" in said[1]
     assert said[2].startswith("no residual was saved for 'weight'")
-    assert said[3] == "no parameter with a residual is called 'bias'"
+    assert said[3] == "no parameter with a residual is called 'bias'; foreign='drop' leaves it out"
     assert said[4] == "the residual of 'weight' was saved with shape (4, 3), the parameter has (3, 4)"
 
 

@@ -39,21 +39,22 @@ def readings_and_truth(**options: Any) -> list[tuple[dict[str, Any], dict[str, A
     recorder = Recorder(model := seeded_model(), density=0.1, telemetry=watch, **options)
     ddp = hooked(model, recorder)
     sent_last = {name: torch.zeros_like(recorder.pending(name)) for name in SPARSE}
+    decay = options.get("feedback_settings", {}).get("decay", 1.0)
     truths = []
     for step in range(STEPS):
         ddp.zero_grad()
         loss_of(ddp, step).backward()
         watch.close()
-        truths.append(truth(recorder, sent_last, step))
+        truths.append(truth(recorder, sent_last, step, decay))
     return [(asdict(reading), truth) for reading, truth in zip(readings, truths, strict=True)]
 
 
-def truth(recorder: Recorder, sent_last: dict[str, Tensor], step: int) -> dict[str, Any]:
+def truth(recorder: Recorder, sent_last: dict[str, Tensor], step: int, decay: float) -> dict[str, Any]:
     """By the definitions, from whole vectors; an entry that was sent left a zero."""
     kept = {name: recorder.pending(name) for name in SPARSE}
     for name in SPARSE:
         sent_last[name][kept[name] == 0] = step
-    corrected = torch.cat([(recorder.before[name] + recorder.gradients[name]).flatten() for name in SPARSE])
+    corrected = torch.cat([(decay * recorder.before[name] + recorder.gradients[name]).flatten() for name in SPARSE])
     everything_kept = torch.cat([kept[name].flatten() for name in SPARSE])
     ages = step - torch.cat([sent_last[name].flatten() for name in SPARSE])
     return {
@@ -68,8 +69,11 @@ def truth(recorder: Recorder, sent_last: dict[str, Tensor], step: int) -> dict[s
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}],
-    ids=["as it is", "counts that differ", "one selection from the model"],
+    [
+        *({}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}),
+        {"feedback": "decayed", "feedback_settings": {"decay": 0.5}},
+    ],
+    ids=["as it is", "counts that differ", "one selection from the model", "a residual that fades"],
 )
 def test_readings_are_what_gradients_and_residuals_show(options: dict[str, Any]) -> None:
     for of_rank in run_workers(partial(readings_and_truth, **options), 2):
@@ -254,3 +258,16 @@ def test_a_live_line_shows_the_reading_on_a_terminal_only(is_terminal: bool) -> 
     live.close()
     assert ("count/k 0.98" in shown.getvalue()) is is_terminal
     assert ("2.00% of the bytes" in shown.getvalue()) is is_terminal
+
+
+def test_a_sink_that_fails_is_left_out_and_the_others_go_on() -> None:
+    def full(_: Reading) -> None:
+        raise OSError("no space left")
+
+    readings: list[Reading] = []
+    watch = telemetry([full, readings.append], every=1)
+    watch.ready(0, is_first=True)
+    with pytest.warns(UserWarning, match=r"full gets no more readings: OSError\('no space left'\)"):
+        watch.ready(1, is_first=True)
+    watch.close()
+    assert [reading.step for reading in readings] == [0, 1]

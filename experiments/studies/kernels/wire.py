@@ -1,23 +1,28 @@
 """How short are messages, and how fast are they made and read? One thread, random positions, best of several calls.
 
-`python -m sparsync.experiments.studies.kernels.wire` prints a table; seconds depend on the machine, bits do not.
+`python -m sparsync.experiments.studies.kernels.wire` prints a table, and writes it with `--output FILE`; seconds depend
+on the machine, bits do not.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, get_args
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
 import torch
+import tyro
 from rich.console import Console
 from rich.table import Table
 
+from sparsync.experiments.command import exit_on_bad_input
 from sparsync.kernels.codec import Values, decode, encode_into, encoded_bound
 from sparsync.kernels.codec_values import VALUE_CODES, value_bytes
 from sparsync.kernels.payload import SparsePayload
+from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
 _SIZES = ((10_000, 10**7), (100_000, 10**8), (1_000_000, 10**8))
 """m and d."""
@@ -86,32 +91,57 @@ def _log2_binomial(total: int, chosen: int) -> float:
     return natural / math.log(2)
 
 
-def read(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line, which has no options."""
-    return argparse.ArgumentParser(prog="python -m sparsync.experiments.studies.kernels.wire").parse_args(arguments)
+@dataclass(frozen=True)
+class WireCommand:
+    """A parsed command line."""
+
+    output: Path | None = None
+    """where the JSON result goes, if anywhere; its folder must exist"""
+
+
+def run_wire() -> dict[str, Any]:
+    """The study's JSON: a row for every value code at every size, on one thread."""
+    rows = [wire_row(values, *size)._asdict() for size in _SIZES for values in get_args(Values)]
+    return {"rows": rows, "provenance": provenance(process_count=1)}
+
+
+def wire_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """The rows for a terminal."""
+    table = Table(title="messages: one thread, random positions, GB/s of what is sent")
+    for column in ("values", "m", "d", "bytes", "bits an index", "fewest", "encode GB/s", "decode GB/s"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        speeds = (row["message_bytes"] / row[f"{half}_seconds"] / 1e9 for half in ("encode", "decode"))
+        table.add_row(
+            row["values"],
+            *(f"{row[name]:,}" for name in ("entry_count", "dimension", "message_bytes")),
+            *(f"{row[name]:.2f}" for name in ("index_bits", "fewest_index_bits")),
+            *(f"{speed:.2f}" for speed in speeds),
+        )
+    return table
+
+
+def read(arguments: Sequence[str] | None = None) -> WireCommand:
+    """Parse the command line; None is the process's own."""
+    return tyro.cli(
+        WireCommand,
+        prog="python -m sparsync.experiments.studies.kernels.wire",
+        description="Time messages of the codec.",
+        args=arguments,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    read(arguments)
-    torch.set_num_threads(1)
-    table = Table(title="messages: one thread, random positions, GB/s of what is sent")
-    for column in ("values", "m", "d", "bytes", "bits an index", "fewest", "encode GB/s", "decode GB/s"):
-        table.add_column(column, justify="right")
-    for count, dimension in _SIZES:
-        for values in get_args(Values):
-            row = wire_row(values, count, dimension)
-            speeds = (row.message_bytes / seconds / 1e9 for seconds in (row.encode_seconds, row.decode_seconds))
-            table.add_row(
-                row.values,
-                f"{row.entry_count:,}",
-                f"{row.dimension:,}",
-                f"{row.message_bytes:,}",
-                f"{row.index_bits:.2f}",
-                f"{row.fewest_index_bits:.2f}",
-                *(f"{speed:.2f}" for speed in speeds),
-            )
-    Console().print(table)
+    with exit_on_bad_input():
+        command = read(arguments)
+        if command.output is not None:
+            require_output(command.output)
+        torch.set_num_threads(1)
+        study = run_wire()
+        Console().print(wire_table(study["rows"]))
+        if command.output is not None:
+            write_json(command.output, study)
 
 
 if __name__ == "__main__":

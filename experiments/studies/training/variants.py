@@ -367,8 +367,8 @@ def _setup_record(
 
 
 def _device(profile_name: ProfileName) -> str:
-    """The full profile uses a GPU where there is one."""
-    return "cuda" if profile_name == "full" and torch.cuda.is_available() else "cpu"
+    """All but smoke use a GPU where there is one."""
+    return "cuda" if profile_name != "smoke" and torch.cuda.is_available() else "cpu"
 
 
 @cache

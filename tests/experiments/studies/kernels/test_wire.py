@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +29,10 @@ def test_fewer_bits_for_values_make_shorter_messages() -> None:
 
 
 def test_the_command_prints_a_row_for_every_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sparsync.experiments.studies.kernels.wire._SIZES", ((100, 10_000),))
-    main([])
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in ("exact", "fp32", "bf16", "int8", "int2"))
+    main(["--output", str(tmp_path / "wire.json")])
+    printed, names = capsys.readouterr().out, ["exact", "fp32", "bf16", "int8", "int2"]
+    assert all(name in printed for name in names)
+    assert [row["values"] for row in json.loads((tmp_path / "wire.json").read_text())["rows"]] == names
