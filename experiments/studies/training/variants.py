@@ -128,8 +128,8 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "record": Sizes(
         setups=(
-            Setup("gpt", "text", batch_size=2, steps=400, test_limit=256),
-            Setup("resnet20", "embedded", batch_size=8, steps=400, test_limit=None),
+            Setup("gpt", "text", batch_size=2, steps=800, test_limit=256),
+            Setup("resnet20", "embedded", batch_size=8, steps=800, test_limit=None),
         ),
         methods=METHODS,
         densities=DENSITIES,
