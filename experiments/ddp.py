@@ -76,15 +76,15 @@ class ErrorFeedbackState:
         clip_norm: gradients are scaled down to this norm over the whole model, before the selection; sending begins
             once backward has ended, since only then the norm is known.
         clip: by each rank's own norm ("local"), or by the root mean square of all ranks' ("global").
-        scaler: of the losses, if there is one, for one optimiser of all parameters. Residuals are kept unscaled; implies
-            `non_finite="skip"`. One that is not enabled counts as none.
+        scaler: of the losses, if there is one, for one optimiser of all parameters. Residuals are kept unscaled;
+            implies `non_finite="skip"`. One that is not enabled counts as none.
         non_finite: where a gradient is not finite on any rank, all ranks raise; or all get infinite gradients, for
             whoever skips the step (as `GradScaler` does), and residuals are what they were. That takes a second copy
             of the residuals.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
-        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of exact values and
-            a variant whose residual is what the selection left: "ef14", "decayed" or "dgc".
+        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of exact values
+            and a variant whose residual is what the selection left: "ef14", "decayed" or "dgc".
 
     Raises:
         ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
@@ -397,6 +397,6 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 def _within(model: nn.Module) -> nn.Module | None:
     """What DDP or the compiler has wrapped; None if neither has."""
-    if isinstance(model, DistributedDataParallel):
-        return model.module
-    return getattr(model, "_orig_mod", None)
+    name = "module" if isinstance(model, DistributedDataParallel) else "_orig_mod"
+    inner: nn.Module | None = getattr(model, name, None)
+    return inner

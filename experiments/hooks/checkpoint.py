@@ -116,8 +116,8 @@ def load(
     for name, found in wanted["residuals"].items():
         local, count = found.to_local(), found.shape[0]
         residuals[name] = local[0] if count == size else _resized(local, count, rank, size, state)
-    here = state.state_dict()
-    state.load_state_dict({**here, "step": int(wanted["step"]), "residuals": residuals}, missing=missing, foreign=foreign)
+    saved = {**state.state_dict(), "step": int(wanted["step"]), "residuals": residuals}
+    state.load_state_dict(saved, missing=missing, foreign=foreign)
 
 
 def _mesh(state: Remembering) -> DeviceMesh:

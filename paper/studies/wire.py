@@ -8,7 +8,8 @@ from paper.results import Result, result
 from paper.studies.study import Study
 
 _HEAD = (
-    "| values | entries m, of d | bytes an entry | bits a position (the least in the mean) | encode, GB/s | decode, GB/s |\n"
+    "| values | entries m, of d | bytes an entry | bits a position (the least in the mean) "
+    "| encode, GB/s | decode, GB/s |\n"
     "|---|---|--:|--:|--:|--:|\n"
 )
 
@@ -23,8 +24,8 @@ def wire_markdown(data_folder: Path) -> str:
     place = study.record("provenance")
     rows = "".join(map(_row, study.records("rows")))
     return (
-        f"\n{place['processor_name']}, {str(place['date_utc'])[:10]}, one thread, random positions, best of several calls; "
-        f"a link of 10 Gbit/s takes 1.25 GB/s:\n\n{_HEAD}{rows}"
+        f"\n{place['processor_name']}, {str(place['date_utc'])[:10]}, one thread, random positions, best of several "
+        f"calls; a link of 10 Gbit/s takes 1.25 GB/s:\n\n{_HEAD}{rows}"
     )
 
 

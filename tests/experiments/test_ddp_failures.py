@@ -130,6 +130,7 @@ def stalled_run() -> str:
     everyone: list[Any] = [None, None]
     dist.all_gather_object(everyone, os.getpid())
     group = dist.new_group(timeout=timedelta(seconds=2))
+    assert isinstance(group, dist.ProcessGroup)
     model = seeded_model()
     ddp = hooked(model, ErrorFeedbackState(model, process_group=group), process_group=group)
     for step in range(100):

@@ -211,6 +211,7 @@ def compiled_steps() -> list[str]:
     recorder = Recorder(model, density=0.1)
     ddp = hooked(model, recorder, bucket_cap_mb=25)
     compiled = torch.compile(ddp, backend="aot_eager")
+    assert isinstance(compiled, nn.Module)
     assert Recorder(compiled).names() == recorder.names()
     lost: list[str] = []
     for step in range(STEPS):

@@ -51,8 +51,17 @@ def test_a_run_on_a_gpu_goes_as_on_a_cpu(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_recorded_gradient_is_the_started_one_and_statistics_move_once(name: str) -> None:
     data = load_dataset("text" if name in TEXT_MODELS else "embedded")
-    shapes = {"feature_count": data.feature_count, "class_count": data.class_count, "image_shape": data.image_shape}
-    started, recorded = (FlatModel(name, **shapes, seed=0, device="cuda") for _ in range(2))
+    started, recorded = (
+        FlatModel(
+            name,
+            feature_count=data.feature_count,
+            class_count=data.class_count,
+            image_shape=data.image_shape,
+            seed=0,
+            device="cuda",
+        )
+        for _ in range(2)
+    )
     for batch in range(3):
         images, labels = (part[4 * batch : 4 * batch + 4].cuda() for part in (data.train_images, data.train_labels))
         wanted = float(started.backward(images, labels))
