@@ -1,10 +1,10 @@
-"""What a step of error feedback costs, as tables of `paper/docs/kernels.md`: one for each machine that was measured."""
+"""What a step of error feedback costs on each machine, and what messages cost: tables of `paper/docs/kernels.md`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from paper.results import Result
+from paper.results import Result, result
 from paper.rules import RULES
 from paper.studies.kernels import (
     CALLS,
@@ -31,6 +31,11 @@ COLUMNS = {
     "SIDCo, PyTorch": f"{RULES['sidco_released'].name}, PyTorch",
 }
 """Columns of the page beside that of e += g; the paper's table has a few more."""
+_MESSAGE_HEAD = (
+    "| values | entries m, of d | bytes an entry | bits a position (the least in the mean) "
+    "| encode, GB/s | decode, GB/s |\n"
+    "|---|---|--:|--:|--:|--:|\n"
+)
 
 
 def timings_markdown(data_folder: Path) -> str:
@@ -83,3 +88,30 @@ def _multiple(row: Result | None) -> str:
 
 def _markdown_line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def wire_markdown(data_folder: Path) -> str:
+    """The table, with the machine above; speeds are of the bytes that are sent.
+
+    Raises:
+        FileNotFoundError: messages were not timed.
+    """
+    study = result(data_folder, "wire")
+    place = study.record("provenance")
+    rows = "".join(map(_message_row, study.records("rows")))
+    return (
+        f"\n{place['processor_name']}, {str(place['date_utc'])[:10]}, one thread, random positions, best of several "
+        f"calls; a link of 10 Gbit/s takes 1.25 GB/s:\n\n{_MESSAGE_HEAD}{rows}"
+    )
+
+
+def _message_row(row: Result) -> str:
+    count, sent = row["entry_count"], row["message_bytes"]
+    cells = [
+        str(row["values"]),
+        f"{count:,} of {row['dimension']:,}",
+        f"{sent / count:.2f}",
+        f"{row['index_bits']:.2f} ({row['fewest_index_bits']:.2f})",
+        *(f"{sent / row[f'{half}_seconds'] / 1e9:.2f}" for half in ("encode", "decode")),
+    ]
+    return f"| {' | '.join(cells)} |\n"

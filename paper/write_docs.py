@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from paper.kernel_page import timings_markdown
+from paper.kernel_page import timings_markdown, wire_markdown
 from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
 from paper.studies.hook_cost import hook_cost_markdown
-from paper.studies.wire import wire_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 

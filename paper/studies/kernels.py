@@ -352,4 +352,6 @@ MACROS: dict[str, Macro] = {
     "KernelExtraMemory": _extra_memory,
 }
 
-STUDY = Study(macros=MACROS, figures={"kernels": kernels}, tables={"kernels.tex": kernel_table}, results=("kernels",))
+STUDY = Study(
+    macros=MACROS, figures={"kernels": kernels}, tables={"kernels.tex": kernel_table}, results=("kernels", "wire")
+)

@@ -21,7 +21,6 @@ from paper.studies import (
     staleness,
     steady_state,
     switching,
-    wire,
 )
 from paper.studies.study import Study
 
@@ -34,7 +33,6 @@ STUDIES: dict[str, Study] = {
     "refinement": refinement.STUDY,
     "kernels": kernels.STUDY,
     "hook_cost": hook_cost.STUDY,
-    "wire": wire.STUDY,
     "convergence": convergence.STUDY,
     "engine_speed": engine_speed.STUDY,
     "races": races.STUDY,
