@@ -61,7 +61,7 @@ def unlike_run(kind: str) -> str:
     if kind == "density" and odd:
         options["density"] = 0.02
     if kind == "schedule":
-        options["density"] = lambda step: 0.02 if odd and step > 4000 else 0.01
+        options["density"] = lambda step: 0.02 if odd and 4000 < step < 4100 else 0.01
     if kind == "rules" and odd:
         options["rules"] = {"branch": "dense"}
     if kind == "names" and odd:

@@ -165,6 +165,7 @@ def refusals() -> list[str]:
     assert torch.equal(state.pending("weight"), torch.zeros(3, 4))
     state.load_state_dict(saved_state(rank, size, {**right, "bias": torch.ones(3)}), foreign="drop")
     assert torch.equal(state.pending("weight"), torch.ones(3, 4))
+    assert state.state_dict()["residuals"].keys() == right.keys()
     # While everything is sent there is nothing to save.
     early = ErrorFeedbackState(model, dense_steps=5)
     early.load_state_dict(saved_state(rank, size, {}, step=5))

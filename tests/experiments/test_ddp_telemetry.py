@@ -261,13 +261,17 @@ def test_a_live_line_shows_the_reading_on_a_terminal_only(is_terminal: bool) -> 
 
 
 def test_a_sink_that_fails_is_left_out_and_the_others_go_on() -> None:
-    def full(_: Reading) -> None:
+    readings: list[Reading] = []
+    asked: list[int] = []
+
+    def full(reading: Reading) -> None:
+        asked.append(reading.step)
         raise OSError("no space left")
 
-    readings: list[Reading] = []
     watch = telemetry([full, readings.append], every=1)
     watch.ready(0, is_first=True)
     with pytest.warns(UserWarning, match=r"full gets no more readings: OSError\('no space left'\)"):
         watch.ready(1, is_first=True)
     watch.close()
     assert [reading.step for reading in readings] == [0, 1]
+    assert asked == [0]
