@@ -27,6 +27,7 @@ from sparsync.kernels import codec_reference, native_build
 from sparsync.kernels.codec_bits import FAULTS, INDICES, NOT_FINITE
 from sparsync.kernels.codec_indices import INDEX_CODES, fewest_index_bytes, most_index_bytes
 from sparsync.kernels.codec_values import VALUE_CODES, ValueCode, value_bytes
+from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import SparsePayload
 
 Values = Literal["exact", "fp32", "bf16", "int8", "int2"]
@@ -107,7 +108,8 @@ def encode_into(payload: SparsePayload, buffer: Tensor, *, values: Values = "fp3
         buffer[HEADER_BYTES:],
     ).tolist()
     if fault:
-        raise ValueError(_refusal(fault, found, payload))
+        error = NonFiniteError if fault == NOT_FINITE else ValueError
+        raise error(_refusal(fault, found, payload))
     header = _Header(
         _MAGIC,
         _VERSION,

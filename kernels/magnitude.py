@@ -19,6 +19,10 @@ _FORMATS = {
 _LARGEST_DIMENSION = 2**31 - 1
 
 
+class NonFiniteError(ValueError):
+    """An entry is NaN or infinite: nothing is wrong with the call but the numbers."""
+
+
 def check_selection_input(corrected: Tensor, k: int) -> None:
     """Check what every selector is given.
 
@@ -27,7 +31,8 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
         k: target count, 1 ≤ k ≤ d.
 
     Raises:
-        ValueError: one of these does not hold.
+        NonFiniteError: an entry is not finite.
+        ValueError: another of these does not hold.
     """
     if not isinstance(corrected, Tensor):
         raise ValueError(f"expected a vector, got {type(corrected).__name__}")
@@ -44,7 +49,7 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
         raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {k!r}")
     if not is_finite(corrected):
         first = int((~corrected.isfinite()).nonzero()[0])
-        raise ValueError(f"entry {first} is not finite: {corrected[first].item()}")
+        raise NonFiniteError(f"entry {first} is not finite: {corrected[first].item()}")
 
 
 def is_finite(vector: Tensor) -> bool:

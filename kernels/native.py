@@ -25,6 +25,7 @@ from sparsync.kernels import feedback_reference, native_build
 from sparsync.kernels.call_checks import check_pairs
 from sparsync.kernels.call_plan import Rule as Rule
 from sparsync.kernels.call_plan import dimensions_of, plan_of
+from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import Report, SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -100,8 +101,9 @@ def feedback_select(
 
     Raises:
         ValueError: an argument is not as said, a tensor is not contiguous or requires a gradient, the two overlap, or
-            `state` belongs to another call; nothing has changed then. Or, on a CPU, the sum is not finite somewhere:
-            the residual is then e + g where that is finite and e elsewhere, and nothing is selected.
+            `state` belongs to another call; nothing has changed then.
+        NonFiniteError: on a CPU, the sum is not finite somewhere; the residual is then e + g where that is finite and e
+            elsewhere, and nothing is selected.
     """
     payloads = _select([gradient], [residual], [k], _number_of(rule), rule, state, [threshold], [capacity])
     return payloads[0]
@@ -301,7 +303,7 @@ def _refuse_non_finite(
         index -= residuals[position].numel()
         position += 1
     terms = f"{gradients[position][index].item()} + {residuals[position][index].item()}"
-    raise ValueError(f"entry {index} of tensor {position} is not finite: gradient + residual = {terms}")
+    raise NonFiniteError(f"entry {index} of tensor {position} is not finite: gradient + residual = {terms}")
 
 
 def _put_back(residuals: list[Tensor], payload: SparsePayload) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from sparsync.kernels import feedback_reference, native, native_build
 from sparsync.kernels.feedback_reference import RULES
+from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.native import Rule, SelectionState, backend, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.reference import threshold as threshold_selection
@@ -286,7 +287,7 @@ def test_the_first_tensor_that_is_not_finite_is_named_and_nothing_is_selected(
     residuals = [torch.tensor([1.0, 1.0]), torch.tensor([1.0, 1.0, 1.0]), torch.tensor([5.0])]
     if place.device == "cuda":
         pytest.skip("a GPU does not stop")
-    with pytest.raises(ValueError, match=r"entry 2 of tensor 1 is not finite: gradient \+ residual = nan \+ 1\.0"):
+    with pytest.raises(NonFiniteError, match=r"entry 2 of tensor 1 is not finite: gradient \+ residual = nan \+ 1\.0"):
         feedback_select_many(gradients, residuals, ks, rule="top_k")
     assert [residual.tolist() for residual in residuals] == [[2.0, 3.0], [4.0, 5.0, 1.0], [5.0]]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.kernels.band_search import count_band
-from sparsync.kernels.magnitude import magnitude_bit_width, magnitude_bits, mantissa_bit_width
+from sparsync.kernels.magnitude import NonFiniteError, magnitude_bit_width, magnitude_bits, mantissa_bit_width
 from sparsync.kernels.reference import gaussian_k_search
 from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.contraction.strategies import vectors_with_count
@@ -73,7 +73,7 @@ def test_sent_plus_kept_is_the_corrected_gradient(dtype: torch.dtype, data: st.D
 def test_non_finite_input_is_refused(name: str, value: float) -> None:
     vector = torch.zeros(8)
     vector[5] = value
-    with pytest.raises(ValueError, match="entry 5 is not finite"):
+    with pytest.raises(NonFiniteError, match="entry 5 is not finite"):
         new_selector(name)(vector, 2)
 
 

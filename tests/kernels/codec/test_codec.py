@@ -27,6 +27,7 @@ from sparsync.kernels.codec import (
 from sparsync.kernels.codec_bits import BLOCK_SIZE
 from sparsync.kernels.codec_indices import INDEX_CODES
 from sparsync.kernels.codec_values import VALUE_CODES, value_bytes
+from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.native import feedback_select
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
@@ -298,7 +299,7 @@ def test_a_value_that_is_not_finite_is_named_and_nothing_is_written(value: float
     payload = payload_at("one more than a block")
     payload.values[1024] = value
     buffer = torch.full((20_000,), 0xA5, dtype=torch.uint8)
-    with pytest.raises(ValueError, match=f"entry 1024 is not finite in the dtype that is sent: {value}"):
+    with pytest.raises(NonFiniteError, match=f"entry 1024 is not finite in the dtype that is sent: {value}"):
         encode_into(payload, buffer, values=values)
     assert bool((buffer == 0xA5).all())
 
@@ -307,7 +308,7 @@ def test_a_value_beyond_float32_is_named_where_float32_is_sent() -> None:
     payload = SparsePayload(torch.tensor([1.0, 1e300], dtype=torch.float64), torch.tensor([0, 1]).int(), 2)
     assert bits(decode(encode(payload, values="exact"))) == bits(payload)
     for values in VALUES[1:]:
-        with pytest.raises(ValueError, match=r"entry 1 is not finite in the dtype that is sent: 1e\+300"):
+        with pytest.raises(NonFiniteError, match=r"entry 1 is not finite in the dtype that is sent: 1e\+300"):
             encode(payload, values=values)
 
 
