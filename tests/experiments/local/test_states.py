@@ -108,9 +108,9 @@ def test_what_another_rank_or_model_saved_is_refused() -> None:
     assert "different number of parameter groups" in said[5]
 
 
-def saved_state(rank: int, world_size: int, residual: Tensor, **other: Any) -> dict[str, Any]:
+def saved_state(rank: int, world_size: int, residual: Tensor) -> dict[str, Any]:
     usual: dict[str, Any] = {"step": 2 * INNER, "inner_steps": INNER, "anchor": {"w": torch.ones(50)}, "outer": {}}
-    return usual | {"rank": rank, "world_size": world_size, "residuals": {"w": residual}} | other
+    return usual | {"rank": rank, "world_size": world_size, "residuals": {"w": residual}}
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**32))
@@ -140,7 +140,7 @@ def test_another_number_of_ranks_owes_the_same_mean_and_has_the_same_anchor(old:
 )
 def test_states_that_do_not_belong_together_are_refused(other: Mapping[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        resized([saved_state(0, 2, torch.zeros(50)), saved_state(1, 2, torch.zeros(50), **other)], 3)
+        resized([saved_state(0, 2, torch.zeros(50)), saved_state(1, 2, torch.zeros(50)) | other], 3)
 
 
 def saved_in_folders(folder: Path) -> list[dict[str, Any]]:
