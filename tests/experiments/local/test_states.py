@@ -90,7 +90,7 @@ def refusals() -> list[str]:
         {"outer": {"state": {}, "param_groups": []}},
     ):
         with pytest.raises(ValueError, match=r"\w") as caught:
-            outer.load_state_dict(right | {"step": 5} | wrong)
+            outer.load_state_dict(right | {"step": 5, "anchor": ones} | wrong)
         said.append(str(caught.value))
         assert torch.equal(outer.pending, torch.ones(15))
         assert torch.equal(anchor_of(outer), torch.cat([part.flatten() for part in right["anchor"].values()]))
