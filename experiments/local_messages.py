@@ -81,7 +81,7 @@ def gathered(
 
 
 def mean_of(messages: Sequence[Tensor], like: Tensor) -> Tensor:
-    """The mean [d] of the vectors that messages stand for, added in their order, with the dtype and device of `like`."""
+    """The mean [d] of the vectors that messages stand for, added in their order, of the dtype and device of `like`."""
     total = torch.zeros_like(like)
     for message in messages:
         sent = _moved(decode(message), like.device)

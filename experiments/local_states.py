@@ -29,7 +29,7 @@ _COMMON = ("world_size", "inner_steps", "step", "anchor", "outer")
 
 
 def resized(states: Sequence[Mapping[str, Any]], world_size: int) -> list[dict[str, Any]]:
-    """The states of all ranks, taken right after an outer step, for another number of ranks: the mean owes what it owed.
+    """The states of all ranks right after an outer step, for another number of ranks: the mean owes what it owed.
 
     θ and the outer optimiser's state are alike on all ranks; residuals are carried as
     `sparsync.experiments.hooks.residuals.resized` does it, with its bound. The model of every new rank is θ.
@@ -89,7 +89,7 @@ def load(outer: OuterStep, folder: Path | str, *, key: str = KEY) -> None:
 
 
 class _Residuals:
-    """An outer step as `sparsync.experiments.hooks.checkpoint` takes the state of a hook; what it loads is kept here."""
+    """An outer step as the state of a hook, as `sparsync.experiments.hooks.checkpoint` takes it; `loaded` is kept."""
 
     shards: None = None
 

@@ -1,4 +1,4 @@
-"""Training with local steps: a small model, AdamW inside, and θ as one vector."""
+"""Training with local steps: a small model, what it trains as one vector, and θ as another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsync.experiments.local import OuterStep
-from tests.support.hooks.training import loss_of, seeded_model
+from tests.support.hooks.training import loss_of
 
 INNER, OUTER = 3, 4
 
@@ -39,14 +39,3 @@ def outer_of(model: nn.Module, options: dict[str, Any]) -> OuterStep:
     """With H inner steps unless told otherwise."""
     usual: dict[str, Any] = {"inner_steps": INNER}
     return OuterStep(model, **(usual | options))
-
-
-def trained(options: dict[str, Any], *, steps: int = INNER * OUTER) -> tuple[OuterStep, nn.Module]:
-    """With AdamW inside."""
-    model = seeded_model()
-    optimiser = torch.optim.AdamW(trainable(model), lr=0.01)
-    outer = outer_of(model, options)
-    for step in range(steps):
-        local_step(model, optimiser, step)
-        outer.step()
-    return outer, model

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 
 from sparsync.experiments.local import OuterStep, plain_step
 from sparsync.kernels.selection import SELECTORS
 from tests.support.hooks.training import loss_of, seeded_model
-from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable, trained
+from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.pages import python_block
 from tests.support.paths import ROOT
 from tests.support.workers import run_workers

@@ -13,13 +13,13 @@ import torch
 import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict_saver import save as save_checkpoint
 
 from sparsync.experiments.local import OuterStep
 from sparsync.experiments.local_states import KEY, load, resized, sharded
 from tests.support.hooks.training import seeded_model
-from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable, trained
+from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.workers import run_workers
 
 
@@ -76,19 +76,20 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not_interrupted() -> N
 
 def refusals() -> list[str]:
     """What loading says of wrong states, and that nothing changed."""
-    outer = OuterStep(torch.nn.Linear(4, 3), inner_steps=INNER)
+    outer = OuterStep(nn.Linear(4, 3), inner_steps=INNER)
     right = outer.state_dict()
     ones = {name: torch.ones_like(part) for name, part in right["anchor"].items()}
     outer.load_state_dict(right | {"residuals": ones})
     said = []
-    for wrong in (
+    wrongs: tuple[dict[str, Any], ...] = (
         {"rank": 1},
         {"world_size": 2},
         {"residuals": {"weight": ones["weight"]}},
         {"anchor": ones | {"scale": torch.ones(1)}},
         {"residuals": ones | {"weight": torch.ones(4, 3)}},
         {"outer": {"state": {}, "param_groups": []}},
-    ):
+    )
+    for wrong in wrongs:
         with pytest.raises(ValueError, match=r"\w") as caught:
             outer.load_state_dict(right | {"step": 5, "anchor": ones} | wrong)
         said.append(str(caught.value))
@@ -138,9 +139,20 @@ def test_another_number_of_ranks_owes_the_same_mean_and_has_the_same_anchor(old:
         ({"rank": 0}, r"every rank of one run once, got ranks \[0, 0\]"),
     ],
 )
-def test_states_that_do_not_belong_together_are_refused(other: Mapping[str, Any], message: str) -> None:
+def test_states_that_do_not_belong_together_are_refused(other: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         resized([saved_state(0, 2, torch.zeros(50)), saved_state(1, 2, torch.zeros(50)) | other], 3)
+
+
+def trained(options: dict[str, Any], *, steps: int) -> tuple[OuterStep, nn.Module]:
+    """With AdamW inside."""
+    model = seeded_model()
+    optimiser = torch.optim.AdamW(trainable(model), lr=0.01)
+    outer = outer_of(model, options)
+    for step in range(steps):
+        local_step(model, optimiser, step)
+        outer.step()
+    return outer, model
 
 
 def saved_in_folders(folder: Path) -> list[dict[str, Any]]:
