@@ -12,8 +12,8 @@ from torch import nn
 
 from sparsync.experiments.local import OuterStep, plain_step
 from sparsync.kernels.selection import SELECTORS
+from tests.support.hooks.local_steps import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.hooks.training import loss_of, seeded_model
-from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.pages import python_block
 from tests.support.paths import ROOT
 from tests.support.workers import run_workers

@@ -11,7 +11,7 @@ from sparsync.experiments.local import OuterStep
 from sparsync.experiments.local_messages import served_device
 from sparsync.kernels.chunks import CHUNK_SIZE, chunk_shares
 from sparsync.kernels.codec import HEADER_BYTES, Indices
-from tests.support.local import anchor_of
+from tests.support.hooks.local_steps import anchor_of
 from tests.support.workers import run_workers
 
 WHOLE = 100 * CHUNK_SIZE
@@ -48,7 +48,9 @@ def sent_by_code() -> tuple[str, list[dict[Indices, int]], bool]:
     """Where gloo wants the bytes of a model on a GPU, how many there are for each code, and is θ the same with all?"""
     sent = [{positions: sent_with(positions, *case) for positions in CODES} for case in CASES]
     same = all(torch.equal(theta, by_code["rice"][1]) for by_code in sent for _, theta in by_code.values())
-    counts = [{positions: count for positions, (count, _) in by_code.items()} for by_code in sent]
+    counts: list[dict[Indices, int]] = [
+        {positions: count for positions, (count, _) in by_code.items()} for by_code in sent
+    ]
     return str(served_device(dist.get_backend_config(), torch.device("cuda"))), counts, same
 
 

@@ -18,8 +18,8 @@ from torch.distributed.checkpoint.state_dict_saver import save as save_checkpoin
 
 from sparsync.experiments.local import OuterStep
 from sparsync.experiments.local_states import KEY, load, resized, sharded
+from tests.support.hooks.local_steps import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.hooks.training import seeded_model
-from tests.support.local import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
 from tests.support.workers import run_workers
 
 
