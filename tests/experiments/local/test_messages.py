@@ -44,7 +44,7 @@ def sent_with(positions: Indices, dimension: int, k: int) -> tuple[int, Tensor]:
     return outer.sent_bytes, anchor_of(outer)
 
 
-def sent_by_code() -> tuple[str, list[dict[Indices, int]], bool]:
+def sent_by_code() -> tuple[str, list[dict[str, int]], bool]:
     """Where gloo wants the bytes of a model on a GPU, how many there are for each code, and is θ the same with all?"""
     sent = [{positions: sent_with(positions, *case) for positions in CODES} for case in CASES]
     same = all(torch.equal(theta, by_code["rice"][1]) for by_code in sent for _, theta in by_code.values())
