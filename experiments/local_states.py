@@ -21,7 +21,7 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load as load_checkpoint
 
 from sparsync.experiments.hooks import checkpoint, residuals
-from sparsync.experiments.hooks.residuals import Missing
+from sparsync.experiments.hooks.residuals import Foreign, Missing
 from sparsync.experiments.local import OuterStep
 
 KEY = "outer_step"
@@ -105,8 +105,10 @@ class _Residuals:
         saved = self._outer.state_dict()
         return {name: saved[name] for name in ("step", "rank", "world_size", "residuals")}
 
-    def load_state_dict(self, saved: Mapping[str, Any], *, missing: Missing = "error") -> None:
-        assert missing == "error"
+    def load_state_dict(
+        self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
+    ) -> None:
+        assert missing == foreign == "error"
         self.loaded = dict(saved)
 
 
