@@ -48,9 +48,7 @@ def sent_by_code() -> tuple[str, list[dict[str, int]], bool]:
     """Where gloo wants the bytes of a model on a GPU, how many there are for each code, and is θ the same with all?"""
     sent = [{positions: sent_with(positions, *case) for positions in CODES} for case in CASES]
     same = all(torch.equal(theta, by_code["rice"][1]) for by_code in sent for _, theta in by_code.values())
-    counts: list[dict[Indices, int]] = [
-        {positions: count for positions, (count, _) in by_code.items()} for by_code in sent
-    ]
+    counts = [{str(positions): count for positions, (count, _) in by_code.items()} for by_code in sent]
     return str(served_device(dist.get_backend_config(), torch.device("cuda"))), counts, same
 
 
