@@ -12,7 +12,6 @@ sent it is DiLoCo (Douillard et al. 2023), with Nesterov's momentum outside. Wri
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -24,10 +23,11 @@ from torch import Tensor, nn
 from sparsync.experiments.ddp import named_parameters
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.treatments import require_density
-from sparsync.experiments.training.collectives import begin_all_gather
+from sparsync.experiments.local_messages import encoded, gathered, mean_of
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.call_plan import Rule
-from sparsync.kernels.codec import Values, decode, encode_into, encoded_bound, keep_error
+from sparsync.kernels.codec import Indices, Values, keep_error
+from sparsync.kernels.codec_indices import INDEX_CODES
 from sparsync.kernels.codec_values import VALUE_CODES
 from sparsync.kernels.native import KERNEL_RULES, SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
@@ -44,14 +44,21 @@ def plain_step(parameters: list[Tensor]) -> torch.optim.Optimizer:
 class OuterStep:
     """What one rank keeps between outer steps: where all ranks began, and what it has not sent.
 
+    θ, e and the selection are on the model's device, and in float32 where parameters have fewer bits. Of a model on a
+    GPU the entries that are sent come to the CPU for the codec, and travel on a device that the process group serves:
+    the CPU with gloo, a GPU with NCCL. An outer step waits for all of that; nothing of it overlaps with inner steps.
+
     Args:
-        model: with the same parameters on every rank; those that need a gradient are trained.
+        model: with the same parameters on every rank, all on one device; those that need a gradient are trained.
         inner_steps: H, steps of the rank's own optimiser between two exchanges.
         selector: a key of `SELECTORS`; "keep_all" is dense.
         density: k/d of the whole model.
         decay: β in [0, 1], of the residual before the pseudo-gradient is added.
-        values: how values are sent: "exact", "bf16", "int8" or "int2"; what they lose stays in the residual.
-        outer_optimiser: from [θ], a vector that gets the mean as its gradient, to the optimiser of the outer step.
+        values: how values are sent: "exact", "fp32", "bf16", "int8" or "int2"; what they lose stays in the residual.
+        positions: how positions are sent: "rice"; "int12", which is SparseLoCo's form and the shorter one only where
+            a chunk of "chunked_top_k" sends few entries; or "int32".
+        outer_optimiser: from [θ] to the optimiser of the outer step. θ is one vector of all parameters, which gets the
+            mean as its gradient: there are no groups of parameters, and no shapes.
         seed: names the draws of a random selector.
         process_group: None is the default one.
 
@@ -68,23 +75,22 @@ class OuterStep:
         density: float = 0.02,
         decay: float = 0.95,
         values: Values = "exact",
+        positions: Indices = "rice",
         outer_optimiser: OuterOptimiser = plain_step,
         seed: int = 0,
         process_group: dist.ProcessGroup | None = None,
     ) -> None:
-        if isinstance(inner_steps, bool) or not isinstance(inner_steps, int) or inner_steps < 1:
-            raise ValueError(f"inner_steps must be an int of at least 1, got {inner_steps!r}")
-        if selector not in SELECTORS:
-            raise ValueError(f"unknown selector {selector!r}; known: {', '.join(SELECTORS)}")
-        if not 0 <= decay <= 1:
-            raise ValueError(f"decay must lie in [0, 1], got {decay}")
-        if values not in VALUE_CODES:
-            raise ValueError(f"unknown value code {values!r}; known: {', '.join(VALUE_CODES)}")
+        _require_steps(inner_steps, decay)
+        _require_known("selector", selector, SELECTORS)
+        _require_known("value code", values, VALUE_CODES)
+        _require_known("position code", positions, INDEX_CODES)
         require_density(density, "density")
         self.process_group = process_group
-        self._parameters = list(named_parameters(model).values())
-        self._inner_steps, self._selector, self._decay, self._values = inner_steps, selector, decay, values
-        self._seed, self._rank = seed, dist.get_rank(process_group)
+        self._parameters = named_parameters(model)
+        self._device = next(iter(self._parameters.values())).device
+        self._inner_steps, self._selector, self._decay = inner_steps, selector, decay
+        self._values, self._positions, self._seed = values, positions, seed
+        self._rank, self._world_size = dist.get_rank(process_group), dist.get_world_size(process_group)
         self._anchor = self._flat()
         self._dimension = self._anchor.numel()
         self._residual = torch.zeros_like(self._anchor)
@@ -95,8 +101,8 @@ class OuterStep:
         """Inner steps so far."""
         self.sent_bytes = 0
         """What this rank has handed to collectives so far."""
-        names = [(name, tuple(p.shape), p.dtype) for name, p in named_parameters(model).items()]
-        settings = (inner_steps, selector, self._k, decay, values, seed, repr(self._outer))
+        names = [(name, tuple(p.shape), p.dtype) for name, p in self._parameters.items()]
+        settings = (inner_steps, selector, self._k, decay, values, positions, seed, repr(self._outer))
         parts = {"the parameters": names, "the settings": settings, "the values of the parameters": self._digest()}
         require_agreement(parts, what="before the first step", group=process_group)
 
@@ -104,14 +110,14 @@ class OuterStep:
         """Count an inner step; at every H-th exchange, and put θ into the model. True iff it did.
 
         Raises:
-            FloatingPointError: on every rank alike, if a rank's parameters are not finite; θ and e have not changed.
+            ValueError: the parameters have moved to another device; or, on every rank alike, ranks are at other steps.
+            FloatingPointError: on every rank alike, if what a rank would send is not finite. θ and e have not changed
+                in either case.
         """
         self.step_count += 1
         if self.step_count % self._inner_steps:
             return False
-        change = self._anchor - self._flat()
-        mean = self._mean(change)
-        self._anchor.grad = mean
+        self._anchor.grad = self._mean(self._change())
         self._outer.step()
         self._anchor.grad = None
         self._fill()
@@ -123,67 +129,72 @@ class OuterStep:
         return self._residual.clone()
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's: θ, e, the outer optimiser's state and the count; tensors are copies."""
+        """This rank's: θ and e by the parameter's name, the outer optimiser's state and the count; tensors are copies.
+
+        Every rank saves its own, and with it its model and its own optimiser: between two outer steps they differ.
+        """
         return {
-            "step_count": self.step_count,
-            "anchor": self._anchor.clone(),
-            "residual": self._residual.clone(),
+            "step": self.step_count,
+            "rank": self._rank,
+            "world_size": self._world_size,
+            "inner_steps": self._inner_steps,
+            "anchor": self._shaped(self._anchor),
+            "residuals": self._shaped(self._residual),
             # What an optimiser returns are its own tensors, and it keeps those that it is given.
             "outer": deepcopy(self._outer.state_dict()),
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Go on from `state_dict`; the model's parameters are loaded by whoever saved them.
+        """Go on from what `state_dict` returned on this rank; nothing changes if that cannot be.
+
+        The model's parameters are loaded by whoever saved them.
+
+        Args:
+            saved: of the same rank of as many ranks. Of another number of ranks: `resized` first.
 
         Raises:
-            ValueError: saved of another number of entries; nothing has changed then.
+            ValueError: another rank or number of ranks, other parameters or shapes, or the outer optimiser refuses.
         """
-        for name in ("anchor", "residual"):
-            if saved[name].shape != self._anchor.shape:
-                count = saved[name].numel()
-                raise ValueError(f"{name} was saved with {count} entries, the model has {self._dimension}")
-        self._anchor.copy_(saved["anchor"])
-        self._residual.copy_(saved["residual"])
+        place, now = (saved["rank"], saved["world_size"]), (self._rank, self._world_size)
+        if place != now:
+            raise ValueError(
+                f"this outer step is of rank {place[0]} of {place[1]}, this is rank {now[0]} of {now[1]}; "
+                "sparsync.experiments.local_states.resized carries those of all ranks to another number of ranks"
+            )
+        anchor, residual = self._joined(saved["anchor"], "θ"), self._joined(saved["residuals"], "the residual")
         self._outer.load_state_dict(deepcopy(saved["outer"]))
-        self.step_count = int(saved["step_count"])
+        self._anchor.copy_(anchor)
+        self._residual.copy_(residual)
+        self.step_count = int(saved["step"])
+
+    def _change(self) -> Tensor:
+        """Δ [d], against θ as the parameters could hold it: what they round is nobody's descent."""
+        given = [part.to(p.dtype).to(part.dtype) for p, part in self._parts(self._anchor)]
+        return torch.cat([part.flatten() for part in given]) - self._flat()
 
     def _mean(self, change: Tensor) -> Tensor:
         """The mean of all ranks' messages [d]; e becomes what this rank's lacks."""
-        if not torch.isfinite(change).all():
-            self._gathered(torch.empty(0, dtype=torch.uint8))
         residual = self._residual * self._decay
-        payload = self._selected(change, residual)
-        buffer = torch.empty(self._room(payload), dtype=torch.uint8)
-        length = encode_into(payload, buffer, values=self._values)
-        messages = self._gathered(buffer[:length])
-        # What every other rank decodes of this message, too.
-        keep_error(residual, payload, decode(buffer))
+        message = self._message(change, residual)
+        messages, sent_bytes = gathered(message, self.step_count, group=self.process_group, near=change.device)
         self._residual = residual
-        total = torch.zeros_like(change)
-        for message in messages:
-            sent = decode(message)
-            # Indices are unique within a message, so no addition is lost.
-            total[sent.indices.long()] += sent.values
-        return total.div_(len(messages))
+        self.sent_bytes += sent_bytes
+        return mean_of(messages, change)
 
-    def _room(self, payload: SparsePayload) -> int:
-        """Bytes that its message has at most."""
-        return encoded_bound(payload.count, payload.dimension, values=self._values, dtype=payload.values.dtype)
-
-    def _gathered(self, message: Tensor) -> list[Tensor]:
-        """Every rank's message; one without a byte says that its rank has nothing finite to send."""
-        own = torch.tensor([len(message)])
-        lengths, future = begin_all_gather(own, self.process_group)
-        future.wait()
-        lost = [rank for rank, length in enumerate(lengths.flatten().tolist()) if length == 0]
-        if lost:
-            raise FloatingPointError(f"step {self.step_count}: the parameters of ranks {lost} are not finite")
-        longest = int(lengths.max())
-        padded = torch.nn.functional.pad(message, (0, longest - len(message)))
-        everyone, future = begin_all_gather(padded, self.process_group)
-        self.sent_bytes += own.element_size() + longest
-        future.wait()
-        return list(everyone)
+    def _message(self, change: Tensor, residual: Tensor) -> Tensor:
+        """C(βe + Δ) in bytes, in none of them if that is not finite; βe becomes what they lack."""
+        nothing = torch.empty(0, dtype=torch.uint8)
+        # Both are finite where their sum is.
+        if not torch.isfinite(residual + change).all():
+            return nothing
+        payload = self._selected(change, residual)
+        try:
+            message, sent = encoded(payload, values=self._values, positions=self._positions)
+        except ValueError:
+            # Finite, but not in the dtype that is sent.
+            return nothing
+        keep_error(residual, payload, sent)
+        return message
 
     def _selected(self, change: Tensor, residual: Tensor) -> SparsePayload:
         """C(βe + Δ); the rest becomes the residual."""
@@ -197,20 +208,62 @@ class OuterStep:
         return payload
 
     def _flat(self) -> Tensor:
-        """The parameters as one vector of float32, or of float64 where one of them is; a copy."""
+        """The parameters as one vector of float32, or of float64 where one of them is; a copy.
+
+        Raises:
+            ValueError: they are not on one device, that of θ.
+        """
+        devices = {str(device) for device in (self._device, *(p.device for p in self._parameters.values()))}
+        if len(devices) > 1:
+            raise ValueError(f"the parameters and θ must be on one device, got {', '.join(sorted(devices))}")
         dtype = torch.float32
-        for parameter in self._parameters:
+        for parameter in self._parameters.values():
             dtype = torch.promote_types(dtype, parameter.dtype)
-        return torch.cat([parameter.detach().to(dtype).flatten() for parameter in self._parameters])
+        return torch.cat([parameter.detach().to(dtype).flatten() for parameter in self._parameters.values()])
 
     @torch.no_grad()
     def _fill(self) -> None:
-        parts = self._anchor.split([parameter.numel() for parameter in self._parameters])
-        for parameter, part in zip(self._parameters, parts, strict=True):
-            parameter.copy_(part.view(parameter.shape))
+        for parameter, part in self._parts(self._anchor):
+            parameter.copy_(part)
 
-    def _digest(self) -> list[float]:
-        """A few numbers that other parameters would not give."""
-        position = torch.arange(1, self._dimension + 1, dtype=torch.float64, device=self._anchor.device)
-        wide = self._anchor.double()
-        return [float(wide.sum()), float(wide @ position.sqrt()), math.fsum(wide[:1000].tolist())]
+    def _parts(self, flat: Tensor) -> list[tuple[nn.Parameter, Tensor]]:
+        """Each parameter with its part of a vector [d], in its shape."""
+        parameters = list(self._parameters.values())
+        parts = flat.split([parameter.numel() for parameter in parameters])
+        return [(p, part.view(p.shape)) for p, part in zip(parameters, parts, strict=True)]
+
+    def _shaped(self, flat: Tensor) -> dict[str, Tensor]:
+        """Copies of the parts of a vector [d], by the parameters' names."""
+        return {name: part.clone() for name, (_, part) in zip(self._parameters, self._parts(flat), strict=True)}
+
+    def _joined(self, shaped: Mapping[str, Tensor], what: str) -> Tensor:
+        """The vector [d] of parts by name, as `_shaped` makes them; none of the names or shapes may differ."""
+        if differing := sorted(shaped.keys() ^ self._parameters.keys()):
+            named = ", ".join(map(repr, differing))
+            raise ValueError(f"{what} of {named} was saved, or is of the model, but not both")
+        for name, parameter in self._parameters.items():
+            if shaped[name].shape != parameter.shape:
+                was, now = tuple(shaped[name].shape), tuple(parameter.shape)
+                raise ValueError(f"{what} of {name!r} was saved with shape {was}, the parameter has {now}")
+        return torch.cat([shaped[name].flatten() for name in self._parameters]).to(self._anchor)
+
+    def _digest(self) -> tuple[int, int]:
+        """Two numbers that other parameters would hardly give.
+
+        They are of the bits: sums of integers are the same on every device, in whatever order it adds.
+        """
+        bits = self._anchor.double().view(torch.int64)
+        places = torch.arange(1, 2 * self._dimension, 2, device=bits.device)
+        return int(bits.sum()), int((bits * places).sum())
+
+
+def _require_steps(inner_steps: object, decay: float) -> None:
+    if isinstance(inner_steps, bool) or not isinstance(inner_steps, int) or inner_steps < 1:
+        raise ValueError(f"inner_steps must be an int of at least 1, got {inner_steps!r}")
+    if not 0 <= decay <= 1:
+        raise ValueError(f"decay must lie in [0, 1], got {decay}")
+
+
+def _require_known(what: str, name: str, known: Mapping[str, object]) -> None:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")
