@@ -8,20 +8,19 @@ PyTorch looks at the annotations of a hook, so this file has them as objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import GradBucket
-from torch.distributed.tensor import DTensor
-from torch.nn.parallel import DistributedDataParallel
 
 from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.hooks.agreement import require_agreement
-from sparsync.experiments.hooks.clipping import Clipping, clip_factor
-from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
+from sparsync.experiments.hooks.clipping import Clipping
+from sparsync.experiments.hooks.exchange import Exchange
+from sparsync.experiments.hooks.naming import named_parameters
 from sparsync.experiments.hooks.options import (
     chosen_feedback,
     require_clipping,
@@ -29,8 +28,11 @@ from sparsync.experiments.hooks.options import (
     require_readable,
     require_selector,
 )
+from sparsync.experiments.hooks.pieces import Group, Piece, Rule
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals, copied
+from sparsync.experiments.hooks.side import side_for
 from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
+from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
 from sparsync.kernels.codec import Values
 
@@ -80,7 +82,8 @@ class ErrorFeedbackState:
             implies `non_finite="skip"`. One that is not enabled counts as none.
         non_finite: where a gradient is not finite on any rank, all ranks raise; or all get infinite gradients, for
             whoever skips the step (as `GradScaler` does), and residuals are what they were. That takes a second copy
-            of the residuals.
+            of the residuals. A GPU has that always, and is not waited for: gradients are infinite there in both cases,
+            and it is the next backward that raises, or who asks for `skipped`, `pending` or `state_dict` before.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
         telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of exact values
@@ -132,16 +135,16 @@ class ErrorFeedbackState:
         # One that is not enabled neither scales a loss nor skips a step.
         self._scaler = scaler if scaler is not None and scaler.is_enabled() else None
         self._skips = self._scaler is not None or non_finite == "skip"
-        self.process_group, self._telemetry = process_group, telemetry
+        self.process_group, self._telemetry, self._side = process_group, telemetry, cache(side_for)
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
-        self._parameters = parameters
-        self._order = {name: place for place, name in enumerate(parameters)}
+        self._parameters, self._order = parameters, {name: place for place, name in enumerate(parameters)}
         self._residuals = Residuals(parameters, variant)
         self._agreed: set[tuple[str, ...]] = set()
         self._before: list[tuple[Memory, Memory]] = []
         self._refused: list[tuple[str, int]] = []
         self._waiting: list[Waiting] = []
         self._exchanges: dict[int, tuple[object, Exchange | None]] = {}
+        self._unread: dict[int, Unread] = {}
         self.step = 0
         """Steps in which gradients were exchanged, from 0; it counts those that were skipped."""
         self.sent_bytes = 0
@@ -149,7 +152,14 @@ class ErrorFeedbackState:
 
     @property
     def skipped(self) -> bool:
-        """After backward: the step is to be skipped, for a gradient was not finite on some rank."""
+        """After backward: the step is to be skipped, for a gradient was not finite on some rank.
+
+        On a GPU whoever asks waits for the exchange. `pending`, `state_dict` and the next backward ask too.
+
+        Raises:
+            FloatingPointError: on a GPU, once, if the state is to raise where a gradient is not finite.
+        """
+        self._read()
         return bool(self._refused)
 
     def pending(self, name: str) -> Tensor:
@@ -204,12 +214,15 @@ class ErrorFeedbackState:
         if saved["step"] <= self._dense_steps:
             expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
-        self._exchanges = {}
+        self._exchanges, self._unread = {}, {}
         self._before, self._refused = [], []
         self.step = int(saved["step"])
 
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
         """What the hook does: select from a bucket, start sending, and return the future of the means."""
+        if bucket.index() == 0:
+            # Before the telemetry looks at what the last step has left.
+            self._read()
         if self._telemetry is not None:
             self._telemetry.ready(self.step, is_first=bucket.index() == 0)
         if bucket.index() == 0:
@@ -240,7 +253,7 @@ class ErrorFeedbackState:
             for _, bucket, future in waiting:
                 future.set_result(bucket)
             return
-        if self._skips:
+        if self._skips and exchange.unread is None:
             memories = [piece.memory for piece in exchange.pieces if piece.memory is not None]
             self._before += [(memory, copied(memory, self._rule.feedback)) for memory in memories]
         self.sent_bytes += exchange.sent_bytes
@@ -249,19 +262,22 @@ class ErrorFeedbackState:
             passage = self._telemetry.passage(exchange.content, [members.place for members, _, _ in waiting])
         exchange.passage = passage
 
-        def deliver(done: torch.futures.Future[None]) -> None:
+        def deliver(done: torch.futures.Future[Tensor]) -> None:
             try:
                 done.value()
             except Exception as error:
                 for _, _, future in waiting:
                     future.set_exception(error)  # type: ignore[arg-type]  # PyTorch's annotation is that of a result
                 return
+            if exchange.unread is not None:
+                self._unread[waiting[0][0].place] = exchange.unread
             if passage is not None:
                 passage.end("unpack")
             for _, bucket, future in waiting:
                 future.set_result(bucket)
 
-        exchange.begin(self.step, self._scaling(exchange.pieces), self._refuse).then(deliver)
+        scaling = exchange.scaling(self._scaler, self._clip_norm, self._clip)
+        exchange.begin(self.step, scaling, self._refuse).then(deliver)
 
     def _exchange_of(self, waiting: Sequence[Waiting]) -> Exchange | None:
         """The exchange of these buckets, made anew where they or what is sent have changed; None: nothing is sent."""
@@ -279,7 +295,9 @@ class ErrorFeedbackState:
         exchange = None
         if pieces:
             self._require_agreement(pieces)
-            exchange = Exchange(pieces, buckets, group=self._group(), rule=self._rule)
+            exchange = Exchange(
+                pieces, buckets, group=self._group(), rule=self._rule, side=self._side(buckets[0].device)
+            )
         self._exchanges[place] = (key, exchange)
         return exchange
 
@@ -317,15 +335,6 @@ class ErrorFeedbackState:
     def _compared_densities(self) -> float | list[float]:
         return compared_densities(self._density)
 
-    def _scaling(self, pieces: Sequence[Piece]) -> Scaling:
-        loss_scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
-        if self._clip_norm is None:
-            return Scaling(loss_scale=loss_scale)
-        gradients = [piece.gradient for piece in pieces]
-        group = self.process_group
-        clip = clip_factor(gradients, self._clip_norm, clip=self._clip, loss_scale=loss_scale, group=group)
-        return Scaling(clip, loss_scale)
-
     def _refuse(self, step: int, found: Sequence[tuple[str, int]]) -> None:
         self._refused.extend(found)
         if not self._skips:
@@ -335,8 +344,16 @@ class ErrorFeedbackState:
                 + (f", nor are {len(found) - 1} others" if len(found) > 1 else "")
             )
 
+    def _read(self) -> None:
+        """Learn what the exchanges of the last step have found on a GPU, which nobody has waited for."""
+        # In one order on all ranks, whatever arrived first.
+        unread, self._unread = [self._unread[place] for place in sorted(self._unread)], {}
+        if found := read_all(unread):
+            self._refuse(unread[0].step, found)
+
     def _restore(self) -> None:
         """Put residuals back to what they were before a step that was refused."""
+        self._read()
         if self._refused and self._skips:
             for memory, before in self._before:
                 memory.update(before)
@@ -373,30 +390,6 @@ def error_feedback_hook(state: ErrorFeedbackState, bucket: GradBucket) -> torch.
         ValueError: on every rank alike, if ranks have other parameters or settings than rank 0.
         RuntimeError: on every rank alike and in the same step, if a gradient is not finite on one rank (unless the
             state skips such steps), or a rank was lost; the message names step, parameter and rank.
+        FloatingPointError: likewise, in the next step, if it is not finite on a GPU.
     """
     return state.communicate(bucket)
-
-
-def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that need a gradient, by the names that they have in the module that was wrapped or compiled.
-
-    Raises:
-        ValueError: there are none, or one is sharded.
-    """
-    inner = model
-    while (wrapped := _within(inner)) is not None:
-        inner = wrapped
-    found = {name: parameter for name, parameter in inner.named_parameters() if parameter.requires_grad}
-    if not found:
-        raise ValueError(f"no parameter of {type(inner).__name__} needs a gradient")
-    for name, parameter in found.items():
-        if isinstance(parameter, DTensor):
-            raise ValueError(f"parameter {name!r} is sharded; sparsync.experiments.fsdp serves FSDP2")
-    return found
-
-
-def _within(model: nn.Module) -> nn.Module | None:
-    """What DDP or the compiler has wrapped; None if neither has."""
-    name = "module" if isinstance(model, DistributedDataParallel) else "_orig_mod"
-    inner: nn.Module | None = getattr(model, name, None)
-    return inner

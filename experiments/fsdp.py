@@ -11,7 +11,7 @@ of one, and the state is the exchange over the other. Save `state.state_dict()` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, Literal
 
 import torch
@@ -21,11 +21,14 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
-from sparsync.experiments.hooks.exchange import Exchange, Group, Piece, Rule, Scaling
+from sparsync.experiments.hooks.exchange import Exchange
 from sparsync.experiments.hooks.options import require_granularity, require_selector
+from sparsync.experiments.hooks.pieces import Group, Piece, Rule, Scaling
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
+from sparsync.experiments.hooks.side import side_for
 from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
+from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
 
 Granularity = Literal["tensor", "group"]
@@ -39,7 +42,8 @@ class ShardedErrorFeedback:
     to the ranks with the same shard, averaged over them and handed to the optimiser; e + g − C(e + g) is the next
     residual, bit for bit. The state registers itself; without it replicas would not exchange anything.
 
-    Where a gradient is not finite, all ranks with that shard raise `FloatingPointError` in the same step. What
+    Where a gradient is not finite, all ranks with that shard raise `FloatingPointError` in the same step; on GPUs,
+    which are not waited for, in the next one, or as soon as `pending` or `state_dict` ask. What
     `set_requires_all_reduce(False)` holds back is added to the next gradient that is sent.
 
     Args:
@@ -97,6 +101,8 @@ class ShardedErrorFeedback:
         self._in_step = set(self._places)
         self._refused: list[tuple[str, int]] = []
         self._exchanges: dict[str, tuple[object, Exchange | None]] = {}
+        self._side = cache(side_for)
+        self._unread: dict[str, Unread] = {}
         self.step = 0
         """Steps in which gradients were exchanged; one begins when a module's are exchanged again."""
         self.sent_bytes = 0
@@ -114,6 +120,7 @@ class ShardedErrorFeedback:
         """
         if name not in self._local:
             raise ValueError(f"no parameter that needs a gradient is called {name!r}")
+        self._read()
         return self._residuals.pending(name)
 
     def state_dict(self) -> dict[str, Any]:
@@ -126,6 +133,7 @@ class ShardedErrorFeedback:
             raise ValueError(
                 f"set_requires_all_reduce(False) holds gradients of modules {[*self._held]} back: send them"
             )
+        self._read()
         self._in_step = set(self._places)
         return {"step": self.step, **self._place(), "residuals": self._residuals.shaped()}
 
@@ -154,10 +162,13 @@ class ShardedErrorFeedback:
             expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
         self._exchanges, self._held, self._in_step = {}, {}, set(self._places)
+        self._unread = {}
         self.step = int(saved["step"])
 
     def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
         """What the hook does: the means over the replicas take the place of this replica's gradients."""
+        if group.name in self._in_step:
+            self._read()
         if self._telemetry is not None and not group.holds_back():
             self._telemetry.ready(self.step, is_first=group.name in self._in_step)
         parts = group.parts(reduced)
@@ -184,9 +195,9 @@ class ShardedErrorFeedback:
             passage = self._telemetry.passage(exchange.content, [self._places[group.name]])
         exchange.passage = passage
         exchange.begin(step, Scaling(), self._refuse).wait()
-        if self._refused:
-            name, replica = self._refused[0]
-            raise FloatingPointError(f"step {step}: the gradient of {name!r} is not finite in replica {replica}")
+        if exchange.unread is not None:
+            self._unread[group.name] = exchange.unread
+        self._require_finite(step)
         torch._foreach_copy_(given, sent)
         if passage is not None:
             passage.end("unpack")
@@ -215,6 +226,7 @@ class ShardedErrorFeedback:
                 [buffer],
                 group=Group(self.process_group, dist.get_rank(self.process_group), self._place()["world_size"]),
                 rule=self._rule,
+                side=self._side(buffer.device),
             )
         self._exchanges[group.name] = (key, exchange)
         return exchange
@@ -248,6 +260,18 @@ class ShardedErrorFeedback:
 
     def _refuse(self, _step: int, found: Sequence[tuple[str, int]]) -> None:
         self._refused.extend(found)
+
+    def _require_finite(self, step: int) -> None:
+        if self._refused:
+            name, replica = self._refused[0]
+            raise FloatingPointError(f"step {step}: the gradient of {name!r} is not finite in replica {replica}")
+
+    def _read(self) -> None:
+        """Learn what the exchanges of the last step have found on a GPU, which nobody has waited for."""
+        unread, self._unread = [self._unread[name] for name in self._places if name in self._unread], {}
+        if unread:
+            self._refused += read_all(unread)
+            self._require_finite(unread[0].step)
 
     def _require_agreement(self, group: ShardGroup, pieces: Sequence[Piece], step: int) -> None:
         if group.name in self._agreed:

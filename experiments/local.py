@@ -20,8 +20,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from sparsync.experiments.ddp import named_parameters
 from sparsync.experiments.hooks.agreement import require_agreement
+from sparsync.experiments.hooks.naming import named_parameters
 from sparsync.experiments.hooks.treatments import require_density
 from sparsync.experiments.local_messages import encoded, gathered, mean_of
 from sparsync.experiments.training.seeding import random_stream

@@ -260,3 +260,15 @@ def padded_together(payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, 
             return first._values, first._indices, table[:, 0]
     values, indices, counts = zip(*(payload.padded() for payload in payloads), strict=True)
     return torch.cat(values), torch.cat(indices), torch.stack(counts)
+
+
+def any_non_finite(payloads: Sequence[SparsePayload]) -> Tensor | None:
+    """Whether a sum of gradient and residual was not finite in any of the calls, [] bool on the device; never waits.
+
+    None where nobody looked, as for payloads of selectors, which refuse to select from such a vector.
+    """
+    tables = {id(payload._report): payload._report.table for payload in payloads if payload._report is not None}
+    if not tables:
+        return None
+    column = ReportRow._fields.index("first_non_finite")
+    return torch.cat([table[:, column] for table in tables.values()]).ge(0).any()

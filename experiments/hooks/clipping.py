@@ -1,8 +1,7 @@
-"""By how much is a gradient shortened before the selection, so that one outlier does not fill the residual?"""
+"""What are gradients multiplied by before the selection, so that no loss scale and no outlier fills the residual?"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -10,15 +9,46 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from sparsync.experiments.hooks.pieces import Factor, Scaling
 from sparsync.experiments.training.collectives import begin_all_reduce
 
 Clipping = Literal["local", "global"]
 
 
+def scaling_of(
+    gradients: Sequence[Tensor],
+    *,
+    scaler: torch.amp.GradScaler | None,
+    clip_norm: float | None,
+    clip: Clipping,
+    group: dist.ProcessGroup | None,
+    waits: bool,
+) -> Scaling:
+    """What all gradients of a step are multiplied by.
+
+    Args:
+        gradients: all of this rank's.
+        scaler: of the losses.
+        clip_norm: the longest that they may be; None does not clip.
+        clip: by whose norm, see `clip_factor`.
+        group: the ranks.
+        waits: for the device, so as to have numbers; else they stay there.
+    """
+    loss_scale: Factor = 1.0
+    if scaler is not None:
+        one = torch.ones((), dtype=torch.float64, device=gradients[0].device)
+        # What scales losses says by how much, without a wait.
+        loss_scale = float(scaler.get_scale()) if waits else scaler.scale(one)
+    if clip_norm is None:
+        return Scaling(loss_scale=loss_scale)
+    factor = clip_factor(gradients, clip_norm, clip=clip, loss_scale=loss_scale, group=group)
+    return Scaling(float(factor) if waits else factor, loss_scale)
+
+
 def clip_factor(
-    gradients: Sequence[Tensor], norm: float, *, clip: Clipping, loss_scale: float, group: dist.ProcessGroup | None
-) -> float:
-    """min(1, norm/‖g‖); "global" waits for the other ranks.
+    gradients: Sequence[Tensor], norm: float, *, clip: Clipping, loss_scale: Factor, group: dist.ProcessGroup | None
+) -> Tensor:
+    """min(1, norm/‖g‖), [] float64 on their device; "global" waits for the other ranks, but for no GPU.
 
     Args:
         gradients: all of this rank's; g is them divided by the loss scale.
@@ -36,5 +66,8 @@ def clip_factor(
     if clip == "global":
         begin_all_reduce(square, group).wait()
         square /= dist.get_world_size(group)
-    length = math.sqrt(float(square)) / loss_scale
-    return norm / length if norm < length < math.inf else 1.0
+    length = square.sqrt() / loss_scale
+    is_longer = (norm < length) & length.isfinite()
+    # A number over a tensor would be rounded twice.
+    factor: Tensor = torch.full_like(length, norm) / length
+    return factor.masked_fill(is_longer.logical_not(), 1.0)

@@ -1,107 +1,37 @@
 """One exchange of a step: from this rank's gradients, in the buckets, to their means over all ranks, in the same place.
 
 Finite? → select → pack → all-gather → add in rank order → deliver. Nothing waits between: the future that `begin`
-returns ends it. A dense parameter of few entries travels in the packed buffer; a longer one is all-reduced.
+returns ends it. A dense parameter of few entries travels in the packed buffer; a longer one is all-reduced. A CPU looks
+at once at what is found; the host of a GPU does not, see `unread.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
-from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+from sparsync.experiments.feedbacks.feedback import Memory
+from sparsync.experiments.hooks.clipping import Clipping, scaling_of
 from sparsync.experiments.hooks.coding import Coding
 from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
+from sparsync.experiments.hooks.pieces import Factor, Group, Piece, Rule, Scaling, multiply
 from sparsync.experiments.hooks.residuals import copied
-from sparsync.experiments.hooks.selection import Chooser, Unit, capacity_of
-from sparsync.experiments.hooks.treatments import Treatment
+from sparsync.experiments.hooks.selection import Choice, Chooser, Unit, capacity_of, fills_capacity
+from sparsync.experiments.hooks.side import Arrivals, Side, placed
+from sparsync.experiments.hooks.unread import Unread, flags_of, refusing_all
 from sparsync.experiments.hooks.watching import Content, Passage, Phase
 from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
-from sparsync.kernels.codec import Values
+from sparsync.kernels.payload import any_non_finite
 from sparsync.kernels.selection import target_count
-
-DENSE_IN_BUFFER = 4096
-"""A dense parameter with more entries is all-reduced on its own: P ranks that gather it would receive P copies."""
 
 Refuse = Callable[[int, Sequence[tuple[str, int]]], None]
 """What is done where gradients are not finite, given the step and names of parameters with ranks: it raises, or not."""
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """One parameter's gradient in an exchange.
-
-    Args:
-        name: of the parameter.
-        gradient: [numel], in the order of memory, a part of a bucket; the mean is written here.
-        treatment: what is sent of it.
-        memory: of the variant, vectors [numel]; None where nothing can stay behind.
-    """
-
-    name: str
-    gradient: Tensor
-    treatment: Treatment
-    memory: Memory | None
-
-    @property
-    def is_packed(self) -> bool:
-        """True iff its entries travel in the packed buffer."""
-        if self.treatment == "dense":
-            return self.gradient.numel() <= DENSE_IN_BUFFER
-        return self.treatment != "excluded"
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The ranks that exchange.
-
-    Args:
-        process_group: None is the default one.
-        rank: of this process in it.
-        size: P.
-    """
-
-    process_group: dist.ProcessGroup | None
-    rank: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How entries are selected, sent and remembered, the same on every rank.
-
-    Args:
-        selector: a key of `SELECTORS`.
-        feedback: the variant of all memories.
-        values: a key of `VALUE_CODES`.
-        seed: names the draws of a random selector.
-        is_joint: one selection from all pieces of a density, instead of one from each.
-    """
-
-    selector: str
-    feedback: Feedback
-    values: Values
-    seed: int
-    is_joint: bool
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """What gradients are multiplied by.
-
-    Args:
-        clip: factor of all gradients before the selection, at most 1.
-        loss_scale: gradients come multiplied by it; residuals are kept, and entries sent, without.
-    """
-
-    clip: float = 1.0
-    loss_scale: float = 1.0
+Part = tuple[Tensor, Tensor, Tensor]
+"""Values, indices and counts of some selections, see `Layout.pack`."""
 
 
 class Exchange:
@@ -112,10 +42,19 @@ class Exchange:
         buckets: the buckets that they are parts of.
         group: the ranks.
         rule: by which they send.
+        side: where means are formed; None is the thread in which the others' buffers arrive.
     """
 
-    def __init__(self, pieces: Sequence[Piece], buckets: Sequence[Tensor], *, group: Group, rule: Rule) -> None:
-        self.pieces, self._group, self._rule = pieces, group, rule
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        buckets: Sequence[Tensor],
+        *,
+        group: Group,
+        rule: Rule,
+        side: Side | None = None,
+    ) -> None:
+        self.pieces, self._group, self._rule, self._side = pieces, group, rule, side
         self._before_zeros: dict[int, Memory] = {}
         is_covered = sum(p.gradient.numel() for p in pieces) == sum(bucket.numel() for bucket in buckets)
         self._checked = list(buckets) if is_covered else [piece.gradient for piece in pieces]
@@ -133,8 +72,7 @@ class Exchange:
         self._dense = [place for place, piece in enumerate(self._packed) if piece.treatment == "dense"]
         spans = [range(self._places[place], self._places[place + 1]) for place in self._dense]
         device = pieces[0].gradient.device
-        self._dense_indices = torch.tensor([i for span in spans for i in span], dtype=torch.int32, device=device)
-        self._dense_counts = torch.tensor([len(span) for span in spans], dtype=torch.int32, device=device)
+        self._dense_part = _whole_part(spans, device)
         capacities = [unit.capacity for unit in self._units]
         self._coding = None
         if self._units and rule.values != "exact":
@@ -142,8 +80,25 @@ class Exchange:
             capacities = []
         room = 0 if self._coding is None else self._coding.room_bytes
         self._layout = Layout(len(pieces), (*capacities, *map(len, spans)), self._dtype, room)
+        self._size = torch.full((), group.size, dtype=self._dtype, device=device)
+        self.unread = self._reader(spans)
+        """What becomes known after the step; None where it is known within."""
         self.passage: Passage | None = None
         """Where the next step's time stamps go, if anywhere."""
+
+    def _reader(self, spans: Sequence[range]) -> Unread | None:
+        """The codec works on CPUs, and so waits for what it encodes."""
+        if self._side is None or self._coding is not None:
+            return None
+        return Unread(
+            self.pieces,
+            self._packed,
+            layout=self._layout,
+            starts=[*(unit.places[0] for unit in self._units), *(span.start for span in spans)],
+            is_full=not self._units or fills_capacity(self._rule.selector),
+            feedback=self._rule.feedback,
+            side=self._side,
+        )
 
     @property
     def sent_bytes(self) -> int:
@@ -170,26 +125,54 @@ class Exchange:
         if self.passage is not None:
             self.passage.end(phase)
 
-    def begin(self, step: int, scaling: Scaling, refuse: Refuse) -> torch.futures.Future[None]:
+    def scaling(self, scaler: torch.amp.GradScaler | None, clip_norm: float | None, clip: Clipping) -> Scaling:
+        """What the gradients of this step are multiplied by, see `scaling_of`; on the device if that is not waited for."""
+        return scaling_of(
+            [piece.gradient for piece in self.pieces],
+            scaler=scaler,
+            clip_norm=clip_norm,
+            clip=clip,
+            group=self._group.process_group,
+            waits=self.unread is None,
+        )
+
+    def begin(self, step: int, scaling: Scaling, refuse: Refuse) -> torch.futures.Future[Tensor]:
         """Select and send; the future ends once every gradient is the mean.
 
         Args:
             step: of the run, from 0.
             scaling: of the gradients.
-            refuse: called on every rank alike.
+            refuse: called on every rank alike, unless there is something `unread` to tell.
+
+        Returns:
+            A future of the first gradient.
         """
-        buffer = self._pack(step, scaling)
+        buffer = self._pack(step, scaling) if self.unread is None else self._pack_unread(self.unread, step, scaling)
         self._ends("pack")
         gathered, future = begin_all_gather(buffer, self._group.process_group)
         futures = [future]
         for part in self._reduced:
-            if scaling.clip != 1:
-                part.mul_(scaling.clip)
+            multiply([part], scaling.clip)
             # Before the sum, and by a product, as DDP does it.
             futures.append(begin_all_reduce(part.mul_(1 / self._group.size), self._group.process_group))
-        return torch.futures.collect_all(futures).then(
-            lambda done: self._finish(done, gathered, step, scaling.loss_scale, refuse)
-        )
+
+        def finish(arrived: Arrivals) -> None:
+            self._ends("communicate")
+            self._require_arrival(arrived, step)
+            if self.unread is None:
+                self._finish(gathered, step, scaling.loss_scale, refuse)
+            else:
+                self._finish_unread(self.unread, gathered, step, scaling.loss_scale)
+
+        first = self.pieces[0].gradient
+        if self._side is not None:
+            return self._side.after(futures, finish, of=gathered, result=first)
+
+        def finished(arrived: Arrivals) -> Tensor:
+            finish(arrived)
+            return first
+
+        return torch.futures.collect_all(futures).then(finished)
 
     def _formed_units(self) -> list[Unit]:
         """One from each sparse piece, or one from all of a density."""
@@ -221,39 +204,63 @@ class Exchange:
         self._ends("check")
         if NON_FINITE in flags:
             return self._layout.pack_nothing(step, flags, device)
-        before = scaling.clip / scaling.loss_scale
-        if before != 1:
-            torch._foreach_mul_([piece.gradient for piece in self._packed], before)
+        self._scale(scaling)
         self._before_zeros = {
             position: copied(piece.memory, self._rule.feedback)
             for position, piece in enumerate(self.pieces)
             if flags[position] & ZERO and piece.memory is not None
         }
         try:
-            parts, message = self._selected(step)
+            choice = self._chooser.choose(step)
+            parts, message = self._sent(choice)
         except ValueError:
             # Each of both was finite, their sum is not.
             return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
-        if self._units:
-            self._ends("select")
-        if self.passage is not None and parts:
-            self.passage.chosen = parts[0]
-        if self._dense:
-            values = torch.cat([self._packed[place].gradient for place in self._dense]).to(self._dtype)
-            parts.append((values, self._dense_indices, self._dense_counts))
-        return self._layout.pack(step, flags, parts, device=device, message=message)
+        return self._layout.pack(step, flags, self._with_dense(parts), device=device, message=message)
 
-    def _selected(self, step: int) -> tuple[list[tuple[Tensor, Tensor, Tensor]], Tensor | None]:
-        """What is sent of the sparse pieces, as a part of the buffer or as a message; memories have been told."""
+    def _pack_unread(self, unread: Unread, step: int, scaling: Scaling) -> Tensor:
+        """The same, with entries whatever the gradients are."""
+        flags, device = flags_of([piece.gradient for piece in self.pieces]), self.pieces[0].gradient.device
+        self._ends("check")
+        self._scale(scaling)
+        unread.remember()
+        try:
+            choice = self._chooser.choose(step)
+            parts, _ = self._sent(choice)
+        except ValueError:
+            # A selector has looked, and waited.
+            return self._layout.pack_nothing(step, refusing_all(flags), device)
+        is_spoilt = any_non_finite(choice.payloads)
+        if is_spoilt is not None:
+            flags = refusing_all(flags, where=is_spoilt)
+        return self._layout.pack(step, flags, self._with_dense(parts), device=device)
+
+    def _scale(self, scaling: Scaling) -> None:
+        """Packed gradients as they are remembered and sent; what is all-reduced keeps its loss scale."""
+        multiply([piece.gradient for piece in self._packed], scaling.clip / scaling.loss_scale)
+
+    def _sent(self, choice: Choice) -> tuple[list[Part], Tensor | None]:
+        """What is sent of the sparse pieces, as a part of the buffer or as a message; memories are told."""
         if not self._units:
             return [], None
-        choice = self._chooser.choose(step)
         if self._coding is None:
             self._chooser.keep(choice, choice.payloads)
-            return [self._chooser.padded(choice)], None
+            part = self._chooser.padded(choice)
+            self._ends("select")
+            if self.passage is not None:
+                self.passage.chosen = part
+            return [part], None
         message, sent = self._coding.encode(choice.payloads, self._units)
         self._chooser.keep(choice, sent)
+        self._ends("select")
         return [], message
+
+    def _with_dense(self, parts: list[Part]) -> list[Part]:
+        """All that is sent in the buffer, that of packed dense pieces last."""
+        if not self._dense:
+            return parts
+        values = torch.cat([self._packed[place].gradient for place in self._dense]).to(self._dtype)
+        return [*parts, (values, *self._dense_part)]
 
     def _flags(self) -> list[int]:
         """`NON_FINITE` or `ZERO` of each gradient; waits for the device."""
@@ -264,17 +271,8 @@ class Exchange:
         firsts = torch.stack([piece.gradient[0] for piece in self.pieces]).tolist()
         return [0 if first or piece.gradient.any() else ZERO for first, piece in zip(firsts, self.pieces, strict=True)]
 
-    def _finish(
-        self,
-        done: torch.futures.Future[list[torch.futures.Future[Tensor]]],
-        gathered: Tensor,
-        step: int,
-        loss_scale: float,
-        refuse: Refuse,
-    ) -> None:
-        self._ends("communicate")
-        self._require_arrival(done, step)
-        flags = self._layout.flags(gathered, step)
+    def _finish(self, gathered: Tensor, step: int, loss_scale: Factor, refuse: Refuse) -> None:
+        flags = self._layout.flags(self._layout.heads(gathered), step)
         refused = [
             (piece.name, rank)
             for place, piece in enumerate(self.pieces)
@@ -296,27 +294,52 @@ class Exchange:
                 delivered = self._rule.feedback.deliver(piece.memory, mean)
                 if delivered is not mean:
                     mean.copy_(delivered)
-        if loss_scale != 1:
-            total.mul_(loss_scale)
-        if self._in_place is None:
-            torch._foreach_copy_([piece.gradient for piece in self._packed], means)
+        self._return(total, means, loss_scale)
         for piece in unused:
             piece.gradient.zero_()
 
-    def _require_arrival(self, done: torch.futures.Future[list[torch.futures.Future[Tensor]]], step: int) -> None:
+    def _finish_unread(self, unread: Unread, gathered: Tensor, step: int, loss_scale: Factor) -> None:
+        """The same by marks on the device."""
+        verdict = unread.verdict(gathered)
+        unread.note(gathered, step)
+        for part in self._reduced:
+            part.masked_fill_(verdict.refused, torch.inf)
+        if not self._packed:
+            return
+        total = self._empty_total(gathered.device)
+        unread.average(gathered, verdict, total, self._size)
+        means = list(total.split([piece.gradient.numel() for piece in self._packed]))
+        for piece, mean in zip(self._packed, means, strict=True):
+            if piece.memory is not None:
+                delivered = self._rule.feedback.deliver(piece.memory, mean)
+                if delivered is not mean:
+                    mean.copy_(delivered.masked_fill(unread.unused(verdict, piece), 0))
+        self._return(total, means, loss_scale)
+
+    def _return(self, total: Tensor, means: list[Tensor], loss_scale: Factor) -> None:
+        """Means take the place of gradients."""
+        multiply([total], loss_scale)
+        if self._in_place is None:
+            torch._foreach_copy_([piece.gradient for piece in self._packed], means)
+
+    def _require_arrival(self, arrived: Arrivals, step: int) -> None:
+        """Raise if a rank was lost; on a GPU, let what follows wait for what arrives."""
         try:
-            for future in done.value():
-                future.value()
+            for future in arrived.value():
+                future.wait()
         except RuntimeError as error:
             first, last = self.pieces[0].name, self.pieces[-1].name
             raise ExchangeError(f"step {step}: a rank was lost as {first!r} to {last!r} were sent: {error}") from None
 
+    def _empty_total(self, device: torch.device) -> Tensor:
+        """Room for the packed pieces one after another."""
+        if self._in_place is not None:
+            return self._in_place
+        return torch.empty(self._places[-1], dtype=self._dtype, device=device)
+
     def _total(self, gathered: Tensor) -> Tensor:
         """The mean of the packed pieces one after another, added one rank after the other."""
-        if self._in_place is None:
-            total = torch.zeros(self._places[-1], dtype=self._dtype, device=gathered.device)
-        else:
-            total = self._in_place.zero_()
+        total = self._empty_total(gathered.device).zero_()
         for buffer in gathered:
             indices, values = self._layout.entries(buffer)
             # Indices are unique within a rank's buffer, so no addition is lost.
@@ -336,3 +359,11 @@ class Exchange:
                 unused.append(piece)
         self._before_zeros = {}
         return unused
+
+
+def _whole_part(spans: Sequence[range], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Indices [sum of lengths] and counts [spans] int32 of spans of which everything is sent."""
+    indices = [torch.arange(span.start, span.stop, dtype=torch.int32, device=device) for span in spans]
+    empty = torch.empty(0, dtype=torch.int32, device=device)
+    counts = placed([len(span) for span in spans], device=device).to(torch.int32)
+    return torch.cat([empty, *indices]), counts

@@ -21,6 +21,8 @@ _MAGIC = 0x5350_4B31
 _LARGEST = torch.iinfo(torch.int32).max
 NON_FINITE, ZERO = 1, 2
 """Flags of a piece: its gradient is not finite somewhere; it is zero everywhere."""
+Flags = Sequence[int] | Tensor
+"""Of each piece; or [pieces] int32 on the device, for which the host does not wait."""
 
 
 class ExchangeError(RuntimeError):
@@ -62,7 +64,7 @@ class Layout:
     def pack(
         self,
         step: int,
-        flags: Sequence[int],
+        flags: Flags,
         parts: Sequence[tuple[Tensor, Tensor, Tensor]],
         *,
         device: torch.device,
@@ -79,7 +81,7 @@ class Layout:
             message: [room] uint8, where there is room for one.
         """
         buffer = self.pack_nothing(step, flags, device)
-        values, indices, counts = 0, self.value_words, self._head + 2 + self.piece_count
+        values, indices, counts = 0, self.value_words, self._counts
         words = self.value_words // max(1, self.capacity)
         for its_values, its_indices, its_counts in parts:
             buffer[values : values + words * len(its_values)].view(self.dtype).copy_(its_values)
@@ -92,11 +94,13 @@ class Layout:
             self._room_of(buffer).copy_(message)
         return buffer
 
-    def pack_nothing(self, step: int, flags: Sequence[int], device: torch.device) -> Tensor:
-        """The same without an entry."""
+    def pack_nothing(self, step: int, flags: Flags, device: torch.device) -> Tensor:
+        """The same without an entry; waits for the device if the flags are not there."""
         buffer = torch.zeros(self.words, dtype=torch.int32, device=device)
-        head = torch.tensor([_MAGIC, step & _LARGEST, *flags], dtype=torch.int32)
-        buffer[self._head : self._head + len(head)] = head.to(device)
+        head = self.heads(buffer)
+        head[:1].fill_(_MAGIC)
+        head[1:2].fill_(step & _LARGEST)
+        head[2:].copy_(torch.as_tensor(flags, dtype=torch.int32))
         return buffer
 
     @property
@@ -104,30 +108,46 @@ class Layout:
         return self.value_words + self.capacity
 
     @property
+    def _counts(self) -> int:
+        return self._head + 2 + self.piece_count
+
+    @property
     def _message(self) -> int:
         """Where it begins."""
-        return self._head + 2 + self.piece_count + len(self.capacities)
+        return self._counts + len(self.capacities)
 
     def _room_of(self, buffer: Tensor) -> Tensor:
         return buffer[self._message :].view(torch.uint8)[: self.room_bytes]
 
-    def flags(self, buffers: Tensor, step: int) -> list[list[int]]:
+    def heads(self, buffers: Tensor) -> Tensor:
+        """Magic, step and flags [..., 2 + pieces] of buffers [..., words] int32, a part of these."""
+        return buffers[..., self._head : self._counts]
+
+    def places(self, buffers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Values and indices [..., capacity] and counts [..., selections] of buffers without messages, parts of these.
+
+        What lies in a selection's places from its count on is not known.
+        """
+        values = buffers[..., : self.value_words].view(self.dtype)
+        return values, buffers[..., self.value_words : self._head], buffers[..., self._counts : self._message]
+
+    def flags(self, heads: Tensor, step: int) -> list[list[int]]:
         """The flags of every piece, of each rank; waits for the device.
 
         Args:
-            buffers: [ranks, words] int32, of all ranks in order.
+            heads: [ranks, 2 + pieces] int32, of all ranks in order.
             step: of this rank.
 
         Raises:
             ExchangeError: a rank's buffer is of another step, or is none.
         """
-        heads = buffers[:, self._head : self._head + 2 + self.piece_count].tolist()
-        for rank, (magic, its_step, *_) in enumerate(heads):
+        found = heads.tolist()
+        for rank, (magic, its_step, *_) in enumerate(found):
             if magic != _MAGIC:
                 raise ExchangeError(f"step {step}: what rank {rank} sent is no packed gradient")
             if its_step != step & _LARGEST:
                 raise ExchangeError(f"step {step}: rank {rank} is at step {its_step}")
-        return [flags for _, _, *flags in heads]
+        return [flags for _, _, *flags in found]
 
     def entries(self, buffer: Tensor) -> tuple[Tensor, Tensor]:
         """The indices [m] int64 and values [m] of all selections of one rank; waits for the device.
@@ -145,10 +165,8 @@ class Layout:
         return torch.cat([indices, coded_indices]), torch.cat([values, coded_values])
 
     def _uncoded(self, buffer: Tensor) -> tuple[Tensor, Tensor]:
-        start = self._head + 2 + self.piece_count
-        counts = buffer[start : start + len(self.capacities)].tolist()
-        values = buffer[: self.value_words].view(self.dtype)
-        indices = buffer[self.value_words : self.value_words + self.capacity]
+        values, indices, found = self.places(buffer)
+        counts = found.tolist()
         if counts == list(self.capacities):
             return indices.long(), values
         firsts = accumulate(self.capacities[:-1], initial=0)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import Feedback, Fusion, Memory
+from sparsync.experiments.hooks.side import placed
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.call_plan import Rule
 from sparsync.kernels.codec import keep_error
@@ -29,6 +31,11 @@ def capacity_of(selector: str, k: int, dimension: int) -> int:
     bounds = {"top_k": k, "chunked_top_k": k, "random_k": k, "gaussian_k": 4 * k // 3}
     # Where fewer than ⌈2k/3⌉ entries are not zero, Gaussian-k returns fewer; the bound of 4k/3 is below 1 for no k.
     return min(dimension, max(1, bounds.get(selector, 2 * k)))
+
+
+def fills_capacity(selector: str) -> bool:
+    """Whether a rule selects exactly k entries, whatever it is given."""
+    return selector in ("top_k", "chunked_top_k", "random_k")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +57,17 @@ class Unit:
     places: Sequence[int]
     k: int
     capacity: int
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """Where each gradient begins in the unit, [gradients] int32 on the device."""
+        lengths = [gradient.numel() for gradient in self.gradients[:-1]]
+        return placed([0, *accumulate(lengths)], device=self.gradients[0].device).to(torch.int32)
+
+    @cached_property
+    def shifts(self) -> Tensor:
+        """By how much further each begins in the exchange, [gradients] int32 on the device."""
+        return placed(self.places, device=self.gradients[0].device).to(torch.int32) - self.starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +100,8 @@ class Chooser:
         self._states = [SelectionState() for _ in units]
         self._is_single = all(len(unit.gradients) == 1 for unit in units)
         self._fusion = feedback.fusion if selector in KERNEL_RULES else None
-        shifts = [torch.full((unit.capacity,), unit.places[0], dtype=torch.int32) for unit in units]
-        device = units[0].gradients[0].device if units else torch.device("cpu")
-        self._shift = torch.cat(shifts).to(device) if shifts else torch.empty(0, dtype=torch.int32)
+        shifts = [unit.gradients[0].new_full((unit.capacity,), unit.places[0], dtype=torch.int32) for unit in units]
+        self._shift = torch.cat(shifts) if shifts else torch.empty(0, dtype=torch.int32)
 
     def choose(self, step: int) -> Choice:
         """Select from gradients and memories; `keep` is to follow.
@@ -96,6 +113,8 @@ class Chooser:
             ValueError: what is selected from is not finite; memories may have changed then, but none that a `Fusion`
                 replaces.
         """
+        if not self._units:
+            return Choice([], None)
         return self._defined(step) if self._fusion is None else Choice(self._fused(self._fusion), None)
 
     def _fused(self, fusion: Fusion) -> list[SparsePayload]:
@@ -212,8 +231,4 @@ def moved(indices: Tensor, unit: Unit) -> Tensor:
     """Indices through a unit's gradients, as indices through the exchange."""
     if len(unit.places) == 1:
         return indices + unit.places[0]
-    starts = [0, *accumulate(gradient.numel() for gradient in unit.gradients[:-1])]
-    shifts = [place - start for place, start in zip(unit.places, starts, strict=True)]
-    first = torch.tensor(starts, dtype=torch.int32, device=indices.device)
-    shift = torch.tensor(shifts, dtype=torch.int32, device=indices.device)
-    return indices + shift[torch.bucketize(indices, first, right=True).sub_(1).clamp_(0)]
+    return indices + unit.shifts[torch.bucketize(indices, unit.starts, right=True).sub_(1).clamp_(0)]

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
+from sparsync.experiments import fsdp as module
 from sparsync.experiments.fsdp import GRANULARITIES, ShardedErrorFeedback
+from sparsync.experiments.hooks.side import Side, side_for
 from sparsync.kernels.selection import SELECTORS
 from tests.support.hooks.sharding import Recorder, local_parameters, loss_now, mesh_of, shard_of, sharded_model
 from tests.support.workers import run_workers
@@ -89,16 +91,38 @@ def unlike_delivered(model: nn.Module, state: Recorder) -> list[str]:
     return wrong
 
 
+def compared_roads() -> list[str]:
+    """Options with which parameters or residuals are others where the host looks a step later, as on a GPU."""
+    mesh, different = mesh_of(), []
+    tried: tuple[dict[str, Any], ...] = (
+        {"density": 0.1},
+        {"selector": "gaussian_k", "granularity": "group"},
+        {"selector": "keep_all"},
+    )
+    for options in tried:
+        found = []
+        for make_side in (side_for, Side):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(module, "side_for", make_side)
+                model = sharded_model(mesh["shard"])
+                state = ShardedErrorFeedback(model, mesh, **options)
+                found.append([*stepped(model), *state.state_dict()["residuals"].values()])
+        if not all(map(torch.equal, *found)):
+            different.append(f"{options}")
+    return different
+
+
 class Found(NamedTuple):
     """What one rank found."""
 
     unlike_hsdp: list[str]
     lost: list[str]
     padding_count: int
+    unlike_later: list[str]
 
 
 def everything() -> Found:
-    return Found(compared_with_hsdp(), *lost_by_any_selector())
+    return Found(compared_with_hsdp(), *lost_by_any_selector(), compared_roads())
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +133,10 @@ def ranks() -> list[Found]:
 def test_two_replicas_that_send_everything_are_hsdp_itself_in_bits(ranks: list[Found]) -> None:
     # Halving is exact, and a sum of two has one order.
     assert [found.unlike_hsdp for found in ranks] == [[]] * 4
+
+
+def test_where_the_host_looks_a_step_later_all_bits_are_the_same(ranks: list[Found]) -> None:
+    assert [found.unlike_later for found in ranks] == [[]] * 4
 
 
 def test_created_is_sent_and_pending_for_every_selector_and_granularity(ranks: list[Found]) -> None:

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
+from sparsync.experiments import fsdp as module
 from sparsync.experiments.ddp import ErrorFeedbackState
 from sparsync.experiments.fsdp import ShardedErrorFeedback
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
+from sparsync.experiments.hooks.side import Side
 from tests.support.hooks.sharding import loss_now, mesh_of, uneven_model
 from tests.support.workers import run_workers
 
@@ -144,6 +146,10 @@ def endings() -> dict[str, str]:
         f"not finite, {name}": error_of_backward(Spoilt, options, steps=3)
         for name, options in (("tensor", {}), ("group", {"granularity": "group"}), ("dense", {"selector": "keep_all"}))
     }
+    with pytest.MonkeyPatch.context() as patch:
+        # As on a GPU, where the host looks a step later.
+        patch.setattr(module, "side_for", Side)
+        ends["not finite, later"] = error_of_backward(Spoilt, {}, steps=4)
     ends["astray"] = error_of_backward(Astray, {}, steps=2)
     odd = {"density": 0.02} if rank == 3 else {}
     ends["unlike density"] = error_of_backward(ShardedErrorFeedback, odd, steps=1)
@@ -195,11 +201,13 @@ def test_what_cannot_work_says_why_on_every_rank(said: list[dict[str, str]], wha
 
 def test_ranks_with_the_same_shard_end_alike_and_say_what_it_was(said: list[dict[str, str]]) -> None:
     first, second, third, fourth = said
-    for kind in ("tensor", "group", "dense"):
+    for kind, step in (("tensor", 2), ("group", 2), ("dense", 2), ("later", 3)):
         ends = [rank[f"not finite, {kind}"] for rank in (first, second, third, fourth)]
         assert ends[0] == ends[2]
         assert ends[1] == ends[3] == "nothing"
-        assert ends[0].startswith("FloatingPointError in step 2: step 2: the gradient of '2.weight' is not finite")
+        assert ends[0].startswith(
+            f"FloatingPointError in step {step}: step 2: the gradient of '2.weight' is not finite"
+        )
         assert ends[0].endswith("in replica 1")
     for kind, named in (
         ("unlike density", "the densities of ranks [1]"),
