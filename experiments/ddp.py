@@ -26,6 +26,7 @@ from sparsync.experiments.hooks.options import (
     require_clipping,
     require_granularity,
     require_readable,
+    require_schedule,
     require_selector,
 )
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule
@@ -123,10 +124,7 @@ class ErrorFeedbackState:
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         require_readable(telemetry, variant, feedback, values)
         require_granularity(granularity, GRANULARITIES)
-        if dense_steps < 0:
-            raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
-        if not callable(density):
-            require_density(density, "density")
+        require_schedule(density, dense_steps)
         self._rules = Rules(dict(rules or {}))
         self._rules.check(parameters)
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")

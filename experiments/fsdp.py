@@ -22,7 +22,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.exchange import Exchange
-from sparsync.experiments.hooks.options import require_granularity, require_selector
+from sparsync.experiments.hooks.options import require_granularity, require_schedule, require_selector
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule, Scaling
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
@@ -80,10 +80,7 @@ class ShardedErrorFeedback:
     ) -> None:
         require_selector(selector)
         require_granularity(granularity, GRANULARITIES)
-        if dense_steps < 0:
-            raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
-        if not callable(density):
-            require_density(density, "density")
+        require_schedule(density, dense_steps)
         groups, self.shards = shard_groups(model, mesh)
         self._rules = Rules(dict(rules or {}))
         self._rules.check(self.shards.shapes)

@@ -126,7 +126,7 @@ class Exchange:
             self.passage.end(phase)
 
     def scaling(self, scaler: torch.amp.GradScaler | None, clip_norm: float | None, clip: Clipping) -> Scaling:
-        """What the gradients of this step are multiplied by, see `scaling_of`; on the device if that is not waited for."""
+        """What the gradients of this step are multiplied by, see `scaling_of`."""
         return scaling_of(
             [piece.gradient for piece in self.pieces],
             scaler=scaler,

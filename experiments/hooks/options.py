@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sparsync.experiments.feedbacks.feedback import Feedback
 from sparsync.experiments.feedbacks.registry import FEEDBACKS, new_feedback
+from sparsync.experiments.hooks.treatments import require_density
 from sparsync.kernels.codec_values import VALUE_CODES
 from sparsync.kernels.selection import SELECTORS
 
@@ -28,6 +29,18 @@ def require_granularity(granularity: str, known: Sequence[str]) -> None:
     """
     if granularity not in known:
         raise ValueError(f"granularity must be one of {', '.join(known)}, got {granularity!r}")
+
+
+def require_schedule(density: object, dense_steps: int) -> None:
+    """Refuse a density, or a number of steps without one, that is none; a function is asked at every step.
+
+    Raises:
+        ValueError: the density is neither a function nor a number in (0, 1], or `dense_steps` is negative.
+    """
+    if dense_steps < 0:
+        raise ValueError(f"dense_steps must be at least 0, got {dense_steps}")
+    if not callable(density):
+        require_density(density, "density")
 
 
 def require_clipping(clip_norm: float | None, clip: str, non_finite: str) -> None:
