@@ -25,6 +25,7 @@ from sparsync.experiments.hooks.side import Arrivals, Side, placed
 from sparsync.experiments.hooks.unread import Unread, flags_of, refusing_all
 from sparsync.experiments.hooks.watching import Content, Passage, Phase
 from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
+from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import any_non_finite
 from sparsync.kernels.selection import target_count
 
@@ -213,7 +214,7 @@ class Exchange:
         try:
             choice = self._chooser.choose(step)
             parts, message = self._sent(choice)
-        except ValueError:
+        except NonFiniteError:
             # Each of both was finite, their sum is not.
             return self._layout.pack_nothing(step, [NON_FINITE] * len(flags), device)
         return self._layout.pack(step, flags, self._with_dense(parts), device=device, message=message)
@@ -227,7 +228,7 @@ class Exchange:
         try:
             choice = self._chooser.choose(step)
             parts, _ = self._sent(choice)
-        except ValueError:
+        except NonFiniteError:
             # A selector has looked, and waited.
             return self._layout.pack_nothing(step, refusing_all(flags), device)
         is_spoilt = any_non_finite(choice.payloads)
