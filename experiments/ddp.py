@@ -141,7 +141,8 @@ class ErrorFeedbackState:
         self._before: list[tuple[Memory, Memory]] = []
         self._refused: list[tuple[str, int]] = []
         self._waiting: list[Waiting] = []
-        self._exchanges: dict[int, tuple[object, Exchange | None]] = {}
+        self._failure = ""
+        self._exchanges: dict[int, tuple[object, Exchange]] = {}
         self._unread: dict[int, Unread] = {}
         self.step = 0
         """Steps in which gradients were exchanged, from 0; it counts those that were skipped."""
@@ -178,15 +179,21 @@ class ErrorFeedbackState:
 
         Residuals are by the parameter's name and in its shape; of another variant than "ef14" there is one for each
         vector that it remembers, as "name.velocity".
+
+        Raises:
+            ValueError: a step has failed and nothing was loaded since.
         """
         self._restore()
+        if self._failure:
+            raise ValueError(
+                f"what was sent in a step that failed is in no residual; load a checkpoint: {self._failure}"
+            )
+        return {"step": self.step, **self.place(), "residuals": self._residuals.shaped()}
+
+    def place(self) -> dict[str, int]:
+        """Which rank this is, of how many, as `state_dict` says it."""
         group = self._group()
-        return {
-            "step": self.step,
-            "rank": group.rank,
-            "world_size": group.size,
-            "residuals": self._residuals.shaped(),
-        }
+        return {"rank": group.rank, "world_size": group.size}
 
     def load_state_dict(
         self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
@@ -213,7 +220,7 @@ class ErrorFeedbackState:
             expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
         self._exchanges, self._unread = {}, {}
-        self._before, self._refused = [], []
+        self._before, self._refused, self._failure = [], [], ""
         self.step = int(saved["step"])
 
     def communicate(self, bucket: GradBucket) -> torch.futures.Future[Tensor]:
@@ -247,10 +254,6 @@ class ErrorFeedbackState:
     def _send(self, waiting: Sequence[Waiting]) -> None:
         """One exchange of all that waits."""
         exchange = self._exchange_of(waiting)
-        if exchange is None:
-            for _, bucket, future in waiting:
-                future.set_result(bucket)
-            return
         if self._skips and exchange.unread is None:
             memories = [piece.memory for piece in exchange.pieces if piece.memory is not None]
             self._before += [(memory, copied(memory, self._rule.feedback)) for memory in memories]
@@ -264,6 +267,7 @@ class ErrorFeedbackState:
             try:
                 done.value()
             except Exception as error:
+                self._failure = str(error)
                 for _, _, future in waiting:
                     future.set_exception(error)  # type: ignore[arg-type]  # PyTorch's annotation is that of a result
                 return
@@ -277,8 +281,8 @@ class ErrorFeedbackState:
         scaling = exchange.scaling(self._scaler, self._clip_norm, self._clip)
         exchange.begin(self.step, scaling, self._refuse).then(deliver)
 
-    def _exchange_of(self, waiting: Sequence[Waiting]) -> Exchange | None:
-        """The exchange of these buckets, made anew where they or what is sent have changed; None: nothing is sent."""
+    def _exchange_of(self, waiting: Sequence[Waiting]) -> Exchange:
+        """The exchange of these buckets, made anew where they or what is sent have changed."""
         place = waiting[0][0].place
         buckets = [bucket for _, bucket, _ in waiting]
         facts = (self._is_dense_now(), self._density_now(), *(bucket.data_ptr() for bucket in buckets))
@@ -290,25 +294,22 @@ class ErrorFeedbackState:
         if len(waiting) > 1:
             # In the order of the model, which stays when DDP forms its buckets anew.
             pieces.sort(key=lambda piece: self._order[piece.name])
-        exchange = None
-        if pieces:
-            self._require_agreement(pieces)
-            exchange = Exchange(
-                pieces, buckets, group=self._group(), rule=self._rule, side=self._side(buckets[0].device)
-            )
+        self._require_agreement(pieces)
+        side = self._side(buckets[0].device)
+        exchange = Exchange(pieces, buckets, group=self._group(), rule=self._rule, side=side)
         self._exchanges[place] = (key, exchange)
         return exchange
 
     def _pieces(self, names: Sequence[str], bucket: Tensor) -> list[Piece]:
-        """The parameters of a bucket whose gradients are sent, as parts of it."""
+        """The parameters of a bucket, as parts of it."""
         parts = bucket.split([self._parameters[name].numel() for name in names])
         dense, density = self._is_dense_now(), self._density_now()
         pieces = []
         for name, part in zip(names, parts, strict=True):
             treatment = self._rules.treatment(name, self._parameters[name], density)
             if treatment == "excluded":
-                continue
-            if dense or treatment == "dense":
+                pieces.append(Piece(name, part, treatment, None))
+            elif dense or treatment == "dense":
                 pieces.append(Piece(name, part, "dense", None))
             else:
                 pieces.append(Piece(name, part, treatment, self._residuals.memory(name)))

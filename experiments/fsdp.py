@@ -97,6 +97,7 @@ class ShardedErrorFeedback:
         # All of them: the next gradient begins a step.
         self._in_step = set(self._places)
         self._refused: list[tuple[str, int]] = []
+        self._failure = ""
         self._exchanges: dict[str, tuple[object, Exchange | None]] = {}
         self._side = cache(side_for)
         self._unread: dict[str, Unread] = {}
@@ -124,15 +125,20 @@ class ShardedErrorFeedback:
         """This rank's residuals and step, to be saved by every rank between two steps; tensors are copies.
 
         Raises:
-            ValueError: `set_requires_all_reduce(False)` holds gradients back, which belong to no checkpoint.
+            ValueError: `set_requires_all_reduce(False)` holds gradients back, which belong to no checkpoint; or a step
+                has failed and nothing was loaded since.
         """
         if self._held:
             raise ValueError(
                 f"set_requires_all_reduce(False) holds gradients of modules {[*self._held]} back: send them"
             )
         self._read()
+        if self._failure:
+            raise ValueError(
+                f"what was sent in a step that failed is in no residual; load a checkpoint: {self._failure}"
+            )
         self._in_step = set(self._places)
-        return {"step": self.step, **self._place(), "residuals": self._residuals.shaped()}
+        return {"step": self.step, **self.place(), "residuals": self._residuals.shaped()}
 
     def load_state_dict(
         self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"
@@ -147,7 +153,7 @@ class ShardedErrorFeedback:
         Raises:
             ValueError: another place in the mesh, or a residual is missing, foreign, or has another shape.
         """
-        place, now = {key: saved.get(key) for key in self._place()}, self._place()
+        place, now = {key: saved.get(key) for key in self.place()}, self.place()
         if place != now:
             raise ValueError(
                 f"these residuals are of {_described(place)}, this is {_described(now)}; "
@@ -159,7 +165,7 @@ class ShardedErrorFeedback:
             expected &= residuals.keys()
         self._residuals.load(residuals, expected=expected, missing=missing, foreign=foreign)
         self._exchanges, self._held, self._in_step = {}, {}, set(self._places)
-        self._unread = {}
+        self._unread, self._refused, self._failure = {}, [], ""
         self.step = int(saved["step"])
 
     def _communicate(self, group: ShardGroup, reduced: Tensor) -> None:
@@ -191,10 +197,14 @@ class ShardedErrorFeedback:
         if self._telemetry is not None:
             passage = self._telemetry.passage(exchange.content, [self._places[group.name]])
         exchange.passage = passage
-        exchange.begin(step, Scaling(), self._refuse).wait()
-        if exchange.unread is not None:
-            self._unread[group.name] = exchange.unread
-        self._require_finite(step)
+        try:
+            exchange.begin(step, Scaling(), self._refuse).wait()
+            if exchange.unread is not None:
+                self._unread[group.name] = exchange.unread
+            self._require_finite(step)
+        except Exception as error:
+            self._failure = str(error)
+            raise
         torch._foreach_copy_(given, sent)
         if passage is not None:
             passage.end("unpack")
@@ -221,7 +231,7 @@ class ShardedErrorFeedback:
             exchange = Exchange(
                 pieces,
                 [buffer],
-                group=Group(self.process_group, dist.get_rank(self.process_group), self._place()["world_size"]),
+                group=Group(self.process_group, dist.get_rank(self.process_group), self.place()["world_size"]),
                 rule=self._rule,
                 side=self._side(buffer.device),
             )
@@ -290,7 +300,8 @@ class ShardedErrorFeedback:
     def _compared_densities(self) -> float | list[float]:
         return compared_densities(self._density)
 
-    def _place(self) -> dict[str, int]:
+    def place(self) -> dict[str, int]:
+        """Which shard of which replica this is, of how many, as `state_dict` says it."""
         mesh = self.shards.mesh
         rank, shard = mesh.get_local_rank(0), mesh.get_local_rank(1)
         return {"rank": rank, "world_size": mesh.size(0), "shard": shard, "shard_count": mesh.size(1)}

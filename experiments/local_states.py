@@ -101,9 +101,13 @@ class _Residuals:
     def process_group(self) -> dist.ProcessGroup | None:
         return self._outer.process_group
 
+    def place(self) -> dict[str, int]:
+        group = self.process_group
+        return {"rank": dist.get_rank(group), "world_size": dist.get_world_size(group)}
+
     def state_dict(self) -> dict[str, Any]:
         saved = self._outer.state_dict()
-        return {name: saved[name] for name in ("step", "rank", "world_size", "residuals")}
+        return {**self.place(), "step": saved["step"], "residuals": saved["residuals"]}
 
     def load_state_dict(
         self, saved: Mapping[str, Any], *, missing: Missing = "error", foreign: Foreign = "error"

@@ -43,6 +43,10 @@ class Remembering(Protocol):
         """How this rank's part is one of whole parameters; None where it has them whole."""
         ...
 
+    def place(self) -> dict[str, int]:
+        """Which rank this is, of how many."""
+        ...
+
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals and step."""
         ...
@@ -116,7 +120,7 @@ def load(
     for name, found in wanted["residuals"].items():
         local, count = found.to_local(), found.shape[0]
         residuals[name] = local[0] if count == size else _resized(local, count, rank, size, state)
-    saved = {**state.state_dict(), "step": int(wanted["step"]), "residuals": residuals}
+    saved = {**state.place(), "step": int(wanted["step"]), "residuals": residuals}
     state.load_state_dict(saved, missing=missing, foreign=foreign)
 
 

@@ -39,7 +39,8 @@ class Exchange:
     """What is sent of some pieces at every step, and what becomes of what comes back.
 
     Args:
-        pieces: of one device and dtype; in the same order on every rank; none of them excluded.
+        pieces: of one device and dtype; in the same order on every rank. Of those that are excluded it is only said
+            whether they are finite: where one is not, no rank is to take the step.
         buckets: the buckets that they are parts of.
         group: the ranks.
         rule: by which they send.
@@ -62,7 +63,9 @@ class Exchange:
         is_whole = is_covered and len(buckets) == 1 and all(piece.treatment == "dense" for piece in pieces)
         # A bucket of dense parameters is all-reduced in one piece, as DDP does it.
         self._packed = [] if is_whole else [piece for piece in pieces if piece.is_packed]
-        self._reduced = list(buckets) if is_whole else [p.gradient for p in pieces if not p.is_packed]
+        self._excluded = [piece.gradient for piece in pieces if piece.treatment == "excluded"]
+        alone = [p.gradient for p in pieces if not p.is_packed and p.treatment != "excluded"]
+        self._reduced = list(buckets) if is_whole else alone
         self._dtype = torch.promote_types(pieces[0].gradient.dtype, torch.float32)
         self._places = [0, *accumulate(piece.gradient.numel() for piece in self._packed)]
         # Where the packed pieces are one bucket, in its order, means are formed in place.
@@ -116,7 +119,7 @@ class Exchange:
             memories=[piece.memory for piece, _ in sparse if piece.memory is not None],
             target_counts=[unit.k for unit in self._units],
             capacities=[unit.capacity for unit in self._units],
-            gradient_bytes=sum(piece.gradient.nbytes for piece in self.pieces),
+            gradient_bytes=sum(piece.gradient.nbytes for piece in self.pieces if piece.treatment != "excluded"),
             packed_bytes=self._layout.words * torch.int32.itemsize,
             reduced_bytes=sum(part.nbytes for part in self._reduced),
             rank_count=self._group.size,
@@ -129,7 +132,7 @@ class Exchange:
     def scaling(self, scaler: torch.amp.GradScaler | None, clip_norm: float | None, clip: Clipping) -> Scaling:
         """What the gradients of this step are multiplied by, see `scaling_of`."""
         return scaling_of(
-            [piece.gradient for piece in self.pieces],
+            [piece.gradient for piece in self.pieces if piece.treatment != "excluded"],
             scaler=scaler,
             clip_norm=clip_norm,
             clip=clip,
@@ -303,7 +306,7 @@ class Exchange:
         """The same by marks on the device."""
         verdict = unread.verdict(gathered)
         unread.note(gathered, step)
-        for part in self._reduced:
+        for part in (*self._reduced, *self._excluded):
             part.masked_fill_(verdict.refused, torch.inf)
         if not self._packed:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -149,3 +150,59 @@ def test_ranks_whose_peer_stops_end_when_the_timeout_of_their_group_is_over() ->
     assert stopped is None
     assert words.startswith("in step 2: ")
     assert "step 2: a rank was lost as " in words
+
+
+def spoilt_exclusion(non_finite: str) -> list[Any]:
+    """Of each step, whether it is skipped or what was raised; in step 1 an excluded gradient of rank 1 is infinite."""
+    model = seeded_model()
+    state = ErrorFeedbackState(model, rules={"branch": "excluded"}, non_finite=non_finite)  # type: ignore[arg-type]
+    ddp, said = hooked(model, state), list[Any]()
+    for step in range(3):
+        ddp.zero_grad()
+        is_spoilt = (step, dist.get_rank()) == (1, 1)
+        branch = dict(model.named_parameters())["branch.weight"]
+        spoiling = branch.register_hook(lambda g, by=torch.inf if is_spoilt else 1.0: g * by)
+        try:
+            loss_of(ddp, step).backward()
+        except RuntimeError as error:
+            return [*said, str(error)]
+        spoiling.remove()
+        are_infinite = [bool(p.grad.isinf().all()) for p in model.parameters() if p.grad is not None]
+        said.append((state.skipped, all(are_infinite), any(are_infinite)))
+    return said
+
+
+def test_a_gradient_that_is_not_sent_refuses_the_step_on_all_ranks_too() -> None:
+    stands = (False, False, False)
+    bucket_is_infinite = (True, False, True)
+    for skipping in run_workers(partial(spoilt_exclusion, "skip"), 2):
+        assert skipping == [stands, bucket_is_infinite, stands]
+    for stood, words in run_workers(partial(spoilt_exclusion, "raise"), 2):
+        assert stood == stands
+        assert "step 1: the gradient of 'branch.weight' is not finite on rank 1" in words
+
+
+def saved_after_a_failure() -> list[str]:
+    """What `state_dict` says after a step that failed, and after loading what was saved before."""
+    model = seeded_model()
+    state = ErrorFeedbackState(model)
+    ddp, said = hooked(model, state), []
+    loss_of(ddp, 0).backward()
+    saved = state.state_dict()
+    with suppress(RuntimeError):
+        (loss_of(ddp, 1) * (torch.nan if dist.get_rank() == 1 else 1)).backward()
+    try:
+        state.state_dict()
+    except ValueError as error:
+        said.append(str(error))
+    state.load_state_dict(saved)
+    again = state.state_dict()["residuals"]
+    said.append(str(all(torch.equal(again[name], e) for name, e in saved["residuals"].items())))
+    return said
+
+
+def test_residuals_that_a_failed_step_has_spoilt_are_not_saved() -> None:
+    for said in run_workers(saved_after_a_failure, 2):
+        assert said[0].startswith("what was sent in a step that failed is in no residual; load a checkpoint: ")
+        assert "step 1: the gradient of " in said[0]
+        assert said[1:] == ["True"]
