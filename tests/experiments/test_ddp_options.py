@@ -74,6 +74,26 @@ def clipped_step(clip: str) -> tuple[list[float], list[float], bool]:
     return norms, [created, norm / length], not wrong
 
 
+def clipped_beside_an_excluded_one() -> tuple[Tensor, Tensor]:
+    """A dense mean, and what it is if the norm is that of all gradients that are sent."""
+    model = seeded_model()
+    recorder = Recorder(model, clip_norm=1e-2, rules={"branch": "excluded"})
+    loss_of(hooked(model, recorder), 0).backward()
+    sent = [g.double().square().sum() for name, g in recorder.gradients.items() if name != "branch.weight"]
+    clipped = recorder.gradients["last.bias"] * (1e-2 / float(torch.stack(sent).sum().sqrt()))
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, clipped)
+    arrived = dict(model.named_parameters())["last.bias"].grad
+    assert arrived is not None
+    return arrived, torch.stack(everyone).mean(0)
+
+
+def test_the_norm_is_that_of_what_is_sent() -> None:
+    for arrived, expected in run_workers(clipped_beside_an_excluded_one, 2):
+        # A product and a sum are rounded once each, on either side; without the branch's share all would be larger.
+        assert torch.allclose(arrived, expected, rtol=8 * torch.finfo(torch.float32).eps, atol=1e-9)
+
+
 @pytest.mark.parametrize("clip", ["local", "global"])
 def test_gradients_are_clipped_before_the_selection(clip: str) -> None:
     for rank, (norms, (created, factor), is_conserved) in enumerate(run_workers(partial(clipped_step, clip), 2)):

@@ -129,13 +129,13 @@ def error_of_backward(
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(12, 7), nn.Tanh(), nn.Linear(7, 4))
     fully_shard(model, mesh=mesh["shard"])
-    state_kind(model, mesh, **options)
+    state = state_kind(model, mesh, **options)
     for step in range(steps):
         loss = loss_now(model, step)
         try:
             loss.backward()
         except (RuntimeError, ValueError, FloatingPointError) as error:
-            return f"{type(error).__name__} in step {step}: {error}"
+            return f"{type(error).__name__} in step {step}: {error}; saved: {said_by(state.state_dict)}"
     return "nothing"
 
 
@@ -208,7 +208,12 @@ def test_ranks_with_the_same_shard_end_alike_and_say_what_it_was(said: list[dict
         assert ends[0].startswith(
             f"FloatingPointError in step {step}: step 2: the gradient of '2.weight' is not finite"
         )
-        assert ends[0].endswith("in replica 1")
+        ending, _, saved = ends[0].partition("; saved: ")
+        assert ending.endswith("in replica 1")
+        # Where the host looks later, memories are what they were before the step.
+        assert saved.startswith(
+            "nothing" if kind == "later" else "what was sent in a step that failed is in no residual"
+        )
     for kind, named in (
         ("unlike density", "the densities of ranks [1]"),
         ("unlike values", "the values of the parameters of ranks [1]"),
