@@ -78,7 +78,8 @@ def clipped_beside_an_excluded_one() -> tuple[Tensor, Tensor]:
     """A dense mean, and what it is if the norm is that of all gradients that are sent."""
     model = seeded_model()
     recorder = Recorder(model, clip_norm=1e-2, rules={"branch": "excluded"})
-    loss_of(hooked(model, recorder), 0).backward()
+    ddp = hooked(model, recorder)
+    loss_of(ddp, 0).backward()
     sent = [g.double().square().sum() for name, g in recorder.gradients.items() if name != "branch.weight"]
     clipped = recorder.gradients["last.bias"] * (1e-2 / float(torch.stack(sent).sum().sqrt()))
     everyone: list[Any] = [None] * dist.get_world_size()
