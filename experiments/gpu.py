@@ -27,6 +27,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 CUDA_TESTS = (
     "tests/kernels/test_native.py",
     "tests/kernels/test_native_cases.py",
+    "tests/kernels/test_chunked_selection.py",
     "tests/kernels/test_native_passes.py",
     "tests/kernels/cuda/test_native.py",
     "tests/experiments/hooks/test_hook_cuda.py",
@@ -40,6 +41,7 @@ CPU_TESTS = (
     "tests/kernels/test_native.py",
     "tests/kernels/test_native_arguments.py",
     "tests/kernels/test_native_cases.py",
+    "tests/kernels/test_chunked_selection.py",
     "tests/kernels/test_native_passes.py",
     "tests/kernels/test_native_threads.py",
     "tests/experiments/studies/kernels/test_replay.py",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sparsync.kernels.reference import two_sided_quantile
 
-Rule = Literal["top_k", "gaussian_k", "gaussian_k_released", "threshold"]
+Rule = Literal["top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k"]
 
 _LARGEST_DIMENSION = 2**31 - 1
 
@@ -98,7 +98,7 @@ def _parameter(rule: Rule, k: int, dimension: int, threshold: float | None) -> f
 
 def _capacity(rule: Rule, k: int, dimension: int, asked: int | None) -> int:
     """As many places as the rule can fill, but no more than were asked for."""
-    if rule == "top_k":
+    if rule in ("top_k", "chunked_top_k"):
         natural = k
     elif rule == "gaussian_k" and k < dimension:
         natural = min(dimension, 4 * k // 3)

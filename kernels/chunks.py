@@ -46,16 +46,27 @@ def chunked_top_k(corrected: Tensor, k: int, generator: torch.Generator | None =
     """
     del generator
     check_selection_input(corrected, k)
-    dimension = corrected.numel()
-    bits, shares = magnitude_bits(corrected), chunk_shares(k, dimension).to(corrected.device)
+    chosen = largest_of_chunks(magnitude_bits(corrected), k)
+    return SparsePayload(corrected[chosen], chosen.to(torch.int32), corrected.numel())
+
+
+def largest_of_chunks(bits: Tensor, k: int) -> Tensor:
+    """The positions that `chunked_top_k` selects, int64, ascending.
+
+    Args:
+        bits: [d], `magnitude_bits`, or −1 for what is never selected, whoever else there is: then there may be fewer
+            than k positions.
+        k: 1 ≤ k ≤ d.
+    """
+    dimension = bits.numel()
+    shares = chunk_shares(k, dimension)
+    most, shares = int(shares.max()), shares.to(bits.device)
     rows = bits.new_full((chunk_count(dimension), CHUNK_SIZE), -1)
     rows.view(-1)[:dimension] = bits
-    most = int(shares.max())
     largest = rows.topk(most, dim=1).values
     # A chunk without a share has no smallest entry to send: nothing exceeds the largest there is.
     smallest = largest.gather(1, (shares - 1).clamp(min=0).unsqueeze(1))
     above = (rows > smallest) & (shares > 0).unsqueeze(1)
-    tied = rows == smallest
+    tied = (rows == smallest) & (rows >= 0)
     tied &= tied.cumsum(dim=1) <= (shares - above.sum(dim=1)).unsqueeze(1)
-    chosen = (above | tied).view(-1)[:dimension].nonzero().flatten()
-    return SparsePayload(corrected[chosen], chosen.to(torch.int32), dimension)
+    return (above | tied).view(-1)[:dimension].nonzero().flatten()

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from sparsync.kernels.chunks import largest_of_chunks
+from sparsync.kernels.magnitude import magnitude_bits
 from sparsync.kernels.moments import moments
 from sparsync.kernels.reference import gaussian_k, released_indices, released_start, threshold, top_k
 
-RULES = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
+RULES = ("top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k")
 """The rules by name; the op takes the position."""
 
 REPORT_COLUMN_COUNT = 4
@@ -64,13 +66,9 @@ def _select_group(
     sums = torch.cat([residual + gradient for gradient, residual in zip(gradients, residuals, strict=True)])
     refused = (~sums.isfinite()).nonzero().flatten()
     corrected = torch.where(sums.isfinite(), sums, torch.cat(list(residuals)))
-    # Where the residual held NaN or infinity before, it is ranked as zero, behind every other zero, and never returned.
     usable = corrected.isfinite()
-    ranked = torch.where(usable, corrected, 0)
     lengths = [residual.numel() for residual in residuals]
-    order = torch.argsort(~usable, stable=True)
-    positions = order[_chosen(ranked[order], ranked.split(lengths), k, rule, parameter)]
-    positions = positions[usable[positions]].sort().values
+    positions = _positions(corrected, usable, lengths, k, rule, parameter)
     kept = positions[:capacity]
     values = corrected.new_zeros(capacity)
     values[: kept.numel()] = corrected[kept]
@@ -81,6 +79,20 @@ def _select_group(
         residual.copy_(piece)
     first_refused = int(refused[0]) if refused.numel() else -1
     return values, indices, (kept.numel(), positions.numel(), first_refused, 0)
+
+
+def _positions(corrected: Tensor, usable: Tensor, lengths: list[int], k: int, rule: str, parameter: float) -> Tensor:
+    """What a rule selects, ascending.
+
+    Where the residual held NaN or infinity before, it is ranked as zero, behind every other zero (of its chunk, where
+    the rule has chunks), and never returned.
+    """
+    if rule == "chunked_top_k":
+        return largest_of_chunks(magnitude_bits(corrected).masked_fill(~usable, -1), k)
+    ranked = torch.where(usable, corrected, 0)
+    order = torch.argsort(~usable, stable=True)
+    positions = order[_chosen(ranked[order], ranked.split(lengths), k, rule, parameter)]
+    return positions[usable[positions]].sort().values
 
 
 def _chosen(ordered: Tensor, pieces: Sequence[Tensor], k: int, rule: str, parameter: float) -> Tensor:

@@ -13,7 +13,7 @@ in a CUDA graph: call once before with the same state, keep the gradient where i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import TypeVar, get_args, overload
 
@@ -25,6 +25,7 @@ from sparsync.kernels import feedback_reference, native_build
 from sparsync.kernels.call_checks import check_pairs
 from sparsync.kernels.call_plan import Rule as Rule
 from sparsync.kernels.call_plan import dimensions_of, plan_of
+from sparsync.kernels.chunks import CHUNK_SIZE
 from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import Report, SparsePayload
 from sparsync.kernels.selection import SELECTORS
@@ -94,7 +95,8 @@ def feedback_select(
         residual: [d] on the same device, of a dtype that holds the gradient's values; changed in place. Only float32
             residuals have a kernel, others take the definition in PyTorch.
         k: target count, 1 ≤ k ≤ d; "threshold" checks it and ignores it.
-        rule: "top_k", "gaussian_k", "gaussian_k_released" as in `SELECTORS`, or "threshold": all with |u_i| ≥ t.
+        rule: "top_k", "chunked_top_k", "gaussian_k", "gaussian_k_released" as in `SELECTORS`, or "threshold": all with
+            |u_i| ≥ t.
         state: makes later calls faster, never different.
         threshold: t ≥ 0, for the rule "threshold" only.
         capacity: return at most this many, those of lowest index; the rest stays in the residual. None never cuts.
@@ -152,7 +154,8 @@ def feedback_select_many(
         residuals: vectors of the same lengths, of one dtype and device; changed in place.
         ks: one target count for each tensor, or a single one for all tensors one after another. Indices then count
             through all of them.
-        rule: as in `feedback_select`.
+        rule: as in `feedback_select`. Chunks of "chunked_top_k" are cut from all tensors one after another, and the
+            kernel serves those where each of them begins with a chunk; others take the definition in PyTorch.
         state: as in `feedback_select`.
         thresholds: t of every selection, or one t for each; for the rule "threshold" only.
         capacity: of every selection, or one for each; None never cuts.
@@ -201,6 +204,22 @@ def _operator_for(residual: Tensor) -> _Operator:
     return feedback_reference.feedback_select_
 
 
+def _chosen_operator(rule: str, residuals: list[Tensor], group_count: int) -> _Operator:
+    """What serves a call: the definition, too, where an op would cut other chunks than the rule does."""
+    if _chunks_are_tiles(rule, residuals, group_count):
+        return _operator_for(residuals[0])
+    return feedback_reference.feedback_select_
+
+
+def _chunks_are_tiles(rule: str, residuals: list[Tensor], group_count: int) -> bool:
+    """Can an op cut the groups as the rule does? Its tiles begin with each tensor, chunks with the group."""
+    if rule != "chunked_top_k" or group_count == len(residuals):
+        return True
+    lengths = [residual.numel() for residual in residuals]
+    starts = accumulate(lengths, initial=0)
+    return all(start % CHUNK_SIZE == 0 for start, length in zip(starts, lengths, strict=False) if length)
+
+
 def _select(
     gradients: list[Tensor],
     residuals: list[Tensor],
@@ -212,14 +231,14 @@ def _select(
     capacities: Sequence[int | None],
 ) -> list[SparsePayload]:
     """Check everything, call the op, and put what it returned into payloads."""
-    if not _does_the_op_check(gradients, residuals):
+    if not _does_the_op_check(rule, gradients, residuals, counts):
         check_pairs(gradients, residuals)
     dimensions, device = dimensions_of(residuals, counts), residuals[0].device
     plan = plan_of(rule, counts, dimensions, thresholds, capacities)
     if not isinstance(state, SelectionState | None):
         raise ValueError(f"state must be a SelectionState or None, got {state!r}")
     memory = _empty_memory(len(counts), device) if state is None else state.memory_for(rule, len(counts), device)
-    operator = _operator_for(residuals[0])
+    operator = _chosen_operator(rule, residuals, len(counts))
     try:
         values, indices, table = operator(
             gradients, residuals, counts, number, plan.parameters, plan.capacities, memory
@@ -233,7 +252,7 @@ def _select(
         increment_version(residuals)
     if state is not None:
         state.keep(rule, memory)
-    report, is_full = Report(table), rule == "top_k"
+    report, is_full = Report(table), rule in ("top_k", "chunked_top_k")
     payloads = []
     for group, places in enumerate(plan.places):
         # Fewer than its places only if the residual held NaN or infinity before.
@@ -256,13 +275,15 @@ def _number_of(rule: str) -> int:
 _REQUIRES_GRADIENT = attrgetter("requires_grad")
 
 
-def _does_the_op_check(gradients: list[Tensor], residuals: list[Tensor]) -> bool:
+def _does_the_op_check(rule: str, gradients: list[Tensor], residuals: list[Tensor], counts: list[int]) -> bool:
     """Does the native op refuse all that `_check_pairs` refuses? Then once is enough: a model has many tensors."""
     if torch.compiler.is_compiling() or not residuals or len(gradients) != len(residuals):
         return False
-    if not isinstance(residuals[0], Tensor) or _operator_for(residuals[0]) is feedback_reference.feedback_select_:
+    if not isinstance(residuals[0], Tensor):
         return False
     try:
+        if _chosen_operator(rule, residuals, len(counts)) is feedback_reference.feedback_select_:
+            return False
         # Who needs a gradient is unknown to the op.
         return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
     except AttributeError:

@@ -73,6 +73,7 @@ HOST_STEPS = (
     CompileStep("cpu/codec_indices.cpp"),
     CompileStep("cpu/codec_values.cpp"),
     CompileStep("cpu/call.cpp"),
+    CompileStep("cpu/chunks.cpp"),
     CompileStep("cpu/emit.cpp"),
     CompileStep("cpu/old_systems.cpp"),
     CompileStep("cpu/select.cpp"),

@@ -24,8 +24,10 @@ from paper.studies.kernels import (
 COLUMNS = {
     **{f"{rule}, {call}": f"`{rule}`, {CALLS[call]}" for rule in ("gaussian_k", "top_k") for call in ("warm", "cold")},
     **{f"{rule}, warm, replayed": f"`{rule}`, later calls, as a graph" for rule in ("gaussian_k", "top_k")},
+    "chunked_top_k": "`chunked_top_k`",
     "cub::DeviceTopK": "`cub::DeviceTopK`",
     "torch.topk, unsorted": "`torch.topk`",
+    "chunked_top_k, PyTorch": "`chunked_top_k`, PyTorch",
     "released, PyTorch": "released Gaussian-k, PyTorch",
     "DGC, PyTorch": f"{RULES['dgc_released'].name}, PyTorch",
     "SIDCo, PyTorch": f"{RULES['sidco_released'].name}, PyTorch",

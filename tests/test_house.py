@@ -47,7 +47,7 @@ LONG_FUNCTIONS = {
     "theory/synchronisation/look_ahead.py:zipline_waiting": "a proof is read in one piece",
     "theory/synchronisation/mixing_epochs.py:epoch_disagreement": "a proof is read in one piece",
     "tests/experiments/policies/test_policies.py:machine_of": "a class of one method an event, for every policy",
-    "tests/support/feedback_cases.py:all_cases": "one case after the other, from the same vectors",
+    "tests/support/every_case.py:all_cases": "one case after the other, from the same vectors",
 }
 """Functions that may be longer, with the reason."""
 WITHOUT_SOURCE = {

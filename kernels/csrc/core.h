@@ -20,7 +20,8 @@ namespace sparsync {
 
 constexpr uint32_t kInfinityBits = 0x7f800000u;
 constexpr uint32_t kMagnitudeMask = 0x7fffffffu;
-// The unit of work and of the released rule's moments: entries of one piece; results never depend on the grid.
+// The unit of work, of the released rule's moments and of the chunked rule: entries of one piece; results never
+// depend on the grid.
 constexpr int64_t kTileSize = 4096;
 
 SPARSYNC_SHARED uint32_t bits_of(float value) {
@@ -72,6 +73,11 @@ struct Cut {
   int64_t tie_count;
 };
 constexpr int64_t kAllTies = INT64_MAX;
+
+// How many entries the chunk of the group's entries [begin, end) sends.
+SPARSYNC_SHARED int64_t chunk_share(int64_t k, int64_t dimension, int64_t begin, int64_t end) {
+  return k * end / dimension - k * begin / dimension;
+}
 
 // The number of [low, high], 1 <= low <= high, with the most trailing zero bits.
 SPARSYNC_SHARED uint32_t roundest(uint32_t low, uint32_t high) {

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "request.h"
+#include "core.h"
 
 namespace sparsync {
 
@@ -79,6 +79,12 @@ inline void check_disjoint(const std::vector<Piece>& pieces, GradientType type) 
   }
 }
 
+// A chunk of the rule is a tile of the implementations, which begins with its piece.
+inline void check_chunk(const Piece& piece, int64_t position) {
+  STD_TORCH_CHECK(piece.length == 0 || piece.group_offset % kTileSize == 0, "tensor ", position, " begins at entry ",
+                  piece.group_offset, " of its selection, chunks at multiples of ", kTileSize);
+}
+
 // One group for each piece, or one for all of them when a single count is given.
 inline void add_groups(Request& request, const std::vector<int64_t>& counts, const std::vector<double>& parameters,
                        const std::vector<int64_t>& capacities) {
@@ -96,6 +102,7 @@ inline void add_groups(Request& request, const std::vector<int64_t>& counts, con
     for (int64_t piece = index; piece < index + members; ++piece) {
       request.pieces[piece].group_offset = group.dimension;
       group.dimension += request.pieces[piece].length;
+      if (request.rule == Rule::kChunkedTopK) check_chunk(request.pieces[piece], piece);
     }
     STD_TORCH_CHECK(group.dimension < (int64_t{1} << 31), "d = ", group.dimension, " does not fit int32 indices");
     STD_TORCH_CHECK(1 <= group.target_count && group.target_count <= group.dimension, "group ", index,
@@ -118,7 +125,7 @@ std::tuple<Tensor, Tensor, Tensor> feedback_select(const std::vector<Tensor>& gr
   STD_TORCH_CHECK(!gradients.empty() && gradients.size() == residuals.size(),
                   "expected as many gradients as residuals and at least one, got ", gradients.size(), " and ",
                   residuals.size());
-  STD_TORCH_CHECK(0 <= rule && rule <= 3, "unknown rule ", rule);
+  STD_TORCH_CHECK(0 <= rule && rule <= 4, "unknown rule ", rule);
   Request request{};
   request.rule = static_cast<Rule>(rule);
   request.gradient_type = gradient_type_of(gradients[0]);

@@ -9,7 +9,7 @@
 
 namespace sparsync {
 
-enum class Rule : int64_t { kTopK = 0, kGaussianK = 1, kGaussianKReleased = 2, kThreshold = 3 };
+enum class Rule : int64_t { kTopK = 0, kGaussianK = 1, kGaussianKReleased = 2, kThreshold = 3, kChunkedTopK = 4 };
 
 enum class GradientType : int { kFloat32 = 0, kBfloat16 = 1, kFloat16 = 2 };
 

@@ -28,7 +28,7 @@ from tests.support.hard_vectors import HARD_VECTORS
 from tests.support.native_backends import BACKENDS, Backend
 from tests.support.slow_cases import slow_except
 
-ALL_RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
+ALL_RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k")
 GRADIENT_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 LEAST = 0.75
 # Around one and two tiles, and enough for lists that are smaller than the vector.
@@ -139,13 +139,16 @@ def calls(draw: st.DrawFn) -> tuple[list[Tensor], list[Tensor], tuple[Any, ...],
     for tensor in (*gradients, *residuals):
         if draw(st.integers(0, 9)) == 0:
             tensor[draw(st.integers(0, tensor.numel() - 1))] = draw(st.sampled_from([math.nan, math.inf, -math.inf]))
-    lengths = [g.numel() for g in gradients] if draw(st.booleans()) else [sum(g.numel() for g in gradients)]
+    rule = draw(st.integers(0, 4))
+    # Chunks of several tensors together the op refuses, unless they end with the tensors.
+    is_single = RULES[rule] == "chunked_top_k" or draw(st.booleans())
+    lengths = [g.numel() for g in gradients] if is_single else [sum(g.numel() for g in gradients)]
     counts = [draw(st.integers(1, length)) for length in lengths]
     capacities = [draw(st.integers(0, length)) for length in lengths]
     parameters = [draw(st.floats(0.0, 4.0, width=32)) for _ in lengths]
     words = st.integers(-(2**31), 2**31 - 1)
     memory = torch.tensor([[draw(words), draw(words)] for _ in lengths], dtype=torch.int32)
-    return gradients, residuals, (counts, draw(st.integers(0, 3)), parameters, capacities), memory
+    return gradients, residuals, (counts, rule, parameters, capacities), memory
 
 
 @given(call=calls())
@@ -161,7 +164,7 @@ def test_the_op_is_its_definition_whatever_it_is_given(
     assert bool(((passes >= 1) & (passes <= 4)).all())
 
 
-@pytest.mark.parametrize("rule", range(4))
+@pytest.mark.parametrize("rule", range(5))
 def test_the_op_is_what_its_schema_says(compiled: Backend, rule: int) -> None:
     gradients = [drawn(1000, 1).to(compiled.device), drawn(30, 2).to(compiled.device)]
     residuals = [torch.zeros_like(gradient) for gradient in gradients]
@@ -364,6 +367,7 @@ ROADS: dict[str, tuple[list[Tensor], list[int], Rule, float, list[int]]] = {
     "moments": ([SHORT, *[SHORT[:31]] * 3], [90, 1, 3, 6], "gaussian_k_released", 1.5, [3, 3, 3, 3]),
     "a threshold": ([SHORT], [90], "threshold", 2.4, [1]),
     "no threshold": ([SHORT], [90], "threshold", 0.0, [2]),
+    "chunks": ([SHORT, SHORT[:78]], [90, 9], "chunked_top_k", 0.0, [1, 1]),
 }
 
 

@@ -34,7 +34,7 @@ def sample(*, length: int = 1000, seed: int = 1) -> Tensor:
         ({"k": 5}, "1 <= k <= d = 4, got 5"),
         ({"k": True}, "got True"),
         ({"k": 1.0}, "got 1.0"),
-        ({"rule": "topk"}, "unknown rule 'topk'; known: top_k, gaussian_k, gaussian_k_released, threshold"),
+        ({"rule": "topk"}, "unknown rule 'topk'; known: top_k, gaussian_k, gaussian_k_released, threshold, "),
         ({"rule": "threshold"}, "got None"),
         ({"rule": "threshold", "threshold": -0.5}, "got -0.5"),
         ({"rule": "threshold", "threshold": math.nan}, "got nan"),
@@ -158,7 +158,7 @@ def test_a_half_precision_gradient_may_end_where_its_residual_begins(dtype: torc
         ({"counts": [2, 4]}, "group 1: k must satisfy 1 <= k <= d = 3, got 4"),
         ({"counts": [1, 1, 1]}, "expected 1 or 2 counts, got 3"),
         ({"rule": -1}, "unknown rule -1"),
-        ({"rule": 4}, "unknown rule 4"),
+        ({"rule": 5}, "unknown rule 5"),
         ({"parameters": [0.0]}, "must have one length"),
         ({"capacities": [2]}, "must have one length"),
         ({"capacities": [-1, 1]}, r"group 0: the capacity must lie in \[0, d\], got -1"),
@@ -265,6 +265,7 @@ def test_a_sum_that_is_not_finite_at_the_beginning_of_a_tensor_is_named(ks: int 
         ("gaussian_k", 90, 100),
         ("gaussian_k", 100, 100),
         ("gaussian_k_released", 10, 100),
+        ("chunked_top_k", 10, 10),
     ],
 )
 def test_a_payload_has_as_many_places_as_its_rule_can_fill(rule: Rule, k: int, places: int) -> None:
@@ -345,6 +346,7 @@ def test_a_step_compiles_to_one_graph_with_the_same_bits(
         ("gaussian_k", None, (10, 20, 30)),
         ("gaussian_k_released", None, (10, 10)),
         ("threshold", 1.5, (10, 20, 30)),
+        ("chunked_top_k", None, (10, 20, 30)),
     ],
 )
 def test_a_step_of_every_rule_compiles_to_one_graph(rule: Rule, least: float | None, ks: tuple[int, ...]) -> None:

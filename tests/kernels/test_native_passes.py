@@ -154,7 +154,7 @@ from sparsync.kernels.native import SelectionState, backend, feedback_select
 assert backend().startswith("native"), backend()
 digest = hashlib.sha256()
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
-    for rule in ("top_k", "gaussian_k", "gaussian_k_released", "threshold"):
+    for rule in ("top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k"):
         for d in (1, 63, 64, 65, 4095, 20011):
             generator, state, residual = torch.Generator().manual_seed(d), SelectionState(), torch.zeros(d)
             for step in range(3):

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from sparsync.kernels.chunks import CHUNK_SIZE
 from sparsync.kernels.feedback_reference import RULES
 from tests.support.feedback_cases import Case, from_bits, make_case, normal, shifted, spotted
 
@@ -151,6 +152,32 @@ def cancelling_cases() -> dict[str, Case]:
     return cases
 
 
+def chunked_cases() -> dict[str, Case]:
+    """Shares of no entry, of more than are finite, and such as one, two or three digits of a magnitude decide."""
+    size = 3 * CHUNK_SIZE + 100
+    places, zeros = torch.arange(size), torch.zeros(size)
+    broken = torch.where((places % CHUNK_SIZE < 4090) & (places < 2 * CHUNK_SIZE), math.inf, normal(size, 6))
+    rule = "chunked_top_k"
+    cases = {
+        f"{rule}: fewer entries than chunks": make_case(normal(size, 7), zeros, rule, counts=[2]),
+        f"{rule}: more to send than is finite": make_case(zeros, broken, rule, density=0.5),
+        f"{rule}: more to send than is finite, and little room": make_case(
+            zeros, broken, rule, density=0.5, capacities=[1000]
+        ),
+        f"{rule}: nothing finite": make_case(zeros, zeros * math.nan, rule, density=0.5),
+        f"{rule}: as many subnormal numbers as are sent": make_case(
+            zeros, from_bits((places % 100 == 99).long()), rule, density=0.01
+        ),
+    }
+    steps = torch.arange(2 * CHUNK_SIZE) % CHUNK_SIZE * 7 % CHUNK_SIZE // 40
+    for shift in (20, 10, 0):
+        vector = from_bits(2**23 + (steps << shift))
+        for share in (40, 50):
+            name = f"{rule}: a chunk's {share} of forties that bit {shift} sets apart"
+            cases[name] = make_case(vector * 0, vector, rule, counts=[2 * share])
+    return cases
+
+
 def edge_cases() -> dict[str, Case]:
     """By name."""
     full = normal(CHUNK, 1), normal(CHUNK, 2)
@@ -164,6 +191,7 @@ def edge_cases() -> dict[str, Case]:
         | released_cases()
         | ladder_case()
         | cancelling_cases()
+        | chunked_cases()
     )
     for rule in RULES:
         cases[f"{rule}: a full chunk"] = make_case(*full, rule, memory=(0x40533333, 9))

@@ -260,6 +260,8 @@ def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date
     if device == "cuda":
         ratios["copy"] = 1
     ratios |= {
+        "chunked_top_k": 8,
+        "chunked_top_k, PyTorch": 128,
         "torch.topk, sorted": 48,
         "torch.topk, unsorted": 64,
         "released, PyTorch": 32,

@@ -38,6 +38,7 @@ WORK: dict[str, tuple[list[Tensor], list[int], Rule, float]] = {
     "many tensors": (list(NORMAL.split(40_000)), [40, *[400] * 14, 1], "gaussian_k", 0.0),
     "moments": ([NORMAL, LATE], [600, 600], "gaussian_k_released", 3.2),
     "a threshold": ([NORMAL, NORMAL[:70]], [600, 1], "threshold", 2.4),
+    "chunks": ([NORMAL, LATE, FEW, NORMAL[:99]], [6000, 600, 100, 9], "chunked_top_k", 0.0),
 }
 
 

@@ -1,7 +1,8 @@
 """Does every contender do its work? Checked before anything is timed; a wrong result ends the study.
 
 Ours must select the entries of the plain PyTorch selector, bit for bit, and leave behind the rest, bit for bit.
-`torch.topk` leaves ties open, so the magnitudes must agree; the released rule in float32 must split at a threshold.
+So must PyTorch by chunks. `torch.topk` leaves ties open, so the magnitudes must agree; the released rule in float32
+must split at a threshold.
 
 `python -m sparsync.experiments.studies.kernels.checks --device cuda` checks ours on awkward sizes, for a sanitizer.
 """
@@ -121,7 +122,7 @@ def check(contender: Contender, expected: Expectation, residuals: Sequence[Tenso
     sent = [group[indices.long()] for group, (_, indices) in zip(expected.corrected, found, strict=True)]
     values = [values for values, _ in found]
     _require(all(map(_same_bits, values, sent)), contender, expected.case, "values that are not the entries")
-    if contender.ours:
+    if contender.ours or contender.rule == "chunked_top_k":
         _check_ours(contender, expected, result)
     elif contender.rule == "top_k":
         magnitudes = zip(values, expected.largest, strict=True)
@@ -151,6 +152,8 @@ def check_ours(case: Case) -> int:
     """
     expected = expect(case)
     entrants = [our_contender(case, rule, warm=warm) for rule in ("gaussian_k", "top_k") for warm in (False, True)]
+    if case.granularity != "whole":
+        entrants.append(our_contender(case, "chunked_top_k"))
     if case.granularity == "vector":
         entrants.append(our_contender(case, "gaussian_k_released"))
         entrants += [

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sparsync.experiments.studies.kernels.laws import Case
 from sparsync.experiments.studies.kernels.published import PUBLISHED, PublishedRule
+from sparsync.kernels.chunks import chunked_top_k
 from sparsync.kernels.native import Rule, SelectionState, feedback_select, feedback_select_many
 from sparsync.kernels.payload import SparsePayload
 
@@ -69,6 +70,8 @@ def contenders(case: Case, *, threshold: float) -> list[Contender]:
     if case.steps[0][0][0].is_cuda:
         found.append(Contender(COPY, _copy))
     found += [our_contender(case, rule, warm=warm) for rule in ("gaussian_k", "top_k") for warm in (False, True)]
+    if case.granularity != "whole":  # chunks of a whole model are no chunks of its tensors, which the kernel asks for
+        found.append(our_contender(case, "chunked_top_k"))
     if case.granularity == "vector":
         capacity = min(case.dimension, _CAPACITY_FACTOR * case.target_counts[0])
         found.append(our_contender(case, "gaussian_k_released", capacity=capacity))
@@ -76,6 +79,7 @@ def contenders(case: Case, *, threshold: float) -> list[Contender]:
         if case.name == "gaussian":
             # What sorting adds depends on k alone, not on the law; the other two are here for their usual cost.
             found.append(Contender("torch.topk, sorted", _torch_topk(case, is_sorted=True), "top_k"))
+            found.append(Contender("chunked_top_k, PyTorch", _chunked_top_k(case), "chunked_top_k"))
             found.append(Contender("DGC, PyTorch", _published(case, "dgc_released"), "dgc_released"))
             found.append(Contender("SIDCo, PyTorch", _published(case, "sidco_released"), "sidco_released"))
         found.append(Contender("released, PyTorch", _published(case, "gaussian_k_released"), "gaussian_k_released"))
@@ -159,6 +163,16 @@ def _torch_topk(case: Case, *, is_sorted: bool) -> Call:
         _add(gradients, residuals)
         groups = zip(residuals, case.target_counts, strict=True)
         return [_take(residual, residual.abs().topk(k, sorted=is_sorted).indices) for residual, k in groups]
+
+    return call
+
+
+def _chunked_top_k(case: Case) -> Call:
+    def call(gradients: list[Tensor], residuals: list[Tensor]) -> Result:
+        _add(gradients, residuals)
+        payload = chunked_top_k(residuals[0], case.target_counts[0])
+        residuals[0][payload.indices.long()] = 0
+        return [payload]
 
     return call
 

@@ -154,23 +154,27 @@ void Call::keep(Stretch& stretch, int64_t group, const Entry* entries, int64_t c
   part.count += count;
 }
 
+int64_t Call::add_tile(const Span& tile, uint32_t bound, Entry* listed) {
+  const Piece& piece = request_.pieces[(size_t)tile.piece];
+  const int64_t first = piece.group_offset + tile.begin;
+  const int64_t size = (int64_t)gradient_size(request_.gradient_type);
+  const char* const gradient = static_cast<const char*>(piece.gradient) + tile.begin * size;
+  const Listed result = loops().add_and_list(request_.gradient_type, gradient, piece.residual + tile.begin, tile.length,
+                                             bound, (uint32_t)first, listed);
+  GroupState& state = states_[(size_t)tile.group];
+  if (result.first_non_finite >= 0) lower_to(state.first_non_finite, first + result.first_non_finite);
+  return result.count;
+}
+
 void Call::add_gradients(const std::function<void(int64_t, int64_t, const float*, int64_t)>& after_tile) {
-  const Loops& tile = loops();
-  const size_t size = gradient_size(request_.gradient_type);
   for_each_stretch([&](Stretch& stretch) {
     Entry listed[kTileSize + kListSlack];
     const auto everything = [](int64_t) { return true; };
     for_each_tile(stretch, everything, [&](int64_t group, int64_t index, int64_t begin, int64_t length) {
-      const Piece& piece = request_.pieces[(size_t)index];
-      GroupState& state = states_[(size_t)group];
-      const uint32_t bound = state.bound == 0 ? kInfinityBits : state.bound;
-      const int64_t first = piece.group_offset + begin;
-      const Listed result =
-          tile.add_and_list(request_.gradient_type, static_cast<const char*>(piece.gradient) + begin * size,
-                            piece.residual + begin, length, bound, (uint32_t)first, listed);
-      if (result.first_non_finite >= 0) lower_to(state.first_non_finite, first + result.first_non_finite);
-      if (result.count > 0) keep(stretch, group, listed, result.count);
-      if (after_tile) after_tile(index, begin, piece.residual + begin, length);
+      const uint32_t bound = states_[(size_t)group].bound;
+      const int64_t count = add_tile({group, index, begin, length}, bound == 0 ? kInfinityBits : bound, listed);
+      if (count > 0) keep(stretch, group, listed, count);
+      if (after_tile) after_tile(index, begin, request_.pieces[(size_t)index].residual + begin, length);
     });
   });
   find_parts();
@@ -324,7 +328,7 @@ uint32_t Call::sampled_bound(int64_t group, bool is_added) const {
 uint32_t Call::folded_bound(int64_t group) const {
   const Group& members = request_.groups[(size_t)group];
   const int64_t needed = states_[(size_t)group].ranks.lower;
-  const int64_t width = (needed / 8 * 2 + 3) * 16;  // odd multiples of 16, at least 4 times what is needed
+  const int64_t width = folded_width(needed);
   std::vector<uint32_t> maxima((size_t)width);
   for (int64_t index = members.first_piece; index < members.first_piece + members.piece_count; ++index) {
     loops().fold(request_.pieces[(size_t)index].residual, request_.pieces[(size_t)index].length, width, maxima.data());

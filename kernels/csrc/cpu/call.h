@@ -30,6 +30,7 @@ struct GroupState {
   Cut cut{0, 0};
   bool cut_needs_vector = false;  // the list does not hold everything that is selected
   bool list_lacks_zeros = false;  // it holds all but zeros, and those are soon found
+  bool is_emptied = false;  // what is listed was taken out of the residuals while a cache held it
   int64_t first_list_count = -1;  // what exceeded the bound while adding
   int pass_count = 1;
   std::vector<std::pair<const Stretch*, Part*>> parts;  // the live parts of the list
@@ -56,6 +57,9 @@ struct Ties {
   int64_t group = -1;
   int64_t count = 0;
 };
+
+// Columns among which the largest are found: an odd multiple of 16, at least 4 times what is needed.
+inline int64_t folded_width(int64_t needed) { return (needed / 8 * 2 + 3) * 16; }
 
 class Call {
  public:
@@ -89,6 +93,9 @@ class Call {
   // residual += gradient everywhere, listing what reaches each group's bound; `after_tile` sees every tile added.
   void add_gradients(const std::function<void(int64_t, int64_t, const float*, int64_t)>& after_tile = nullptr);
 
+  // residual += gradient everywhere, listing of every tile, which is a chunk of its group, the largest that it sends.
+  void add_and_list_chunks();
+
   // Lists the corrected entries of the wanted groups that reach their bound, in place of their earlier list.
   void list_again(const std::function<bool(int64_t)>& wanted);
 
@@ -113,6 +120,9 @@ class Call {
   void emit();
 
  private:
+  // residual += gradient in one tile; entries of at least `bound` go to `listed`, and how many they are is returned.
+  int64_t add_tile(const Span& tile, uint32_t bound, Entry* listed);
+  int64_t list_chunk(const Span& tile, uint32_t& bound, Entry* listed);
   void keep(Stretch& stretch, int64_t group, const Entry* entries, int64_t count);
   void list_stretch(Stretch& stretch, const std::function<bool(int64_t)>& wanted, Ties& ties);
   std::vector<uint32_t> sampled_magnitudes(const Group& members, int64_t stride, bool is_added, int64_t& sampled) const;

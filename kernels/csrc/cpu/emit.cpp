@@ -87,6 +87,7 @@ void Call::emit() {
 void Call::emit_part(const Stretch& stretch, const Part& part) {
   const Group& members = request_.groups[(size_t)part.group];
   const Cut cut = state(part.group).cut;
+  const bool is_emptied = state(part.group).is_emptied;
   const Piece* piece = &request_.pieces[(size_t)members.first_piece];
   int64_t ties = part.ties_before;
   int64_t position = part.above_before + std::min(part.ties_before, cut.tie_count);
@@ -95,10 +96,11 @@ void Call::emit_part(const Stretch& stretch, const Part& part) {
     if (bits < cut.threshold || (bits == cut.threshold && ties++ >= cut.tie_count)) return;
     const int64_t place = position++;
     if (place >= members.capacity) return;
-    while ((int64_t)entry.index >= piece->group_offset + piece->length) ++piece;
-    piece->residual[entry.index - piece->group_offset] = 0.0f;
     request_.values[members.output_offset + place] = entry.value;
     request_.indices[members.output_offset + place] = (int32_t)entry.index;
+    if (is_emptied) return;
+    while ((int64_t)entry.index >= piece->group_offset + piece->length) ++piece;
+    piece->residual[entry.index - piece->group_offset] = 0.0f;
   });
 }
 

@@ -302,8 +302,30 @@ Moments moments(const float* vector, int64_t length) {
   return {(double)length, mean, pairwise_sum(pairs)};
 }
 
+// Those that fewer than `rank` exceed: the smallest of them is it. Among them are the zeros behind the list only where
+// there are too few others, and so it is zero.
+Ranked rank(const uint32_t* magnitudes, int64_t count, int64_t rank) {
+  Ints least = Ints{} + INT32_MAX, most_above{};
+  for (int64_t first = 0; first < count; first += kLanes) {
+    const Ints own = load<Ints>(magnitudes + first);
+    Ints above{};
+    for (int64_t other = 0; other < count; ++other) above -= own < (int32_t)magnitudes[other];
+    const Ints is_among = above < (int32_t)rank;
+    const Ints among = is_among ? own : least;
+    least = among < least ? among : least;
+    const Ints above_among = above & is_among;
+    most_above = above_among > most_above ? above_among : most_above;
+  }
+  Ranked result{(uint32_t)least[0], most_above[0]};
+  for (int lane = 1; lane < kLanes; ++lane) {
+    result.bits = std::min(result.bits, (uint32_t)least[lane]);
+    result.above_count = std::max<int64_t>(result.above_count, most_above[lane]);
+  }
+  return result;
+}
+
 }  // namespace
 
-extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count, fold, moments};
+extern const Loops table = {SPARSYNC_TEXT(SPARSYNC_SET), add_and_list, list, count, fold, moments, rank};
 
 }  // namespace sparsync::SPARSYNC_SET

@@ -29,6 +29,13 @@ struct Moments {
   double deviations = 0;  // sum of (x - mean)^2
 };
 
+// An order statistic of a list.
+struct Ranked {
+  uint32_t bits;
+  int64_t above_count;  // how many are larger
+};
+constexpr int64_t kMostRanked = 256;
+
 struct Loops {
   const char* instruction_set;
   // residual += gradient for `length` <= kTileSize entries, except where the sum is not finite. Entries whose ranked
@@ -45,6 +52,9 @@ struct Loops {
   // Of 1 <= length <= kTileSize entries, what is not finite counting as zero: sums of doubles in a tree of adjacent
   // pairs over kTileSize places, those beyond the length being zero.
   Moments (*moments)(const float* vector, int64_t length);
+  // The `rank`-th largest of `count` <= kMostRanked magnitudes, 1 <= rank <= count, each compared with each; zeros follow
+  // them up to a multiple of 16.
+  Ranked (*rank)(const uint32_t* magnitudes, int64_t count, int64_t rank);
 };
 
 const Loops& loops();  // of the best instruction set this processor has

@@ -192,6 +192,17 @@ void select_by_threshold(Call& call) {
   list_selected(call, [&](int64_t group) { return call.state(group).cut.threshold == 0; });
 }
 
+void select_by_chunk(Call& call) {
+  for (int64_t group = 0; group < call.group_count(); ++group) {
+    const Group& members = call.request().groups[(size_t)group];
+    GroupState& state = call.state(group);
+    state.cut = {0, kAllTies};  // what is listed is sent
+    state.list_capacity = kUnlimited;
+    state.is_emptied = members.capacity >= members.target_count;  // there is room for all of it
+  }
+  call.add_and_list_chunks();
+}
+
 }  // namespace
 
 void select_on_cpu(const Request& request) {
@@ -206,6 +217,9 @@ void select_on_cpu(const Request& request) {
       break;
     case Rule::kThreshold:
       select_by_threshold(call);
+      break;
+    case Rule::kChunkedTopK:
+      select_by_chunk(call);
       break;
   }
   call.emit();

@@ -64,6 +64,16 @@ __device__ inline uint32_t add_partial_tile(const Tile& tile, float (&values)[kE
   return refused;
 }
 
+// Adds a tile's gradient and notes the first of its sums that is not finite.
+template <class Gradient>
+__device__ inline void add_tile(const Tile& tile, GroupState& state, float (&values)[kEntries]) {
+  const uint32_t refused =
+      tile.is_whole ? add_whole_tile<Gradient>(tile, values) : add_partial_tile<Gradient>(tile, values);
+  if (refused != 0) {
+    atomicMin(&state.first_non_finite, tile.first_index + entry_index(__ffs(static_cast<int>(refused)) - 1));
+  }
+}
+
 // Blocks that a multiprocessor holds: moments take more registers.
 constexpr int adding_density(bool takes_moments) { return takes_moments ? 3 : kResidentBlocks; }
 
@@ -83,11 +93,7 @@ __global__ void __launch_bounds__(kThreads, adding_density(kTakesMoments)) accum
     const int gathering = state.gathering;
     const uint32_t bound = state.bound;
     float values[kEntries];
-    const uint32_t refused =
-        tile.is_whole ? add_whole_tile<Gradient>(tile, values) : add_partial_tile<Gradient>(tile, values);
-    if (refused != 0) {
-      atomicMin(&state.first_non_finite, tile.first_index + entry_index(__ffs(static_cast<int>(refused)) - 1));
-    }
+    add_tile<Gradient>(tile, state, values);
     if constexpr (kTakesMoments) {
       take_moments(tile, values, tables.moments[position], moment_scratch);
     } else if (gathering == kCandidates) {

@@ -61,11 +61,15 @@ __device__ inline Tally sum_back(const unsigned long long* status, int64_t first
   return before;
 }
 
-// The same, with this unit's tally told to those after it. Relaxed, because a status word is all that one unit tells
+// Tells a unit's tally to those after it; one thread. Relaxed, because a status word is all that one unit tells
 // another: no order with other memory is needed, and none of its fences is waited for.
+__device__ inline void tell_own(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
+  store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
+}
+
+// The tally of the units before one that has told its own, and tells the sum of both as well; all lanes of a warp.
 __device__ inline Tally look_back(unsigned long long* status, int64_t first, int64_t unit, Tally own) {
   const bool is_teller = threadIdx.x % 32 == 0;
-  if (is_teller) store_relaxed(&status[unit], own | (unit == first ? kInclusive : kOwn));
   const Tally before = sum_back(status, first, unit);
   if (is_teller && unit != first) store_relaxed(&status[unit], (before + own) | kInclusive);
   return before;
@@ -89,13 +93,13 @@ class Tickets {
  public:
   __device__ inline explicit Tickets(uint32_t* counter) : counter_(counter) { draw(); }
 
-  // The next unit, the same in all threads.
-  __device__ inline int64_t take(EmitScratch& scratch) {
+  // The next unit, the same in all threads, by way of `unit` in shared memory.
+  __device__ inline int64_t take(int64_t& unit) {
     __syncthreads();
-    if (threadIdx.x == 0) scratch.unit = next_;
+    if (threadIdx.x == 0) unit = next_;
     draw();
     __syncthreads();
-    return scratch.unit;
+    return unit;
   }
 
  private:
@@ -111,6 +115,7 @@ class Tickets {
 __device__ inline Tally tally_before(unsigned long long* status, int64_t first, int64_t unit, Tally own,
                                      EmitScratch& scratch) {
   if (threadIdx.x < 32) {
+    if (threadIdx.x == 0) tell_own(status, first, unit, own);
     const Tally before = look_back(status, first, unit, own);
     if (threadIdx.x == 0) scratch.before = before;
   }
@@ -255,7 +260,7 @@ __device__ inline void emit_bundle(const Tables& tables, int group, int64_t bund
 __device__ inline void emit_vectors(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kVector]);
   while (true) {
-    const int64_t bundle = tickets.take(scratch);
+    const int64_t bundle = tickets.take(scratch.unit);
     if (bundle >= tables.bundle_count) return;
     const int group = tables.bundle_groups[bundle];
     if (tables.states[group].sources[kEmission] == kVector) emit_bundle(tables, group, bundle, scratch);
@@ -357,7 +362,7 @@ __device__ inline void find_starts(const Tables& tables, int64_t first_tile, int
 __device__ inline void emit_lists(const Tables& tables, EmitScratch& scratch) {
   Tickets tickets(&tables.agenda->tickets[kList]);
   while (true) {
-    const int64_t chunk = tickets.take(scratch);
+    const int64_t chunk = tickets.take(scratch.unit);
     if (chunk >= tables.chunk_count) return;
     const int group = tables.chunk_groups[chunk];
     if (tables.states[group].sources[kEmission] != kList) continue;

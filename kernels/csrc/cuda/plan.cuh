@@ -123,6 +123,7 @@ inline Layout lay_out(const Request& request, const Plan& plan, void* workspace)
   tables.histograms = shelf.take<uint32_t>(is_ranked(request.rule) ? tables.group_count * kHistogramBins : 0);
   tables.bundle_status = shelf.take<unsigned long long>(plan.bundle_count);
   tables.chunk_status = shelf.take<unsigned long long>(is_ranked(request.rule) ? plan.chunk_count : 0);
+  tables.tile_status = shelf.take<unsigned long long>(request.rule == Rule::kChunkedTopK ? plan.tile_count : 0);
   constexpr int64_t kWordBytes = sizeof(unsigned long long);
   layout.cleared = {reinterpret_cast<unsigned long long*>(tables.agenda), (shelf.used() - cleared_begin) / kWordBytes};
   tables.tile_pieces = shelf.take<int32_t>(plan.tile_count);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/accumulate.cuh"
+#include "cuda/chunks.cuh"
 #include "cuda/count.cuh"
 #include "cuda/emit.cuh"
 #include "cuda/plan.cuh"
@@ -105,6 +106,21 @@ inline void select_released(const Launcher& launcher, const Tables& tables, Grad
   launcher.for_units(walk_ladder, rounded_up(tables.group_count, kThreads) / kThreads);
 }
 
+inline void select_by_chunk(const Launcher& launcher, const Tables& tables, GradientType type) {
+  switch (type) {
+    case GradientType::kFloat32:
+      launcher.for_tiles(select_by_tile<Float32>);
+      break;
+    case GradientType::kBfloat16:
+      launcher.for_tiles(select_by_tile<Bfloat16>);
+      break;
+    case GradientType::kFloat16:
+      launcher.for_tiles(select_by_tile<Float16>);
+      break;
+  }
+  launcher.for_units(report_groups, rounded_up(tables.group_count, kThreads) / kThreads);
+}
+
 // Starts the op on `stream`.
 //   plan: make_plan(request);
 //   workspace: lay_out(request, plan, nullptr).bytes on the device, aligned to 16 bytes, of any content.
@@ -125,6 +141,8 @@ inline void select_on_cuda(const Request& request, const Plan& plan, void* works
     case Rule::kThreshold:
       add_gradients<false>(launcher, request.gradient_type);
       break;
+    case Rule::kChunkedTopK:
+      return select_by_chunk(launcher, layout.tables, request.gradient_type);  // which emits, too
   }
   launcher.for_units(emit, layout.tables.bundle_count, kEmittingBlocks);
 }

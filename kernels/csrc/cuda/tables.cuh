@@ -110,7 +110,8 @@ struct GroupState {
   OrderStatistic lower;
 };
 
-// How many groups each kernel has to serve, and the next unit of work of the two emissions.
+// How many groups each kernel has to serve, and the next unit of work of the two emissions (of the chunked rule, which
+// has none, of its only pass).
 struct Agenda {
   uint32_t groups[kSources][kStages];
   uint32_t tickets[kSources];
@@ -132,6 +133,7 @@ struct Tables {
   uint32_t* histograms;               // [groups, kHistogramBins]
   unsigned long long* bundle_status;  // of the look-back
   unsigned long long* chunk_status;
+  unsigned long long* tile_status;    // of the look-back of the chunked rule
   int32_t* tile_pieces;
   int32_t* chunk_groups;
   int32_t* bundle_groups;
@@ -216,7 +218,7 @@ __device__ inline void plan_group(const Tables& tables, int64_t group) {
   for (int32_t& source : state.sources) source = kNowhere;
   state.gathering = kNothing;
   state.tie_count = INT32_MAX;
-  if (tables.rule == Rule::kGaussianKReleased) return;
+  if (tables.rule == Rule::kGaussianKReleased || tables.rule == Rule::kChunkedTopK) return;
   if (tables.rule == Rule::kThreshold || row.target_count == row.dimension) {
     state.threshold = tables.rule == Rule::kThreshold ? magnitude(static_cast<float>(row.parameter))
                       : tables.rule == Rule::kGaussianK ? 1u

@@ -88,13 +88,14 @@ def test_every_vector_is_corrected_and_settled_as_defined(name: str, selector: s
 
 
 @pytest.mark.parametrize("is_joint", [False, True])
+@pytest.mark.parametrize("selector", ["gaussian_k", "chunked_top_k"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_with_the_kernel_and_without_it_a_hook_keeps_and_sends_the_same_bits(
-    name: str, is_joint: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, selector: str, is_joint: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Own(variant(name), "gaussian_k", is_joint=is_joint)
+    one = Own(variant(name), selector, is_joint=is_joint)
     monkeypatch.setattr(FEEDBACKS[name], "fusion", None)
-    other = Own(variant(name), "gaussian_k", is_joint=is_joint)
+    other = Own(variant(name), selector, is_joint=is_joint)
     for seed in range(4):
         for made, wanted in zip(one.step(drawn(seed)), other.step(drawn(seed)), strict=True):
             assert made.indices.tolist() == wanted.indices.tolist()

@@ -16,7 +16,7 @@ from tests.support.feedback_cases import ENTRY, SOURCES
 from tests.support.shared_builds import once, shared_folder
 from tests.support.slow_cases import slow_except
 
-KERNEL_COUNT = 18
+KERNEL_COUNT = 22
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,8 @@ PROBES = (
     "gaussian_k: mixed sources",
     "gaussian_k_released: normal, d = 70001",
     "top_k: long pieces",
+    "chunked_top_k: ties at the cut",
+    "chunked_top_k: normal, d = 70001",
 )
 # The block that decides is slow, so that others look in the midst of it; and what it must not change then.
 DELAY = "  for (int turn = 0; turn < 5000; ++turn) pause();\n"
@@ -105,6 +107,7 @@ LONG_LOOK_BACK = (
 MISSING_CHECKS = {
     "arena": ("cuda/lists.cuh", "if (place < capacity) section[place]", "section[place]"),
     "outputs": ("cuda/emit.cuh", "    if (place >= capacity) return;\n", ""),
+    "outputs of chunks": ("cuda/chunks.cuh", "    if (place >= row.capacity) return;\n", ""),
 }
 
 
@@ -371,8 +374,9 @@ def test_all_cases_pass_the_sanitisers(most: float, builds: dict[str, Future[Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["top_k: memory 1", "threshold: capacity 50"])  # the arena's and the outputs' end
+@pytest.mark.parametrize("case", ["top_k: memory 1", "threshold: capacity 50", "chunked_top_k: capacity 50"])
 def test_a_missing_bounds_check_is_reported(case: str, tmp_path: Path) -> None:
+    """At the end of the arena, and of the outputs."""
     library = tmp_path / "unchecked.so"
     compile_emulated(library, flags=SANITISE, sources=faulty_sources(tmp_path / "sources", MISSING_CHECKS.values()))
     done = check_sanitised(library, f"outcome(emulated.select, CASES[{case!r}])")

@@ -45,6 +45,8 @@ CHOSEN = {
     "top_k: float16": SCHEDULES[:1],
     "threshold: bfloat16": SCHEDULES[1:],
     "gaussian_k_released: normal, d = 70001": SCHEDULES[:1],
+    "chunked_top_k: ties at the cut": SCHEDULES[:1],
+    "chunked_top_k: whole vector": SCHEDULES[1:],
 }
 # Who meets where a group is decided by its list while another block passes its tiles and looks what comes next.
 NEXT_STAGE: Fault = (

@@ -19,7 +19,7 @@ from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.reference import two_sided_quantile
 from tests.support.native_backends import cuda_backend
 
-RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold")
+RULES: tuple[Rule, ...] = ("top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k")
 LENGTH, COUNT, LEAST = 300_007, 300, 2.5
 
 
