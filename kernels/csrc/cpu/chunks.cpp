@@ -1,6 +1,6 @@
 // Chunk-wise Top-k on the CPU, in one pass: each tile, which is a chunk, is decided while a core's own cache holds it.
 //
-// A bound below the deciding magnitude of a tile lists somewhat more entries than are sent. The one that served the tile
+// A bound below the deciding magnitude of a tile lists a few more entries than are sent. The one that served the tile
 // before is used while the gradient is added. Where it lists too few or far too many, the largest entries in each of
 // somewhat more columns give another, which then serves the tiles to come. Which of the two it was changes no result.
 #include <algorithm>

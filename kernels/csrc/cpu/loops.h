@@ -52,7 +52,7 @@ struct Loops {
   // Of 1 <= length <= kTileSize entries, what is not finite counting as zero: sums of doubles in a tree of adjacent
   // pairs over kTileSize places, those beyond the length being zero.
   Moments (*moments)(const float* vector, int64_t length);
-  // The `rank`-th largest of `count` <= kMostRanked magnitudes, 1 <= rank <= count, each compared with each; zeros follow
+  // The `rank`-th largest of `count` <= kMostRanked magnitudes, 1 <= rank <= count, by comparing all; zeros follow
   // them up to a multiple of 16.
   Ranked (*rank)(const uint32_t* magnitudes, int64_t count, int64_t rank);
 };
