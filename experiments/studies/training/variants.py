@@ -150,11 +150,11 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
 }
 """The record's hours: a step of the four workers takes 0.17 s (gpt) and 0.12 s (resnet20) of one core, a measurement
-2 s, and a run has two, so that runs take 72 and 52 s. 28 contestants a network (dense, PowerSGD and six variants at
+2 s, and a run has two, so that runs take 140 and 100 s. 28 contestants a network (dense, PowerSGD and six variants at
 two densities, with two optimisers) have about 6.5 runs each for tuning (5 where the start is best, more for every
-stride away from it) and 5 for measuring: 28 · 11.5 · (72 + 52) s = 39,900 s, which is 5.5 hours on two cores; it is in
-proportion to `steps`. Profile quick, whose minutes are too few for any of it, leaves the study out: the record's is
-shown."""
+stride away from it) and 5 for measuring: 28 · 11.5 · (140 + 100) s = 77,300 s, which is 10.7 hours on two cores; it is
+in proportion to `steps`. An H200 made 407 runs in 400 s, with 15 processes under nvidia-cuda-mps. Profile
+quick, whose minutes are too few for any of it, leaves the study out: the record's is shown."""
 
 
 @dataclass(frozen=True)
