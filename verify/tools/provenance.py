@@ -52,12 +52,22 @@ def provenance(*, process_count: int, device: torch.device | str = "cpu") -> dic
         # To import it takes a fifth of the time in which a rank of a training run begins.
         "sympy_version": version("sympy"),
         "cuda_version": torch.version.cuda,
-        "processor_name": _processor_name(),
+        "processor_name": machine_name(),
         **arithmetic(),
-        "gpu_name": torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else None,
+        "gpu_name": machine_name(device) if torch.device(device).type == "cuda" else None,
         "process_count": process_count,
         "date_utc": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def machine_name(device: torch.device | str = "cpu") -> str:
+    """The GPU that a device is, or the processor."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name(device)
+    processors = Path("/proc/cpuinfo")
+    lines = processors.read_text(encoding="utf-8").splitlines() if processors.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
 
 
 def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
@@ -186,10 +196,3 @@ def _git(folder: Path, *arguments: str) -> str | None:
         timeout=GIT_TIMEOUT_SECONDS,
     )
     return finished.stdout.strip() if finished.returncode == 0 else None
-
-
-def _processor_name() -> str:
-    processors = Path("/proc/cpuinfo")
-    lines = processors.read_text(encoding="utf-8").splitlines() if processors.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())

@@ -12,7 +12,7 @@ import pytest
 from sparsync.experiments import reproduce
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.studies.training import variants
-from sparsync.experiments.studies.training.variants import (
+from sparsync.experiments.studies.training.contestants import (
     DENSE,
     LOW_RANK,
     METHODS,
@@ -22,11 +22,10 @@ from sparsync.experiments.studies.training.variants import (
     TUNING_SEED,
     Case,
     Setup,
-    case_count,
     contestants,
     run_case,
-    run_variants,
 )
+from sparsync.experiments.studies.training.variants import case_count, run_variants
 from sparsync.experiments.training.runs import Run
 from sparsync.verify.tools.pool import Pool
 
@@ -44,12 +43,14 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
         cases.append(case)
         run = case.run
         has_diverged = run.feedback == "econtrol" or run.step_size > 3 * BEST_STEP_SIZES[run.optimiser]
-        loss = None if has_diverged else abs(math.log(run.step_size / BEST_STEP_SIZES[run.optimiser])) + run.seed
+        gain = 0.25 if run.feedback == "dgc" else 0.0
+        loss = None if has_diverged else abs(math.log(run.step_size / BEST_STEP_SIZES[run.optimiser])) + run.seed - gain
         found = {"test_loss": loss, "test_accuracy": loss, "sent_bytes": 1.0, "rank": None}
-        return {**found, "dimension": 3, "test_count": 5}
+        machine = "A" if run.seed >= TUNING_SEED else "BC"[run.seed % 2]
+        return {**found, "dimension": 3, "test_count": 5, "computed_on": machine}
 
     monkeypatch.setattr(variants, "run_case", run_case)
-    monkeypatch.setitem(SIZES, "smoke", replace(SIZES["record"], setups=(TINY,)))
+    monkeypatch.setitem(SIZES, "smoke", replace(SIZES["record"], setups=(replace(TINY, steps=8),)))
     return cases
 
 
@@ -65,9 +66,10 @@ def test_the_step_size_of_least_loss_is_measured_on_seeds_of_its_own(ran: list[C
         losses = {tried["step_size"]: tried["test_loss"] for tried in found["tried"]}
         assert min(losses, key=lambda size: losses[size] or math.inf) == found["step_size"]
         assert not found["is_at_edge"]
+        assert (found["tuned_on"], found["computed_on"]) == (["A"], ["B", "C"])
     tuning = [case for case in ran if case.run.seed >= TUNING_SEED]
     assert {case.run.seed for case in tuning} == {TUNING_SEED}
-    measured = [case for case in ran if case.run.seed < TUNING_SEED]
+    measured = [case for case in ran if case.run.seed < TUNING_SEED and case.run.steps == 8]
     assert len(measured) == 5 * len(study["runs"]) == 5 * 2 * (2 + 2 * len(FEEDBACKS))
 
 
@@ -78,6 +80,22 @@ def test_a_step_size_at_the_edge_of_the_grid_is_said_to_be(ran: list[Case]) -> N
     assert found["adamw", "econtrol"]["step_size"] == OPTIMISERS["adamw"].smallest
     assert not found["adamw", "dgc"]["is_at_edge"]
     assert ran
+
+
+def test_dense_training_and_the_best_variant_of_each_density_are_run_for_fewer_steps_too(ran: list[Case]) -> None:
+    study = run_variants("smoke")
+    found = [(each["optimiser"], each["method"], each["density"], each["steps"]) for each in study["shorter"]]
+    methods = (("dense", None), ("dgc", 0.01), ("dgc", 0.001))
+    assert found == [(name, *method, steps) for name in OPTIMISERS for method in methods for steps in (2, 4)]
+    sizes = {(run["optimiser"], run["method"], run["density"]): run["step_size"] for run in study["runs"]}
+    for case in ran:
+        if case.run.steps < 8:
+            optimiser = "adamw" if case.run.optimiser == "adamw" else "momentum"
+            is_dense = case.run.selector == "keep_all"
+            method = ("dense", None) if is_dense else (case.run.feedback, case.run.density)
+            assert case.run.step_size == sizes[optimiser, *method]
+            assert case.run.evaluate_every == case.run.steps
+    assert [each["test_loss"][4] - each["test_loss"][0] for each in study["shorter"]] == pytest.approx([4.0] * 12)
 
 
 @pytest.mark.parametrize("tuning_seed_count", [0, 1, 2])

@@ -1,0 +1,265 @@
+"""Who competes in the study of variants, and one run of each: a method on a network, with an optimiser.
+
+All are alike in everything but their method; a variant that has a momentum of its own takes it in the place of the
+optimiser's, and other hyperparameters have their defaults. Used by `variants.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from statistics import fmean
+from typing import Any, Literal
+
+from sparsync.experiments.feedbacks.registry import FEEDBACKS
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.training.data import Dataset, load_dataset
+from sparsync.experiments.training.descent import OptimiserName
+from sparsync.experiments.training.loop import TrainingResult
+from sparsync.experiments.training.low_rank import LowRankAverager, Shape, largest_rank
+from sparsync.experiments.training.models import FlatModel
+from sparsync.experiments.training.runs import Run
+from sparsync.experiments.training.seeding import random_stream
+from sparsync.verify.tools.provenance import machine_name
+
+OptimiserKind = Literal["momentum", "adamw"]
+
+DENSITIES = (0.01, 0.001)
+COMPARABLE_DENSITY = 0.01
+"""PowerSGD has the largest rank that sends no more than Top-k at this density; rank 1 may send more."""
+DENSE, LOW_RANK = "dense", "powersgd"
+METHODS = (DENSE, *FEEDBACKS, LOW_RANK)
+MOMENTUM = 0.9
+OWN_MOMENTUM = ("dgc", "ef21_sgdm")
+"""Variants whose momentum stands before the selection."""
+STEP_SIZE_SCALES = {("momentum", "ef21_sgdm"): 10.0}
+"""1/α: its momentum is a mean of gradients, 1 − β times the sum that a heavy ball is."""
+TUNING_SEED = 1000
+"""Seeds from here on are for tuning alone."""
+_NUMBERS_PER_ENTRY = 2
+"""A sparse entry is a float32 and an int32."""
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """An update rule with the step sizes that are tried.
+
+    Args:
+        name: see `Run.optimiser`.
+        weight_decay: see there.
+        smallest: of the step sizes, each of which is twice the one before.
+        place_count: how many there are.
+        start: the place, from 0, where the search begins.
+    """
+
+    name: OptimiserName
+    weight_decay: float
+    smallest: float
+    place_count: int
+    start: int
+
+
+OPTIMISERS: dict[OptimiserKind, Optimiser] = {
+    "momentum": Optimiser("sgd", weight_decay=0.0, smallest=0.001, place_count=12, start=5),
+    "adamw": Optimiser("adamw", weight_decay=0.01, smallest=0.0001, place_count=13, start=5),
+}
+"""Heavy ball from 0.001 to 2, AdamW from 0.0001 to 0.4 with the decay that is torch's default."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A network with its data, and how long it trains.
+
+    Args:
+        model: see `Run.model`.
+        data: see `Run.data`.
+        batch_size: examples per worker and step.
+        steps: of each run, over which the step size falls to zero.
+        test_limit: test examples that the loss at the end is measured on.
+    """
+
+    model: str
+    data: str
+    batch_size: int
+    steps: int
+    test_limit: int | None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the study is.
+
+    Args:
+        setups: networks.
+        methods: of `METHODS`, all with both optimisers.
+        densities: of what is selected.
+        worker_count: n.
+        seed_count: runs of each contestant with its best step size.
+        tuning_seed_count: runs for each step size; 0 takes the one where the search would begin.
+        shorter: shares of the steps in which the nearest variants and dense training are run as well.
+    """
+
+    setups: tuple[Setup, ...]
+    methods: tuple[str, ...]
+    densities: tuple[float, ...]
+    worker_count: int
+    seed_count: int
+    tuning_seed_count: int
+    shorter: tuple[float, ...]
+
+
+SIZES: dict[ProfileName, Sizes] = {
+    "smoke": Sizes(
+        setups=(Setup("resnet20", "embedded", batch_size=2, steps=2, test_limit=32),),
+        methods=(DENSE, "ef14", LOW_RANK),
+        densities=(0.01,),
+        worker_count=2,
+        seed_count=1,
+        tuning_seed_count=0,
+        shorter=(),
+    ),
+    "record": Sizes(
+        setups=(
+            Setup("gpt", "text", batch_size=2, steps=800, test_limit=256),
+            Setup("resnet20", "embedded", batch_size=8, steps=800, test_limit=None),
+        ),
+        methods=METHODS,
+        densities=DENSITIES,
+        worker_count=4,
+        seed_count=5,
+        tuning_seed_count=1,
+        shorter=(0.25, 0.5),
+    ),
+    "full": Sizes(
+        setups=(
+            Setup("gpt", "text", batch_size=8, steps=4000, test_limit=None),
+            Setup("resnet20", "fashion_mnist", batch_size=32, steps=8000, test_limit=None),
+        ),
+        methods=METHODS,
+        densities=DENSITIES,
+        worker_count=4,
+        seed_count=8,
+        tuning_seed_count=2,
+        shorter=(0.25, 0.5),
+    ),
+}
+"""The record's hours: a run of either network takes about 100 s of one core. 28 contestants a network (dense, PowerSGD
+and six variants at two densities, with two optimisers) took 5.6 runs each for tuning and 5 for measuring; shorter ones
+are worth 23 more: 2 · (28 · 10.6 + 23) · 100 s = 64,000 s, which is 9 hours on two cores, in proportion to `steps`. An
+H200 made 407 runs in 400 s, with 15 processes under nvidia-cuda-mps. Profile quick, whose minutes are too few for any
+of it, leaves the study out: the record's is shown."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method on a network.
+
+    Args:
+        setup: the network.
+        optimiser: key of `OPTIMISERS`.
+        method: of `METHODS`.
+        density: of what is selected; None for methods that select nothing.
+    """
+
+    setup: Setup
+    optimiser: OptimiserKind
+    method: str
+    density: float | None
+
+    def step_size(self, place: int) -> float:
+        """The step size of a place of the grid."""
+        scale = STEP_SIZE_SCALES.get((self.optimiser, self.method), 1.0)
+        return float(scale * OPTIMISERS[self.optimiser].smallest * 2**place)
+
+    def lasting(self, share: float) -> Contestant:
+        """The same with a share of the steps."""
+        return replace(self, setup=replace(self.setup, steps=round(share * self.setup.steps)))
+
+    def case(self, place: int, seed: int, worker_count: int) -> Case:
+        """A run with the step size of a place."""
+        optimiser, is_selecting = OPTIMISERS[self.optimiser], self.method in FEEDBACKS
+        run = Run(
+            selector="top_k" if is_selecting else "keep_all",
+            collective="sparse" if is_selecting else "dense",
+            feedback=self.method if is_selecting else "ef14",
+            model=self.setup.model,
+            data=self.setup.data,
+            density=COMPARABLE_DENSITY if self.density is None else self.density,
+            batch_size=self.setup.batch_size,
+            step_size=self.step_size(place),
+            step_size_end=0.0,
+            step_location="outside",
+            optimiser=optimiser.name,
+            momentum=0.0 if self.method in OWN_MOMENTUM else MOMENTUM,
+            weight_decay=optimiser.weight_decay,
+            steps=self.setup.steps,
+            evaluate_every=self.setup.steps,
+            test_limit=self.setup.test_limit,
+            seed=seed,
+            workers=worker_count,
+        )
+        return Case(run, is_low_rank=self.method == LOW_RANK)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Args:
+        run: its settings.
+        is_low_rank: whether PowerSGD averages what it sends.
+    """
+
+    run: Run
+    is_low_rank: bool
+
+
+def contestants(sizes: Sizes) -> list[Contestant]:
+    """All methods on all networks; those that select, at every density."""
+    return [
+        Contestant(setup, optimiser, method, density)
+        for setup, optimiser, method in product(sizes.setups, OPTIMISERS, sizes.methods)
+        for density in (sizes.densities if method in FEEDBACKS else (None,))
+    ]
+
+
+def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
+    """Train once: loss and accuracy at the end, null where it diverged; bytes of an update; PowerSGD's rank; where."""
+    run, data = case.run, _data(case.run.data)
+    rank = averager = None
+    if case.is_low_rank:
+        shapes = _shapes(run.model, data)
+        count = _NUMBERS_PER_ENTRY * run.target_count(sum(map(math.prod, shapes)), epoch=0)
+        rank = largest_rank(shapes, count)
+        averager = LowRankAverager(shapes, rank=rank, generator=random_stream(run.seed, "power"))
+    result = simulate(run, data, device=device, averager=averager)
+    end = None if result.diverged_at_step is not None else result.evaluations[-1]
+    return {
+        "test_loss": None if end is None else end.test_loss,
+        "test_accuracy": None if end is None else end.test_accuracy,
+        "sent_bytes": _bytes_of_an_update(result),
+        "rank": rank,
+        "dimension": result.dimension,
+        "test_count": result.test_count,
+        "computed_on": machine_name(device),
+    }
+
+
+def _bytes_of_an_update(result: TrainingResult) -> float | None:
+    return fmean(facts.sent_bytes for facts in result.steps) if result.steps else None
+
+
+@cache
+def _data(source: str) -> Dataset:
+    return load_dataset(source)
+
+
+def _shapes(model: str, data: Dataset) -> tuple[Shape, ...]:
+    """Of the parameters of a network."""
+    flat = FlatModel(
+        model, feature_count=data.feature_count, class_count=data.class_count, seed=0, image_shape=data.image_shape
+    )
+    return flat.block_shapes
