@@ -29,7 +29,7 @@ from paper.studies.variants import (
     verdict,
 )
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
-from sparsync.experiments.studies.training import variants
+from sparsync.experiments.studies.training import contestants
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import write
 
@@ -173,5 +173,5 @@ def test_a_run_with_fewer_contestants_leaves_the_others_open(tmp_path: Path) -> 
 
 
 def test_the_page_knows_the_methods_of_the_study() -> None:
-    assert set(TITLES) == {*FEEDBACKS, variants.LOW_RANK}
-    assert set(OPTIMISERS) == set(variants.OPTIMISERS)
+    assert set(TITLES) == {*FEEDBACKS, contestants.LOW_RANK}
+    assert set(OPTIMISERS) == set(contestants.OPTIMISERS)
