@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 import torch.distributed as dist
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -115,18 +115,22 @@ def unlike_the_road_that_reads(schedules: list[Schedule]) -> list[bool]:
     return unlike
 
 
+FIXED = [
+    *(Schedule(EVERY_KIND, options_of(name, None, None), torch.float32) for name in DYADIC),
+    Schedule(EVERY_KIND, options_of("ef14", None, None, rules={"head": "excluded"}), torch.float32),
+    *(
+        Schedule(EVERY_KIND, options_of("ef14", None, None, selector=selector, granularity=granularity), torch.float32)
+        for selector, granularity in zip(
+            ("gaussian_k", "keep_all") * 2, ("tensor", "model", "bucket", "tensor"), strict=True
+        )
+    ),
+]
+
+
 @settings(max_examples=1, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@example(schedules=[Schedule(EVERY_KIND, options_of(name, None, None), torch.float32) for name in DYADIC])
-@example(schedules=[Schedule(EVERY_KIND, options_of("ef14", None, None, rules={"head": "excluded"}), torch.float32)])
-@example(
-    schedules=[
-        Schedule(EVERY_KIND, options_of("ef14", None, None, selector=selector, granularity=g), torch.float32)
-        for selector in ("gaussian_k", "keep_all")
-        for g in ("tensor", "bucket", "model")
-    ]
-)
-@given(schedules=st.lists(SCHEDULES, min_size=8, max_size=8))
-def test_whatever_a_step_finds_all_bits_are_those_of_the_road_that_reads(schedules: list[Schedule]) -> None:
+@given(drawn=st.lists(SCHEDULES, min_size=8, max_size=8))
+def test_whatever_a_step_finds_all_bits_are_those_of_the_road_that_reads(drawn: list[Schedule]) -> None:
+    schedules = FIXED + drawn
     assert (
         run_workers(partial(unlike_the_road_that_reads, schedules), WORLD_SIZE)
         == [[False] * len(schedules)] * WORLD_SIZE

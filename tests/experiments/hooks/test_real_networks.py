@@ -18,7 +18,7 @@ from sparsync.experiments.training.text_networks import gpt
 from tests.support.hooks.training import Recorder, conserved, hooked, seeded_model
 from tests.support.workers import run_workers
 
-RANKS, STEPS = 4, 3
+RANKS, STEPS = 4, 2
 WINDOW, TOKENS = 16, 32
 ROUNDING = 2.0**-24
 """Of float32, relative."""

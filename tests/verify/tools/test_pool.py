@@ -139,10 +139,10 @@ def run_interrupted(
 @pytest.mark.parametrize(
     ("whom", "number", "cases"),
     [
-        ("parent", signal.SIGINT, ("long", "long", "short")),
+        pytest.param("parent", signal.SIGINT, ("long", "long", "short"), marks=pytest.mark.slow),
         ("parent", signal.SIGTERM, ("long", "long", "short")),
         ("all", signal.SIGINT, ("short", "long")),
-        ("all", signal.SIGTERM, ("short", "long")),
+        pytest.param("all", signal.SIGTERM, ("short", "long"), marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
@@ -158,7 +158,7 @@ def test_an_interrupt_ends_the_cases_under_way_and_begins_no_other(
     assert [path.suffix for path in kept if path.is_file()] == [".result"] * (whom == "all")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_process_that_still_imports_leaves_an_interrupt_to_its_parent(number: signal.Signals, tmp_path: Path) -> None:
     ended = run_interrupted(tmp_path, "beginning", number, ("long", "short"))
     assert (ended.returncode, ended.stdout, ended.stderr) == (-number, "", "interrupted\n")
