@@ -25,7 +25,6 @@ from sparsync.experiments.hooks.options import (
     chosen_feedback,
     require_clipping,
     require_granularity,
-    require_readable,
     require_schedule,
     require_selector,
 )
@@ -87,8 +86,7 @@ class ErrorFeedbackState:
             and it is the next backward that raises, or who asks for `skipped`, `pending` or `state_dict` before.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
-        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none. Of exact values
-            and a variant whose residual is what the selection left: "ef14", "decayed" or "dgc".
+        telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none.
 
     Raises:
         ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
@@ -122,7 +120,6 @@ class ErrorFeedbackState:
         require_selector(selector)
         require_clipping(clip_norm, clip, non_finite)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
-        require_readable(telemetry, variant, feedback, values)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
         self._rules = Rules(dict(rules or {}))

@@ -50,6 +50,11 @@ class Decayed:
         """The kernel adds ηg or g to βe."""
         return Fusion(self._addend)
 
+    @property
+    def pends_remainder(self) -> bool:
+        """True: e."""
+        return True
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e.
 

@@ -55,6 +55,11 @@ class Dgc:
         """The kernel adds m to e; m is masked afterwards."""
         return Fusion(self._addend, self._mask if self.masking else None)
 
+    @property
+    def pends_remainder(self) -> bool:
+        """True: e."""
+        return True
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e; `velocity`: m.
 

@@ -48,6 +48,11 @@ class EControl:
         """None: no vector of the memory is what a selection left."""
         return None
 
+    @property
+    def pends_remainder(self) -> bool:
+        """False: e holds what the estimate lacks of all gradients."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e; `estimate`: h; `average`: that of all workers' h.
 

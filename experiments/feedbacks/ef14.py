@@ -47,6 +47,11 @@ class Ef14:
         """It is what the kernel does; ηg or g is added to e itself."""
         return Fusion(self._addend)
 
+    @property
+    def pends_remainder(self) -> bool:
+        """True: e."""
+        return True
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e.
 

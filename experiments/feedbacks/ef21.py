@@ -37,6 +37,11 @@ class Ef21:
         """None: the estimate is not what a selection left."""
         return None
 
+    @property
+    def pends_remainder(self) -> bool:
+        """True."""
+        return True
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`estimate`: h; `average`: that of all workers' h; `unsent`: u − C(u).
 

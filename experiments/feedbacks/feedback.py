@@ -56,6 +56,11 @@ class Feedback(Protocol):
         """How the kernel does it; None where it cannot, as it only adds to a vector that loses what is selected."""
         ...
 
+    @property
+    def pends_remainder(self) -> bool:
+        """Is what is `pending` u − C(u), once it is settled?"""
+        ...
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """Zeros [dimension], from which every worker begins."""
         ...

@@ -123,6 +123,8 @@ class Exchange:
             packed_bytes=self._layout.words * torch.int32.itemsize,
             reduced_bytes=sum(part.nbytes for part in self._reduced),
             rank_count=self._group.size,
+            feedback=self._rule.feedback,
+            is_rounded=self._coding is not None,
         )
 
     def _ends(self, phase: Phase) -> None:
@@ -257,6 +259,8 @@ class Exchange:
         message, sent = self._coding.encode(choice.payloads, self._units)
         self._chooser.keep(choice, sent)
         self._ends("select")
+        if self.passage is not None:
+            self.passage.chosen = self._chooser.together(sent)
         return [], message
 
     def _with_dense(self, parts: list[Part]) -> list[Part]:

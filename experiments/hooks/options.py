@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparsync.experiments.feedbacks.feedback import Feedback
-from sparsync.experiments.feedbacks.registry import FEEDBACKS, new_feedback
+from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.hooks.treatments import require_density
 from sparsync.kernels.codec_values import VALUE_CODES
 from sparsync.kernels.selection import SELECTORS
@@ -82,24 +82,3 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
             "density=1.0 sends everything with one"
         )
     return feedback
-
-
-def require_readable(telemetry: object, feedback: Feedback, name: str, values: str) -> None:
-    """Refuse telemetry, if there is any, where the residual is not what the selection left.
-
-    It reads the contraction from residuals in which sent entries have left zeros behind, as the kernel leaves them.
-
-    Args:
-        telemetry: None is none.
-        feedback: the variant.
-        name: of it.
-        values: a key of `VALUE_CODES`.
-
-    Raises:
-        ValueError: the variant has no such residual, or values are not exact.
-    """
-    if telemetry is not None and (feedback.fusion is None or values != "exact"):
-        readable = ", ".join(repr(key) for key in FEEDBACKS if new_feedback(key, (), step_location="outside").fusion)
-        raise ValueError(
-            f"telemetry reads the residual of feedback {readable} with values='exact', got {name!r} with {values!r}"
-        )

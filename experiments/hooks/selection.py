@@ -179,10 +179,10 @@ class Chooser:
         if self._fusion is not None and self._is_single:
             values, indices, counts = padded_together(choice.payloads)
             return values, indices + self._shift, counts
-        return self._together(choice.payloads)
+        return self.together(choice.payloads)
 
-    def _together(self, payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, Tensor]:
-        """With every unit's capacity filled, and indices that count through the exchange."""
+    def together(self, payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, Tensor]:
+        """Payloads of all units in the form of `padded`."""
         parts = []
         for unit, payload in zip(self._units, payloads, strict=True):
             values, indices, count = payload.padded()

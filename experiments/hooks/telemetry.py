@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -31,11 +32,12 @@ class Reading:
 
     Args:
         step: of the run, from 0.
-        contraction: δ with ‖u − C(u)‖² = (1 − δ)‖u‖², u the corrected gradients of all sparse parameters; None where
-            they are zero, or nothing is sparse. It takes sent entries to leave zeros behind.
+        contraction: δ with ‖u − C(u)‖² = (1 − δ)‖u‖², u the corrected gradients of all sparse parameters and C(u) what
+            every receiver reads; None where they are zero, nothing is sparse, or the variant remembers no u − C(u), as
+            "econtrol".
         selected_count: entries that were sent of sparse parameters.
         target_count: k of all selections.
-        residual_norm: ‖e‖ over all sparse parameters that were exchanged.
+        residual_norm: of what is pending, over all sparse parameters that were exchanged.
         mean_age_steps: since an entry was last sent, or first seen; the mean over every `SAMPLE_STRIDE`-th entry.
         oldest_age_steps: the largest of these.
         sent_bytes: what this rank handed to the collectives of the hook; those of FSDP2 itself are not among them.
@@ -127,13 +129,13 @@ class _Readings:
     def _reading(self, watched: WatchedStep) -> Reading:
         contents = [passage.content for passage in watched.passages]
         seconds = {phase: total / self._step_count for phase, total in self._seconds.items()}
-        selected_count, sent_square, kept_square = totals(watched.passages)
+        selected_count, corrected_square, kept_square = totals(watched.passages)
         mean_age, oldest_age = self._ages.summary(watched.step)
-        square = sent_square + kept_square
+        is_known = corrected_square > 0 and all(content.feedback.pends_remainder for content in contents)
         working_seconds = seconds["select"] + sum(seconds[phase] for phase in BEYOND)
         return Reading(
             step=watched.step,
-            contraction=sent_square / square if square > 0 else None,
+            contraction=1 - kept_square / corrected_square if is_known else None,
             selected_count=selected_count,
             target_count=sum(sum(content.target_counts) for content in contents),
             residual_norm=kept_square**0.5,
@@ -151,19 +153,25 @@ def _title(sink: Sink) -> str:
 
 
 def totals(passages: Sequence[Passage]) -> tuple[int, float, float]:
-    """Entries that were selected, their ‖·‖², and ‖e‖²; waits for the device, once."""
+    """Entries that were selected; ‖C(u) + e‖², e being what is pending; ‖e‖². Waits for the device, once."""
     numbers = []
     for passage in passages:
         if passage.chosen is None:
             continue
-        values, _, counts = passage.chosen
-        sent = torch.where(_is_filled(passage.content, counts), values, 0).double()
-        kept = torch.stack(torch._foreach_norm(passage.content.residuals, 2, dtype=torch.float64))
-        numbers.append(torch.stack([counts.sum().double(), sent.square().sum(), kept.square().sum()]))
+        values, indices, counts = passage.chosen
+        is_sent = _is_filled(passage.content, counts)
+        sent, residuals = torch.where(is_sent, values, 0).double(), passage.content.residuals
+        kept_square = torch.stack(torch._foreach_norm(residuals, 2, dtype=torch.float64)).square().sum()
+        corrected_square = sent.square().sum() + kept_square
+        if passage.content.is_rounded:
+            # Elsewhere a sent entry leaves zero behind.
+            left = torch.cat(residuals)[_among_sparse(indices, passage.content)].double()
+            corrected_square += 2 * (sent * left).sum()
+        numbers.append(torch.stack([counts.sum().double(), corrected_square, kept_square]))
     if not numbers:
         return 0, 0.0, 0.0
-    count, sent_square, kept_square = torch.stack(numbers).sum(0).tolist()
-    return int(count), sent_square, kept_square
+    count, corrected_square, kept_square = torch.stack(numbers).sum(0).tolist()
+    return int(count), corrected_square, kept_square
 
 
 class Ages:
@@ -221,6 +229,15 @@ class _Sample:
     places: Tensor
     first: Tensor
     last: Tensor
+
+
+def _among_sparse(indices: Tensor, content: Content) -> Tensor:
+    """Indices through the exchange as indices through the residuals alone; unfilled places are somewhere."""
+    lengths = [residual.numel() for residual in content.residuals]
+    places = torch.tensor(content.places, device=indices.device)
+    starts = torch.tensor([0, *accumulate(lengths)], device=indices.device)
+    piece = torch.bucketize(indices, places, right=True).sub_(1).clamp_(0)
+    return (indices - places[piece] + starts[piece]).clamp_(0, sum(lengths) - 1)
 
 
 def _is_filled(content: Content, counts: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from torch import Tensor
 
-from sparsync.experiments.feedbacks.feedback import Memory
+from sparsync.experiments.feedbacks.feedback import Feedback, Memory
 
 Phase = Literal["prepare", "check", "select", "pack", "communicate", "unpack"]
 """From the call of the hook to the exchange; finite?; select; pack; until the other ranks' buffers are there; until
@@ -32,13 +32,15 @@ class Content:
     Args:
         names: of the parameters with a residual.
         places: where each begins in the exchange, whose indices count through it.
-        memories: of each, with its residual.
+        memories: of each.
         target_counts: k of each selection.
         capacities: the places that each selection has in what `Passage.chosen` returns.
         gradient_bytes: of all gradients, those of dense parameters too.
         packed_bytes: of the buffer that all ranks gather from each.
         reduced_bytes: of what is all-reduced beside it.
         rank_count: P.
+        feedback: the variant whose memories these are.
+        is_rounded: what is sent is not what was selected, as values are sent in few bits.
     """
 
     names: Sequence[str]
@@ -50,11 +52,13 @@ class Content:
     packed_bytes: int
     reduced_bytes: int
     rank_count: int
+    feedback: Feedback
+    is_rounded: bool = False
 
     @property
     def residuals(self) -> list[Tensor]:
-        """As they are now."""
-        return [memory["residual"] for memory in self.memories]
+        """What is pending of each, as it is now."""
+        return [self.feedback.pending(memory) for memory in self.memories]
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.watching import BEYOND, PHASES, Content, Passage, WatchedStep
 from sparsync.experiments.studies.hooks import cost, slow_link
 from sparsync.experiments.studies.hooks.rank import Job, measure
@@ -27,7 +28,7 @@ from sparsync.experiments.studies.hooks.timeline import (
 )
 from tests.support.workers import run_workers
 
-CONTENT = Content([], [], [], [], [], 0, 0, 0, 2)
+CONTENT = Content([], [], [], [], [], 0, 0, 0, 2, Ef14("outside"))
 JOB = Job("tiny", 2, contenders=("plain", "hook", "watched", "telemetry", "dense"), rounds=2, steps=2, batch_size=4)
 
 
