@@ -27,6 +27,7 @@ from sparsync.experiments.hooks.options import (
     require_granularity,
     require_schedule,
     require_selector,
+    require_updates,
 )
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals, copied
@@ -66,7 +67,8 @@ class ErrorFeedbackState:
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (not sent, each rank keeps
             its own gradient) or a density; the first that is found decides. Biases and the scales of norms, that is
             parameters of at most one dimension, are dense unless a rule says otherwise.
-        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means.
+        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means; where
+            the variant delivers updates instead, as "rmsprop", it goes that way too, with density 1.
         feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
         values: how values of sparse parameters are sent: "exact", with positions in 32 bits; or "fp32", "bf16", "int8"
             or "int2", with positions in Rice code, in a buffer with room for the longest message that there can be.
@@ -89,7 +91,7 @@ class ErrorFeedbackState:
         telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none.
 
     Raises:
-        ValueError: an argument is not as said, or is nothing beside "keep_all"; a rule decides for no parameter; or no
+        ValueError: an argument is not as said, or does not go with another; a rule decides for no parameter; or no
             parameter needs a gradient.
     """
 
@@ -122,6 +124,7 @@ class ErrorFeedbackState:
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
+        require_updates(variant, feedback, dense_steps)
         self._rules = Rules(dict(rules or {}))
         self._rules.check(parameters)
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")
@@ -303,7 +306,7 @@ class ErrorFeedbackState:
         dense, density = self._is_dense_now(), self._density_now()
         pieces = []
         for name, part in zip(names, parts, strict=True):
-            treatment = self._rules.treatment(name, self._parameters[name], density)
+            treatment = self._treatment(name, density)
             if treatment == "excluded":
                 pieces.append(Piece(name, part, treatment, None))
             elif dense or treatment == "dense":
@@ -311,6 +314,11 @@ class ErrorFeedbackState:
             else:
                 pieces.append(Piece(name, part, treatment, self._residuals.memory(name)))
         return pieces
+
+    def _treatment(self, name: str, density: float) -> Treatment:
+        treatment = self._rules.treatment(name, self._parameters[name], density)
+        # An update is made by way of the memory, though all of it is sent.
+        return 1.0 if treatment == "dense" and self._rule.feedback.is_update else treatment
 
     def _is_dense_now(self) -> bool:
         return self._rule.selector == "keep_all" or self.step < self._dense_steps
@@ -324,7 +332,7 @@ class ErrorFeedbackState:
         density = self._density_now()
         if self._rule.selector == "keep_all":
             return set()
-        treatments = {name: self._rules.treatment(name, p, density) for name, p in self._parameters.items()}
+        treatments = {name: self._treatment(name, density) for name in self._parameters}
         return {name for name, treatment in treatments.items() if not isinstance(treatment, str)}
 
     @cached_property

@@ -60,6 +60,11 @@ class Dgc:
         """True: e."""
         return True
 
+    @property
+    def is_update(self) -> bool:
+        """False: a gradient with momentum."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e; `velocity`: m.
 

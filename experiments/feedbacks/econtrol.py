@@ -53,6 +53,11 @@ class EControl:
         """False: e holds what the estimate lacks of all gradients."""
         return False
 
+    @property
+    def is_update(self) -> bool:
+        """False: a gradient."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e; `estimate`: h; `average`: that of all workers' h.
 

@@ -52,6 +52,11 @@ class Ef14:
         """True: e."""
         return True
 
+    @property
+    def is_update(self) -> bool:
+        """False: a gradient."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`residual`: e.
 

@@ -42,6 +42,11 @@ class Ef21:
         """True."""
         return True
 
+    @property
+    def is_update(self) -> bool:
+        """False: a gradient."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`estimate`: h; `average`: that of all workers' h; `unsent`: u − C(u).
 

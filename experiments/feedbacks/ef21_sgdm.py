@@ -53,6 +53,11 @@ class Ef21Sgdm:
         """True."""
         return True
 
+    @property
+    def is_update(self) -> bool:
+        """False: an average of gradients."""
+        return False
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """`velocity`: v; `estimate`: h; `average`: that of all workers' h; `unsent`: u − C(u).
 

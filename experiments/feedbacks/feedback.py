@@ -61,6 +61,11 @@ class Feedback(Protocol):
         """Is what is `pending` u − C(u), once it is settled?"""
         ...
 
+    @property
+    def is_update(self) -> bool:
+        """Is what it delivers an optimiser's update already, of which the optimiser only makes a step?"""
+        ...
+
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
         """Zeros [dimension], from which every worker begins."""
         ...

@@ -13,6 +13,7 @@ from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.feedbacks.ef21 import Ef21
 from sparsync.experiments.feedbacks.ef21_sgdm import Ef21Sgdm
 from sparsync.experiments.feedbacks.feedback import Feedback, StepLocation, require_step_location
+from sparsync.experiments.feedbacks.rmsprop import RmsProp
 
 FEEDBACKS: dict[str, type[Any]] = {
     "ef14": Ef14,
@@ -21,6 +22,7 @@ FEEDBACKS: dict[str, type[Any]] = {
     "econtrol": EControl,
     "dgc": Dgc,
     "decayed": Decayed,
+    "rmsprop": RmsProp,
 }
 """By name, the dataclasses of hyperparameters; each is a `Feedback`."""
 

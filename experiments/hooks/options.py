@@ -82,3 +82,18 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
             "density=1.0 sends everything with one"
         )
     return feedback
+
+
+def require_updates(feedback: Feedback, name: str, dense_steps: int) -> None:
+    """Refuse steps of plain DDP before those of a variant that makes updates: the optimiser would get gradients first.
+
+    Args:
+        feedback: the variant.
+        name: of it.
+        dense_steps: so many steps at first send everything.
+
+    Raises:
+        ValueError: there are such steps.
+    """
+    if feedback.is_update and dense_steps:
+        raise ValueError(f"feedback {name!r} makes updates, and dense_steps={dense_steps} would deliver gradients")

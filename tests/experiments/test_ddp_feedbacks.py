@@ -129,9 +129,13 @@ def created_less_sent(feedback: str, setting: float, steps: list[tuple[Tensor, T
     return owed
 
 
+LINEAR = [name for name in FEEDBACKS if name != "rmsprop"]
+"""What they conserve is a sum over all ranks' gradients, in bits."""
+
+
 def lost_by_any_variant(granularity: str) -> list[str]:
     lost = []
-    for feedback, values in product(FEEDBACKS, ("exact", "fp32", "bf16", "int8", "int2")):
+    for feedback, values in product(LINEAR, ("exact", "fp32", "bf16", "int8", "int2")):
         settings = dict(DYADIC[feedback])
         if feedback == "dgc":
             # Else momentum is lost where entries are sent, which is meant.
@@ -297,6 +301,11 @@ def refused_checkpoints() -> list[str]:
             ErrorFeedbackState(seeded_model(), feedback=feedback).load_state_dict(state)
         said.append(str(error.value))
     return said
+
+
+def test_steps_of_plain_ddp_before_updates_are_refused() -> None:
+    with pytest.raises(ValueError, match="feedback 'rmsprop' makes updates, and dense_steps=3 would deliver gradients"):
+        ErrorFeedbackState(Given(), feedback="rmsprop", dense_steps=3)
 
 
 def test_what_another_variant_saved_is_refused() -> None:

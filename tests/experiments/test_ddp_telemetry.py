@@ -46,11 +46,12 @@ def readings_and_truth(**options: Any) -> list[tuple[dict[str, Any], dict[str, A
     ddp = hooked(model, recorder)
     settings = tuple(options.get("feedback_settings", {}).items())
     feedback = new_feedback(options.get("feedback", "ef14"), settings, step_location="outside")
-    sent_last = {name: torch.zeros_like(recorder.pending(name)) for name in SPARSE}
+    names = recorder.names() if feedback.is_update else SPARSE
+    sent_last = {name: torch.zeros_like(recorder.pending(name)) for name in names}
     truths = []
     for step in range(STEPS):
         ddp.zero_grad()
-        before = {name: copied(recorder._residuals.memory(name), feedback) for name in SPARSE}
+        before = {name: copied(recorder._residuals.memory(name), feedback) for name in names}
         loss_of(ddp, step).backward()
         watch.close()
         truths.append(truth(recorder, feedback, before, sent_last, step))
@@ -61,7 +62,7 @@ def truth(
     recorder: Recorder, feedback: Feedback, before: dict[str, Memory], sent_last: dict[str, Tensor], step: int
 ) -> dict[str, Any]:
     """By the definitions, from whole vectors; what was sent is not pending as if nothing had been."""
-    kept = {name: recorder.pending(name) for name in SPARSE}
+    kept = {name: recorder.pending(name) for name in before}
     corrected, sent_count = [], 0
     for name, memory in before.items():
         corrected.append(feedback.correct(memory, recorder.gradients[name].flatten(), 1.0))

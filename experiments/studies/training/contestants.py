@@ -1,7 +1,8 @@
 """Who competes in the study of variants, and one run of each: a method on a network, with an optimiser.
 
 All are alike in everything but their method; a variant that has a momentum of its own takes it in the place of the
-optimiser's, and other hyperparameters have their defaults. Used by `variants.py`.
+optimiser's, one that makes updates the optimiser's place, and other hyperparameters have their defaults. Used by
+`variants.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ COMPARABLE_DENSITY = 0.01
 DENSE, LOW_RANK = "dense", "powersgd"
 METHODS = (DENSE, *FEEDBACKS, LOW_RANK)
 MOMENTUM = 0.9
-OWN_MOMENTUM = ("dgc", "ef21_sgdm")
-"""Variants whose momentum stands before the selection."""
+OWN_MOMENTUM = ("dgc", "ef21_sgdm", "rmsprop")
+"""Variants whose momentum, if any, stands before the selection."""
+OWN_UPDATE = ("rmsprop",)
+"""Variants that take the place of AdamW as a whole: plain SGD follows, and no other optimiser."""
 STEP_SIZE_SCALES = {("momentum", "ef21_sgdm"): 10.0}
 """1/α: its momentum is a mean of gradients, 1 − β times the sum that a heavy ball is."""
 TUNING_SEED = 1000
@@ -146,11 +149,11 @@ SIZES: dict[ProfileName, Sizes] = {
         shorter=(0.25, 0.5),
     ),
 }
-"""The record's hours: a run of either network takes about 100 s of one core. 28 contestants a network (dense, PowerSGD
-and six variants at two densities, with two optimisers) took 5.6 runs each for tuning and 5 for measuring; shorter ones
-are worth 23 more: 2 · (28 · 10.6 + 23) · 100 s = 64,000 s, which is 9 hours on two cores, in proportion to `steps`. An
-H200 made 407 runs in 400 s, with 15 processes under nvidia-cuda-mps. Profile quick, whose minutes are too few for any
-of it, leaves the study out: the record's is shown."""
+"""The record's hours: a run of either network takes about 100 s of one core. 30 contestants a network (dense, PowerSGD
+and variants at two densities, with one or two optimisers) have 5.6 runs each for tuning and 5 for measuring; shorter
+ones are worth 23 more: 2 · (30 · 10.6 + 23) · 100 s = 68,000 s, which is 9.5 hours on two cores, in proportion to
+`steps`. An H200 made 407 runs in 400 s, with 15 processes under nvidia-cuda-mps. Profile quick, whose minutes are too
+few for any of it, leaves the study out: the record's is shown."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class Contestant:
             step_size=self.step_size(place),
             step_size_end=0.0,
             step_location="outside",
-            optimiser=optimiser.name,
+            optimiser="sgd" if self.method in OWN_UPDATE else optimiser.name,
             momentum=0.0 if self.method in OWN_MOMENTUM else MOMENTUM,
             weight_decay=optimiser.weight_decay,
             steps=self.setup.steps,
@@ -218,10 +221,11 @@ class Case:
 
 
 def contestants(sizes: Sizes) -> list[Contestant]:
-    """All methods on all networks; those that select, at every density."""
+    """All methods on all networks, with every optimiser that they go with; those that select, at every density."""
     return [
         Contestant(setup, optimiser, method, density)
         for setup, optimiser, method in product(sizes.setups, OPTIMISERS, sizes.methods)
+        if optimiser == "adamw" or method not in OWN_UPDATE
         for density in (sizes.densities if method in FEEDBACKS else (None,))
     ]
 

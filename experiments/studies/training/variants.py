@@ -1,10 +1,11 @@
 """Which variant of error feedback should be the default? Each on a CNN and a small transformer, against dense training.
 
 Top-k with every variant of `FEEDBACKS` at two densities, dense vectors, and PowerSGD of comparable bytes; with momentum
-0.9 and with AdamW. Every contestant's step size is tuned on seeds of its own by the mean test loss at the end; its runs
-with the best one are paired by seed with those of all others. Does what is lost shrink as training goes on? Dense
-training and the variant of least loss at each density run for fewer steps too. Cases are single runs, so that hours of
-them can be interrupted, and each says where it was computed. Read by `paper/studies/variants.py`.
+0.9, and with AdamW or what takes its place. Every contestant's step size is tuned on seeds of its own by the mean test
+loss at the end; its runs with the best one are paired by seed with those of all others. Does what is lost shrink as
+training goes on? Dense training and the variant of least loss at each density run for fewer steps too. Cases are
+single runs, so that hours of them can be interrupted, and each says where it was computed. Read by
+`paper/studies/variants.py`.
 """
 
 from __future__ import annotations

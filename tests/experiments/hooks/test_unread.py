@@ -100,7 +100,10 @@ def exchange_of(feedback: str, selector: str, *, is_joint: bool, dtype: torch.dt
 @pytest.mark.parametrize("is_joint", [False, True])
 @pytest.mark.parametrize(
     ("feedback", "selector"),
-    [("ef14", "top_k"), ("ef14", "gaussian_k"), ("ef14", "keep_all"), ("decayed", "gaussian_k"), ("dgc", "top_k")],
+    [
+        *(("ef14", "top_k"), ("ef14", "gaussian_k"), ("ef14", "keep_all"), ("decayed", "gaussian_k"), ("dgc", "top_k")),
+        ("rmsprop", "top_k"),
+    ],
 )
 @pytest.mark.usefixtures("_alone")
 def test_a_step_asks_the_device_for_nothing(feedback: str, selector: str, is_joint: bool) -> None:

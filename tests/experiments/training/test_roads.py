@@ -17,6 +17,7 @@ from sparsync.experiments.feedbacks.dgc import Dgc
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.feedbacks.feedback import Feedback, StepLocation
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
+from sparsync.experiments.feedbacks.rmsprop import RmsProp
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training import roads
 from sparsync.experiments.training.adaptive import new_selector
@@ -33,7 +34,10 @@ from tests.support.stand_ins.forked import run_forked
 CPU = torch.device("cpu")
 LOCATIONS: tuple[StepLocation, ...] = ("inside", "outside")
 CASES = [*product(KERNEL_RULES, LOCATIONS)]
-OTHERS: tuple[Feedback, ...] = (*(Decayed(0.9, location) for location in LOCATIONS), Dgc(), Dgc(0.7, masking=False))
+OTHERS: tuple[Feedback, ...] = (
+    *(Decayed(0.9, location) for location in LOCATIONS),
+    *(Dgc(), Dgc(0.7, masking=False), RmsProp()),
+)
 FUSED = (*map(Ef14, LOCATIONS), *OTHERS)
 """Of each variant that the kernel does, one where the step size stands inside and outside, or masks and does not."""
 needs_library = pytest.mark.skipif(not native.has_kernel(CPU), reason=native.backend())
@@ -95,7 +99,7 @@ def test_training_through_the_kernel_has_the_bits_of_the_reference(selector: str
 
 
 @needs_library
-@pytest.mark.parametrize("feedback", ["decayed", "dgc"])
+@pytest.mark.parametrize("feedback", ["decayed", "dgc", "rmsprop"])
 def test_training_with_another_variant_through_the_kernel_has_the_bits_of_the_reference(feedback: str) -> None:
     run = Run(
         selector="top_k",
@@ -185,7 +189,7 @@ def test_through_the_kernel_a_special_case_has_the_bits_of_ef14(
 
 
 @needs_library
-@pytest.mark.parametrize("feedback", OTHERS)
+@pytest.mark.parametrize("feedback", [feedback for feedback in OTHERS if not feedback.is_update])
 def test_a_sum_that_is_not_finite_leaves_memories_as_they_were(feedback: Feedback) -> None:
     """All entries but one could have been added, and the gradient is finite."""
     worker = new_worker("top_k", feedback, 4, is_native=True)

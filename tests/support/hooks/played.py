@@ -23,8 +23,9 @@ DYADIC: dict[str, Settings] = {
     "econtrol": {"control": 0.5},
     "dgc": {"momentum": 0.5},
     "decayed": {"decay": 0.5},
+    "rmsprop": {"averaging": 0.5, "epsilon": 0.25},
 }
-"""Hyperparameters that no rounding follows."""
+"""Hyperparameters that no rounding follows, but where there are roots."""
 
 
 class Played:
@@ -49,7 +50,7 @@ class Played:
 
     def deliver(self, gradients: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         """What the optimiser gets; gradients [ranks] by name. One that is zero everywhere has no part in the step."""
-        sparse = [name for name, gradient in gradients[0].items() if gradient.ndim > 1]
+        sparse = [name for name, gradient in gradients[0].items() if gradient.ndim > 1 or self._feedback.is_update]
         unused = [name for name in gradients[0] if not any(g[name].any() for g in gradients)]
         before = [{name: dict(memory[name]) for name in unused if name in memory} for memory in self.memories]
         sent = [self._sent(rank, {name: g[name] for name in sparse}) for rank, g in enumerate(gradients)]
@@ -79,11 +80,16 @@ class Played:
             if name not in own:
                 own[name] = self._feedback.memory(count, dtype=gradient.dtype, device="cpu")
             corrected[name] = self._feedback.correct(own[name], gradient.flatten(), 1.0)
-        units = [[*gradients]] if self._is_joint else [[name] for name in gradients]
+        matrices = [name for name, gradient in gradients.items() if gradient.ndim > 1]
+        vectors = [name for name in gradients if name not in matrices]
+        units = [names for names in (matrices, vectors) if names] if self._is_joint else [[name] for name in gradients]
         chosen = []
         for names in units:
             whole = torch.cat([corrected[name] for name in names])
-            chosen.append(SELECTORS["top_k"](whole, target_count(self._density, len(whole))))
+            # Of vectors, if they are sent so, everything is.
+            chosen.append(
+                SELECTORS["top_k"](whole, target_count(1.0 if names[0] in vectors else self._density, len(whole)))
+            )
         values = torch.cat([payload.values for payload in chosen])
         message = SparsePayload(values, torch.arange(len(values), dtype=torch.int32), 4096)
         arriving = quantised(message, values=self._values).values.split([payload.count for payload in chosen])
