@@ -149,8 +149,9 @@ def resized(states: Sequence[Mapping[str, Any]], world_size: int) -> list[dict[s
 
     A mean over P ranks owes (1/P) Σ eₚ. Each of P′ ranks gets ē, that mean rounded to the residuals' dtype, and rank 0
     also P′ times what the rounding took, so that (1/P′) Σ e′ differs by one rounding of a term that is a rounding
-    itself. Copying eₚ to more ranks instead would lose part of what is pending. Estimates and momenta are carried
-    likewise: all variants but for their selections are linear, so their means over the ranks go on as they would have.
+    itself. Copying eₚ to more ranks instead would lose part of what is pending. Estimates, momenta and mean squares are
+    carried likewise: all variants but "rmsprop" are linear but for their selections, so their means over the ranks go
+    on as they would have.
 
     Args:
         states: as `ErrorFeedbackState.state_dict` returns them, of every rank of one step.
