@@ -29,7 +29,7 @@ from sparsync.experiments.hooks.options import (
     require_selector,
     require_updates,
 )
-from sparsync.experiments.hooks.pieces import Group, Piece, Rule
+from sparsync.experiments.hooks.pieces import Group, Piece, Rule, averages_of
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals, copied
 from sparsync.experiments.hooks.side import side_for
 from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
@@ -367,7 +367,6 @@ class ErrorFeedbackState:
         names = tuple(piece.name for piece in pieces)
         if names in self._agreed:
             return
-        averages = [m["average"] for piece in pieces if (m := piece.memory) is not None and "average" in m]
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
@@ -377,7 +376,7 @@ class ErrorFeedbackState:
                 *(self._clip_norm, self._clip, self._scaler is None, self.step),
             ),
             # What a variant delivers is to be alike on all ranks.
-            "the averages of estimates": [float(average.sum(dtype=torch.float64)) for average in averages],
+            "the averages of estimates": averages_of(pieces),
         }
         require_agreement(parts, what=f"step {self.step}, before {names[0]!r} is sent", group=self.process_group)
         self._agreed.add(names)

@@ -19,11 +19,16 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 
-from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.exchange import Exchange
-from sparsync.experiments.hooks.options import require_granularity, require_schedule, require_selector
-from sparsync.experiments.hooks.pieces import Group, Piece, Rule, Scaling
+from sparsync.experiments.hooks.options import (
+    chosen_feedback,
+    require_granularity,
+    require_schedule,
+    require_selector,
+    require_updates,
+)
+from sparsync.experiments.hooks.pieces import Group, Piece, Rule, Scaling, averages_of
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from sparsync.experiments.hooks.side import side_for
@@ -40,7 +45,8 @@ class ShardedErrorFeedback:
 
     The gradient g of each shard, the mean over the ranks of one replica, is added to its residual e; C(e + g) is sent
     to the ranks with the same shard, averaged over them and handed to the optimiser; e + g − C(e + g) is the next
-    residual, bit for bit. The state registers itself; without it replicas would not exchange anything.
+    residual, bit for bit. Another `feedback` remembers and delivers what it says. The state registers itself; without
+    it replicas would not exchange anything.
 
     Where a gradient is not finite, all ranks with that shard raise `FloatingPointError` in the same step; on GPUs,
     which are not waited for, in the next one, or as soon as `pending` or `state_dict` ask. What
@@ -54,6 +60,9 @@ class ShardedErrorFeedback:
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (each replica keeps its own
             gradient) or a density; the first that is found decides. Parameters of at most one dimension are dense
             unless a rule says otherwise.
+        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means; where
+            the variant delivers updates instead, as "rmsprop", it goes that way too, with density 1.
+        feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
         granularity: one selection from each shard of a tensor, or from all shards of one call of `fully_shard`.
         dense_steps: so many steps at first send everything.
         seed: names the draws of a random selector.
@@ -61,8 +70,8 @@ class ShardedErrorFeedback:
             none.
 
     Raises:
-        ValueError: an argument is not as said, a rule decides for no parameter, the model has a state already, or it is
-            not sharded as said; nothing is registered then.
+        ValueError: an argument is not as said or does not go with another, a rule decides for no parameter, the model
+            has a state already, or it is not sharded as said; nothing is registered then.
     """
 
     def __init__(
@@ -73,6 +82,8 @@ class ShardedErrorFeedback:
         selector: str = "top_k",
         density: float | Callable[[int], float] = 0.01,
         rules: Mapping[str, Treatment] | None = None,
+        feedback: str = "ef14",
+        feedback_settings: Mapping[str, float] | None = None,
         granularity: Granularity = "tensor",
         dense_steps: int = 0,
         seed: int = 0,
@@ -81,17 +92,21 @@ class ShardedErrorFeedback:
         require_selector(selector)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
-        groups, self.shards = shard_groups(model, mesh)
+        variant = chosen_feedback(feedback, feedback_settings, selector=selector, values="exact")
+        require_updates(variant, feedback, dense_steps)
+        groups, shards = shard_groups(model, mesh)
         self._rules = Rules(dict(rules or {}))
-        self._rules.check(self.shards.shapes)
+        self._rules.check(shards.shapes)
         self._selector, self._density, self._granularity = selector, density, granularity
-        self._dense_steps, self._seed, self._telemetry = dense_steps, seed, telemetry
-        self._rule = Rule(selector, Ef14("outside"), "exact", seed, is_joint=granularity == "group")
+        self._dense_steps, self._telemetry = dense_steps, telemetry
+        self._rule = Rule(selector, variant, "exact", seed, is_joint=granularity == "group")
         self.process_group: dist.ProcessGroup = mesh.get_group(0)
         """The ranks with the same shards."""
         self._places = {group.name: place for place, group in enumerate(groups)}
         self._local = {name: shard for group in groups for name, shard in group.local().items()}
-        self._residuals = Residuals(self._local, self._rule.feedback)
+        self._residuals = Residuals(self._local, variant)
+        self.shards = shards.renamed(self._residuals.owners(self._local))
+        """By the keys of what is saved."""
         self._held: dict[str, Tensor] = {}
         self._agreed: set[str] = set()
         # All of them: the next gradient begins a step.
@@ -255,6 +270,9 @@ class ShardedErrorFeedback:
     def _treatment(self, name: str, step: int) -> Treatment:
         density = self._density(step) if callable(self._density) else self._density
         treatment = self._rules.treatment(name, self._local[name], require_density(density, f"density of step {step}"))
+        if treatment == "dense" and self._rule.feedback.is_update:
+            # An update is made by way of the memory, though all of it is sent.
+            return 1.0
         is_dense = self._selector == "keep_all" or step < self._dense_steps
         return "dense" if is_dense and treatment != "excluded" else treatment
 
@@ -288,7 +306,9 @@ class ShardedErrorFeedback:
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
             "the densities": self._compared_densities,
-            "the settings": (self._selector, self._granularity, self._dense_steps, self._seed, step),
+            "the settings": (self._rule, self._granularity, self._dense_steps, step),
+            # What a variant delivers is to be alike in all replicas.
+            "the averages of estimates": averages_of(pieces),
             # Unlike DistributedDataParallel, FSDP2 does not start replicas from the same values.
             "the values of the parameters": [_digest(local[piece.name]) for piece in pieces],
         }

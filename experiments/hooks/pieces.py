@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -103,3 +104,9 @@ def multiply(vectors: list[Tensor], factor: Factor) -> None:
     own = factor.to(wide).view(1) if isinstance(factor, Tensor) else vectors[0].new_full((1,), factor, dtype=wide)
     for vector in vectors:
         vector.mul_(own)
+
+
+def averages_of(pieces: Sequence[Piece]) -> list[float]:
+    """A number for each mean of all ranks' estimates that a variant remembers, alike where the means are."""
+    memories = [piece.memory for piece in pieces if piece.memory is not None]
+    return [float(memory["average"].sum(dtype=torch.float64)) for memory in memories if "average" in memory]

@@ -72,6 +72,10 @@ class Residuals:
         """What is saved of parameters: a residual by the name, or "name.vector" for each vector of another variant."""
         return set(self._places(names))
 
+    def owners(self, names: Iterable[str]) -> dict[str, str]:
+        """The parameter of each key."""
+        return {key: name for key, (name, _) in self._places(names).items()}
+
     def load(
         self,
         shaped: Mapping[str, Tensor],

@@ -24,13 +24,18 @@ class Shards:
 
     Args:
         mesh: (replicate, shard).
-        shapes: of whole parameters, by name.
+        shapes: of whole parameters, or of what is remembered of them, by name.
         dimensions: which of its dimensions is sharded, by name.
     """
 
     mesh: DeviceMesh
     shapes: Mapping[str, torch.Size]
     dimensions: Mapping[str, int]
+
+    def renamed(self, owners: Mapping[str, str]) -> Shards:
+        """The same under other names, each given with the one that it has now."""
+        shapes = {name: self.shapes[owner] for name, owner in owners.items()}
+        return Shards(self.mesh, shapes, {name: self.dimensions[owner] for name, owner in owners.items()})
 
 
 @dataclass(frozen=True, eq=False)

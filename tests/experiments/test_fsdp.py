@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from sparsync.experiments import fsdp as module
+from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.fsdp import GRANULARITIES, ShardedErrorFeedback
 from sparsync.experiments.hooks.side import Side, side_for
 from sparsync.kernels.selection import SELECTORS
+from tests.support.hooks.played import DYADIC
 from tests.support.hooks.sharding import Recorder, local_parameters, loss_now, mesh_of, shard_of, sharded_model
 from tests.support.workers import run_workers
 
@@ -24,6 +26,8 @@ EVERYTHING: tuple[dict[str, Any], ...] = (
     {"density": 1.0, "granularity": "group", "rules": {"": 1.0}},
     {"dense_steps": STEPS},
 )
+
+VARIANTS = [name for name in FEEDBACKS if name != "ef14"]
 
 
 def stepped(model: nn.Module, *, held: str | None = None) -> list[Tensor]:
@@ -64,6 +68,19 @@ def lost_by_any_selector() -> tuple[list[str], int]:
         state.wrong += unlike_delivered(model, state)
         lost += [f"{selector}, {granularity}, {what}" for what in state.wrong if "5.bias" not in what]
         padding_count += state.padding_count
+    for feedback, granularity in zip(VARIANTS, GRANULARITIES * len(VARIANTS), strict=False):
+        model = sharded_model(mesh["shard"])
+        settings = DYADIC[feedback]
+        state = Recorder(
+            model, mesh, density=0.1, granularity=granularity, feedback=feedback, feedback_settings=settings
+        )
+        state.wrong += unlike_delivered(model, state)
+        lost += [f"{feedback}, {granularity}: {what}" for what in state.wrong]
+        remembered = {key.rpartition(".")[0] for key in state.state_dict()["residuals"]}
+        # Gradients of biases and norms are dense, updates are made of all parameters.
+        vectors = {name for name, p in model.named_parameters() if p.ndim == 1 and shard_of(p).numel()}
+        if remembered & vectors != (vectors if feedback == "rmsprop" else set()):
+            lost.append(f"{feedback}: remembered of {remembered}")
     for reduce_dtype in (torch.bfloat16, torch.float16):
         policy = MixedPrecisionPolicy(reduce_dtype=reduce_dtype)
         model = sharded_model(mesh["shard"], mp_policy=policy)
@@ -139,7 +156,7 @@ def test_where_the_host_looks_a_step_later_all_bits_are_the_same(ranks: list[Fou
     assert [found.unlike_later for found in ranks] == [[]] * 4
 
 
-def test_created_is_sent_and_pending_for_every_selector_and_granularity(ranks: list[Found]) -> None:
+def test_created_is_sent_and_pending_for_every_selector_granularity_and_variant(ranks: list[Found]) -> None:
     assert [found.lost for found in ranks] == [[]] * 4
 
 

@@ -44,13 +44,16 @@ def stepped(saved: bytes | None, *, until: int, options: dict[str, Any]) -> tupl
 
 def resumed_unlike_whole() -> list[str]:
     different = []
-    for selector in ("top_k", "random_k"):
-        options = {"selector": selector, "density": 0.1}
+    for options in (
+        {"density": 0.1},
+        {"selector": "random_k", "density": 0.1},
+        *({"density": 0.1, "feedback": name} for name in ("ef21_sgdm", "dgc", "rmsprop")),
+    ):
         _, whole = stepped(None, until=STEPS, options=options)
         half, _ = stepped(None, until=SAVED_AT, options=options)
         _, resumed = stepped(half, until=STEPS, options=options)
         if not all(map(torch.equal, whole, resumed)):
-            different.append(selector)
+            different.append(str(options))
     return different
 
 
@@ -63,18 +66,18 @@ def whole_residuals(state: ShardedErrorFeedback) -> tuple[int, Whole]:
     return state.step, {name: residual.full_tensor().double() for name, residual in residuals.items()}
 
 
-def through_a_folder(folder: str) -> list[tuple[int, Whole]]:
+def through_a_folder(folder: str, **options: Any) -> list[tuple[int, Whole]]:
     """Step and residuals as they are saved, and as they are loaded on meshes of other shapes."""
     mesh = mesh_of()
     model = sharded_model(mesh["shard"])
-    state = ShardedErrorFeedback(model, mesh, density=0.1)
+    state = ShardedErrorFeedback(model, mesh, density=0.1, **options)
     for step in range(SAVED_AT):
         loss_now(model, step).backward()
     save_checkpoint({KEY: sharded(state)}, checkpoint_id=folder)
     found = [whole_residuals(state)]
     for replicas, shards in ((2, 2), (4, 1), (1, 4)):
         other_mesh = mesh_of(replicas, shards)
-        other = ShardedErrorFeedback(sharded_model(other_mesh["shard"]), other_mesh, density=0.1)
+        other = ShardedErrorFeedback(sharded_model(other_mesh["shard"]), other_mesh, density=0.1, **options)
         load(other, folder)
         found.append(whole_residuals(other))
     return found
@@ -109,11 +112,17 @@ class Found(NamedTuple):
 
     unlike_whole: list[str]
     loaded: list[tuple[int, Whole]]
+    loaded_with_momentum: list[tuple[int, Whole]]
     refusals: list[str]
 
 
 def everything(folder: str) -> Found:
-    return Found(resumed_unlike_whole(), through_a_folder(f"{folder}/same"), refusals(f"{folder}/other"))
+    return Found(
+        resumed_unlike_whole(),
+        through_a_folder(f"{folder}/same"),
+        through_a_folder(f"{folder}/momentum", feedback="dgc", feedback_settings={"masking": 0}),
+        refusals(f"{folder}/other"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +134,21 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not_interrupted(ranks:
     assert [found.unlike_whole for found in ranks] == [[]] * 4
 
 
-def test_a_distributed_checkpoint_serves_any_mesh(ranks: list[Found]) -> None:
+MATRICES = ("0.weight", "2.weight", "3.weight", "5.weight")
+
+
+@pytest.mark.parametrize(
+    ("field", "keys"),
+    [
+        ("loaded", {*MATRICES}),
+        ("loaded_with_momentum", {f"{name}.{vector}" for name in MATRICES for vector in ("residual", "velocity")}),
+    ],
+)
+def test_a_distributed_checkpoint_serves_any_mesh(field: str, keys: set[str], ranks: list[Found]) -> None:
     for found in ranks:
-        (step, saved), *loaded = found.loaded
+        (step, saved), *loaded = getattr(found, field)
         assert step == SAVED_AT
-        assert set(saved) == {"0.weight", "2.weight", "3.weight", "5.weight"}
+        assert set(saved) == keys
         assert all(residual.any() for residual in saved.values())
         for its_step, residuals in loaded:
             assert its_step == SAVED_AT

@@ -11,8 +11,11 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
+from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.fsdp import ShardedErrorFeedback
+from sparsync.experiments.hooks.residuals import copied
 from sparsync.experiments.hooks.sharding import ShardGroup
+from sparsync.kernels.payload import SparsePayload
 from tests.support.hooks.training import loss_of
 
 NAMES = ("replicate", "shard")
@@ -57,7 +60,7 @@ def shard_of(parameter: Tensor | None) -> Tensor:
 
 
 class Recorder(ShardedErrorFeedback):
-    """A state that fills padding with infinity, and compares what goes into each exchange with what comes out of it."""
+    """A state that fills padding with infinity, and compares what each exchange does with what its variant says."""
 
     def __init__(self, model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
         super().__init__(model, mesh, **options)
@@ -75,26 +78,45 @@ class Recorder(ShardedErrorFeedback):
         held = self._held.get(group.name)
         if held is not None:
             shards = {name: part + shards[name] for name, part in group.parts(held).items()}
-        created = {name: self.pending(name).flatten() + shard for name, shard in shards.items()}
-        self.created |= created
+        step = self.step if group.name in self._in_step else self.step - 1
+        before = {
+            name: copied(self._residuals.memory(name), self._rule.feedback)
+            for name, shard in shards.items()
+            if shard.numel() and not isinstance(self._treatment(name, step), str)
+        }
         super()._communicate(group, reduced)
         if group.holds_back():
             return
         for name, part in group.parts(reduced).items():
             self.delivered[name] = part.clone()
-            self._compare(name, created[name], part)
+            self._compare(name, before.get(name), shards[name], part)
 
-    def _compare(self, name: str, created: Tensor, delivered: Tensor) -> None:
-        kept = self.pending(name).flatten()
-        # Every entry is either sent, and leaves a zero, or kept.
-        sent = torch.where(kept == 0, created, 0)
-        if not torch.equal(sent + kept, created):
-            self.wrong.append(f"step {self.step}, {name}: kept is neither created nor 0")
+    def _compare(self, name: str, memory: Memory | None, gradient: Tensor, delivered: Tensor) -> None:
+        sent, feedback = gradient, self._rule.feedback
+        self.created[name] = gradient
+        if memory is not None:
+            self.created[name] = corrected = feedback.correct(memory, gradient, 1.0)
+            empty = torch.empty(0, dtype=torch.int32)
+            if_nothing_were_sent = dict(memory)
+            feedback.settle(if_nothing_were_sent, corrected, SparsePayload(corrected[:0], empty, len(corrected)))
+            kept = self._residuals.memory(name)
+            is_sent = feedback.pending(kept) != feedback.pending(if_nothing_were_sent)
+            payload = SparsePayload(corrected[is_sent], is_sent.nonzero().flatten().to(torch.int32), len(corrected))
+            feedback.settle(memory, corrected, payload)
+            sent = payload.dense()
         everyone: list[Any] = [None] * dist.get_world_size(self.process_group)
         dist.all_gather_object(everyone, sent, group=self.process_group)
         mean = torch.zeros_like(sent)
         for theirs in everyone:
             mean += theirs
+        mean /= len(everyone)
+        if memory is not None:
+            mean = feedback.deliver(memory, mean)
+            self.wrong += [
+                f"step {self.step}, {name}: {vector} is not as defined"
+                for vector, wanted in memory.items()
+                if not torch.equal(wanted, self._residuals.memory(name)[vector])
+            ]
         # Formed in float32 and rounded to the gradient's dtype.
-        if not torch.equal((mean / len(everyone)).to(delivered.dtype), delivered):
+        if not torch.equal(mean.to(delivered.dtype), delivered):
             self.wrong.append(f"step {self.step}, {name}: delivered is not the mean of what was sent")
