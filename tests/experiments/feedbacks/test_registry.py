@@ -259,55 +259,6 @@ def test_where_everything_is_sent_momentum_before_is_heavy_ball_after() -> None:
     assert torch.equal(torch.stack(played.delivered), average(means, 0.5, 1.0))
 
 
-@pytest.mark.parametrize("selector", ["top_k", "gaussian_k"])
-def test_of_updates_all_is_sent_or_pending_in_each_step(selector: str) -> None:
-    played = Played(made("rmsprop"), selector)
-    for corrected, payloads, pending in zip(played.corrected, played.payloads, played.pending, strict=True):
-        for u, payload, e in zip(corrected, payloads, pending, strict=True):
-            assert torch.equal(payload.dense() + e, u)
-
-
-@pytest.mark.parametrize("averaging", [0.0, 0.9, 0.999])
-def test_where_everything_is_sent_one_worker_s_updates_are_adam_s_without_momentum(averaging: float) -> None:
-    feedback = new_feedback("rmsprop", (("averaging", averaging), ("epsilon", 1e-3)), step_location="outside")
-    memory = feedback.memory(DIMENSION, dtype=torch.float64, device="cpu")
-    parameters, made_here = torch.nn.Parameter(torch.zeros(DIMENSION).double()), torch.zeros(DIMENSION).double()
-    adam = torch.optim.Adam([parameters], lr=0.5, betas=(0.0, averaging), eps=1e-3)
-    for rows in gradients():
-        parameters.grad = rows[0].clone()
-        adam.step()
-        corrected = feedback.correct(memory, rows[0], 1.0)
-        payload = SELECTORS["keep_all"](corrected, DIMENSION)
-        feedback.settle(memory, corrected, payload)
-        made_here -= 0.5 * feedback.deliver(memory, payload.dense())
-        assert not feedback.pending(memory).any()
-        # Ten operations a step on numbers below 10, in other orders; 1 − β² keeps ten digits of the sixteen.
-        assert torch.allclose(made_here, parameters.detach(), rtol=0, atol=1e-11)
-
-
-def test_what_waits_arrives_as_the_steps_that_it_would_have_made() -> None:
-    """Of one sign and size, so that every entry's update is 1 in each step, whatever the size."""
-    feedback = new_feedback("rmsprop", (("epsilon", 1e-12),), step_location="outside")
-    memory = feedback.memory(4, dtype=torch.float64, device="cpu")
-    sent = torch.zeros(4).double()
-    for _ in range(8):
-        corrected = feedback.correct(memory, torch.tensor([1e-3, -1.0, 30.0, 0.0]).double(), 1.0)
-        payload = SELECTORS["top_k"](corrected, 1)
-        feedback.settle(memory, corrected, payload)
-        sent += payload.dense()
-    # ε is 10⁻⁹ of the smallest root.
-    assert torch.allclose(sent + feedback.pending(memory), torch.tensor([8.0, -8.0, 8.0, 0.0]).double(), rtol=1e-8)
-    assert (sent != 0).tolist() == [True, True, True, False]
-
-
-def test_an_entry_whose_square_is_not_finite_makes_no_step_and_the_others_go_on() -> None:
-    feedback = made("rmsprop")
-    memory = feedback.memory(2, dtype=torch.float32, device="cpu")
-    for gradient, update in ((1e30, 0.0), (1.0, 0.0)):
-        corrected = feedback.correct(memory, torch.tensor([gradient, 1.0]), 1.0)
-        assert torch.equal(corrected, torch.tensor([update, 1 / 1.25]))
-
-
 SPECIAL: dict[str, tuple[str, Settings, str]] = {
     "ef21_sgdm of weight 1 is ef21": ("ef21_sgdm", (("momentum", 1.0),), "ef21"),
     "econtrol without control is ef21": ("econtrol", (("control", 0.0),), "ef21"),
