@@ -67,8 +67,8 @@ class ErrorFeedbackState:
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (not sent, each rank keeps
             its own gradient) or a density; the first that is found decides. Biases and the scales of norms, that is
             parameters of at most one dimension, are dense unless a rule says otherwise.
-        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means; where
-            the variant delivers updates instead, as "rmsprop", it goes that way too, with density 1.
+        feedback: a key of `FEEDBACKS`, with the step size outside. Dense parameters have no memory and get plain means,
+            unless the variant delivers updates, as "rmsprop": then they are sent by way of it, with density 1.
         feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
         values: how values of sparse parameters are sent: "exact", with positions in 32 bits; or "fp32", "bf16", "int8"
             or "int2", with positions in Rice code, in a buffer with room for the longest message that there can be.
@@ -124,7 +124,7 @@ class ErrorFeedbackState:
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
-        require_updates(variant, feedback, dense_steps)
+        require_updates(variant, feedback, dense_steps=dense_steps, rules=rules or {})
         self._rules = Rules(dict(rules or {}))
         self._rules.check(parameters)
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")

@@ -60,8 +60,8 @@ class ShardedErrorFeedback:
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (each replica keeps its own
             gradient) or a density; the first that is found decides. Parameters of at most one dimension are dense
             unless a rule says otherwise.
-        feedback: a key of `FEEDBACKS`, with the step size outside. What is dense goes without, as plain means; where
-            the variant delivers updates instead, as "rmsprop", it goes that way too, with density 1.
+        feedback: a key of `FEEDBACKS`, with the step size outside. Dense parameters have no memory and get plain means,
+            unless the variant delivers updates, as "rmsprop": then they are sent by way of it, with density 1.
         feedback_settings: its hyperparameters by name, as {"decay": 0.9}; others have their defaults.
         granularity: one selection from each shard of a tensor, or from all shards of one call of `fully_shard`.
         dense_steps: so many steps at first send everything.
@@ -93,7 +93,7 @@ class ShardedErrorFeedback:
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values="exact")
-        require_updates(variant, feedback, dense_steps)
+        require_updates(variant, feedback, dense_steps=dense_steps, rules=rules or {})
         groups, shards = shard_groups(model, mesh)
         self._rules = Rules(dict(rules or {}))
         self._rules.check(shards.shapes)
@@ -190,6 +190,11 @@ class ShardedErrorFeedback:
         if self._telemetry is not None and not group.holds_back():
             self._telemetry.ready(self.step, is_first=group.name in self._in_step)
         parts = group.parts(reduced)
+        if self._rule.feedback.is_update and group.is_divided_later(reduced.dtype):
+            raise ValueError(
+                f"{group.title()}: FSDP2 divides sums of gradients after the exchange, and so would the updates of "
+                f"{self._rule.feedback}; reduce in float32 or bfloat16 instead of {reduced.dtype}, and force no sums"
+            )
         held = self._held.pop(group.name, None)
         if group.holds_back():
             self._held[group.name] = reduced.clone() if held is None else held.add_(reduced)

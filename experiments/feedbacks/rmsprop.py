@@ -1,4 +1,4 @@
-"""RMSProp before the selection: every worker sends of its gradients over the root of their own mean squares."""
+"""RMSProp before the selection: each worker divides its gradient by the root of its mean squares, then selects."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from sparsync.experiments.feedbacks.feedback import (
     StepLocation,
     added,
     require_length,
-    require_momentum,
     scaled,
     zeros,
 )
 from sparsync.kernels.payload import SparsePayload
+
+SMALLEST_EPSILON = 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class RmsProp:
     w is 1 − βᵗ. It takes the place of an adaptive optimiser: entries of all sizes have their turn in the selection, and
     one that waits arrives as the sum of the steps that it would have made. After a selection that optimiser would see
     rare and large entries, whose mean squares say little of the gradient. Conserved: all that was sent and what is
-    pending add up to all g/(√(v/w) + ε), up to the rounding of their sum with e. Source: Kingma, Ba 2015, algorithm 1
-    with β₁ = 0; before the selection: ours (Chen, Huang, Shen, Liu 2021 quantise Adam with error feedback). As
-    there, an entry makes no more steps once its g² was not finite, in float32 from 2⁶⁴ on.
+    pending add up to all g/(√(v/w) + ε), up to the rounding of their sum with e. As in Adam, an entry makes no more
+    steps once its g² was not finite, in float32 from 2⁶⁴ on. Source: Kingma, Ba 2015, algorithm 1 with β₁ = 0; before
+    the selection: ours (Chen, Shen, Huang, Liu 2021, arXiv 2004.14180, quantise Adam with error feedback).
 
     Args:
-        averaging: β, in [0, 1).
-        epsilon: ε, positive.
+        averaging: β, in (0, 1).
+        epsilon: ε, at least 2⁻¹²⁶, which float32 holds.
 
     Raises:
         ValueError: one is out of its range.
@@ -44,9 +45,10 @@ class RmsProp:
     epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
-        require_momentum("averaging", self.averaging)
-        if not 0 < self.epsilon < math.inf:
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon}")
+        if not 0 < self.averaging < 1:
+            raise ValueError(f"averaging must lie in (0, 1), got {self.averaging}")
+        if not SMALLEST_EPSILON <= self.epsilon < math.inf:
+            raise ValueError(f"epsilon must be finite and at least {SMALLEST_EPSILON}, got {self.epsilon}")
 
     @property
     def step_location(self) -> StepLocation:
@@ -69,7 +71,7 @@ class RmsProp:
         return True
 
     def memory(self, dimension: int, *, dtype: torch.dtype, device: torch.device | str) -> Memory:
-        """`residual`: e; `square`: v; `weight`: w, the same in all places, for a memory is of vectors.
+        """`residual`: e; `square`: v; `weight`: w, a vector as all of a memory.
 
         Raises:
             ValueError: see `zeros`.

@@ -131,6 +131,10 @@ class Exchange:
         if self.passage is not None:
             self.passage.end(phase)
 
+    def _drops(self, pieces: Sequence[Piece]) -> None:
+        if self.passage is not None:
+            self.passage.dropped = frozenset(piece.name for piece in pieces)
+
     def scaling(self, scaler: torch.amp.GradScaler | None, clip_norm: float | None, clip: Clipping) -> Scaling:
         """What the gradients of this step are multiplied by, see `scaling_of`."""
         return scaling_of(
@@ -288,6 +292,7 @@ class Exchange:
             if its_flags[place] & NON_FINITE
         ]
         if refused:
+            self._drops(self.pieces)
             refuse(step, refused)
             for piece in self.pieces:
                 piece.gradient.fill_(torch.inf)
@@ -297,6 +302,7 @@ class Exchange:
         total = self._total(gathered)
         means = list(total.split([piece.gradient.numel() for piece in self._packed]))
         unused = self._put_back_unused(flags)
+        self._drops(unused)
         for piece, mean in zip(self._packed, means, strict=True):
             if piece.memory is not None and piece not in unused:
                 delivered = self._rule.feedback.deliver(piece.memory, mean)
@@ -309,7 +315,7 @@ class Exchange:
     def _finish_unread(self, unread: Unread, gathered: Tensor, step: int, loss_scale: Factor) -> None:
         """The same by marks on the device."""
         verdict = unread.verdict(gathered)
-        unread.note(gathered, step)
+        unread.note(gathered, step, self.passage)
         for part in (*self._reduced, *self._excluded):
             part.masked_fill_(verdict.refused, torch.inf)
         if not self._packed:

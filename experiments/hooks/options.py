@@ -84,16 +84,19 @@ def chosen_feedback(name: str, settings: Mapping[str, float] | None, *, selector
     return feedback
 
 
-def require_updates(feedback: Feedback, name: str, dense_steps: int) -> None:
-    """Refuse steps of plain DDP before those of a variant that makes updates: the optimiser would get gradients first.
+def require_updates(feedback: Feedback, name: str, *, dense_steps: int, rules: Mapping[str, object]) -> None:
+    """Refuse gradients beside the updates that a variant makes: one step size does not serve both.
 
     Args:
         feedback: the variant.
         name: of it.
-        dense_steps: so many steps at first send everything.
+        dense_steps: so many steps at first deliver mean gradients.
+        rules: by which an excluded parameter keeps its own gradient.
 
     Raises:
-        ValueError: there are such steps.
+        ValueError: there are such steps, or there is such a rule.
     """
     if feedback.is_update and dense_steps:
         raise ValueError(f"feedback {name!r} makes updates, and dense_steps={dense_steps} would deliver gradients")
+    if feedback.is_update and "excluded" in rules.values():
+        raise ValueError(f"feedback {name!r} makes updates, and rule 'excluded' would leave gradients")

@@ -107,6 +107,6 @@ def multiply(vectors: list[Tensor], factor: Factor) -> None:
 
 
 def averages_of(pieces: Sequence[Piece]) -> list[float]:
-    """A number for each mean of all ranks' estimates that a variant remembers, alike where the means are."""
+    """A number for each mean of all ranks' estimates that a variant remembers; of equal means they are equal."""
     memories = [piece.memory for piece in pieces if piece.memory is not None]
     return [float(memory["average"].sum(dtype=torch.float64)) for memory in memories if "average" in memory]

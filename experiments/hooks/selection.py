@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -31,6 +32,11 @@ def capacity_of(selector: str, k: int, dimension: int) -> int:
     bounds = {"top_k": k, "chunked_top_k": k, "random_k": k, "gaussian_k": 4 * k // 3}
     # Where fewer than ⌈2k/3⌉ entries are not zero, Gaussian-k returns fewer; the bound of 4k/3 is below 1 for no k.
     return min(dimension, max(1, bounds.get(selector, 2 * k)))
+
+
+def rule_of(selector: str, k: int, dimension: int) -> str:
+    """The rule that selects; where all are to be sent, one that sends all."""
+    return "top_k" if k == dimension else selector
 
 
 def fills_capacity(selector: str) -> bool:
@@ -95,8 +101,8 @@ class Chooser:
     """
 
     def __init__(self, selector: str, units: Sequence[Unit], *, feedback: Feedback, seed: int, rank: int) -> None:
-        self._selector, self._units, self._feedback = selector, units, feedback
-        self._seed, self._rank = seed, rank
+        self._units, self._feedback, self._seed, self._rank = units, feedback, seed, rank
+        self._rules = [rule_of(selector, unit.k, sum(map(len, unit.gradients))) for unit in units]
         self._states = [SelectionState() for _ in units]
         self._is_single = all(len(unit.gradients) == 1 for unit in units)
         self._fusion = feedback.fusion if selector in KERNEL_RULES else None
@@ -135,21 +141,32 @@ class Chooser:
         return payloads
 
     def _selected(self, addends: list[list[Tensor]], residuals: list[list[Tensor]]) -> list[SparsePayload]:
-        """One call of the kernel for all units of one vector, or one for each unit."""
-        rule: Rule = self._selector  # type: ignore[assignment]
+        """One call of the kernel for all units of one vector and rule, or one for each unit."""
         if self._is_single:
-            return feedback_select_many(
-                [addend for (addend,) in addends],
-                [residual for (residual,) in residuals],
-                [unit.k for unit in self._units],
-                rule=rule,
-                state=self._states[0],
-                capacity=[unit.capacity for unit in self._units],
-            )
+            found: dict[int, SparsePayload] = {}
+            for rule, places in self._places_by_rule.items():
+                payloads = feedback_select_many(
+                    [addends[place][0] for place in places],
+                    [residuals[place][0] for place in places],
+                    [self._units[place].k for place in places],
+                    rule=cast(Rule, rule),
+                    state=self._states[places[0]],
+                    capacity=[self._units[place].capacity for place in places],
+                )
+                found |= zip(places, payloads, strict=True)
+            return [found[place] for place in range(len(self._units))]
+        every = zip(self._units, self._rules, self._states, addends, residuals, strict=True)
         return [
-            feedback_select_many(gradients, vectors, unit.k, rule=rule, state=state, capacity=unit.capacity)
-            for unit, state, gradients, vectors in zip(self._units, self._states, addends, residuals, strict=True)
+            feedback_select_many(gradients, vectors, unit.k, rule=cast(Rule, rule), state=state, capacity=unit.capacity)
+            for unit, rule, state, gradients, vectors in every
         ]
+
+    @cached_property
+    def _places_by_rule(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for place, rule in enumerate(self._rules):
+            places.setdefault(rule, []).append(place)
+        return places
 
     def keep(self, choice: Choice, sent: Sequence[SparsePayload]) -> None:
         """Remember what is not sent.
@@ -198,7 +215,7 @@ class Chooser:
     def _defined(self, step: int) -> Choice:
         """By the definition of error feedback, for what the kernel lacks."""
         payloads, everything = [], []
-        for unit in self._units:
+        for unit, rule in zip(self._units, self._rules, strict=True):
             # By the parameter and not in a row, since DDP forms its buckets anew.
             generator = random_stream(self._seed, f"selection from {unit.name} in step {step}", self._rank)
             corrected = [
@@ -206,7 +223,7 @@ class Chooser:
                 self._feedback.correct(memory, gradient, 1.0)
                 for memory, gradient in zip(unit.memories, unit.gradients, strict=True)
             ]
-            chosen = SELECTORS[self._selector](torch.cat(corrected), unit.k, generator)
+            chosen = SELECTORS[rule](torch.cat(corrected), unit.k, generator)
             payload = SparsePayload(chosen.values[: unit.capacity], chosen.indices[: unit.capacity], chosen.dimension)
             payloads.append(payload)
             everything.append(corrected)

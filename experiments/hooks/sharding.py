@@ -84,6 +84,10 @@ class ShardGroup:
             for start, (name, shard) in zip(starts, shards.items(), strict=True)
         }
 
+    def is_divided_later(self, dtype: torch.dtype) -> bool:
+        """True iff FSDP2 may divide what the hook returns: of this dtype, or as sums are forced."""
+        return dtype not in (torch.float32, torch.bfloat16) or bool(self._inner().force_sum_reduction_for_comms)
+
     def holds_back(self) -> bool:
         """True iff `set_requires_all_reduce(False)` was the last word."""
         return not self._inner().all_reduce_grads

@@ -19,6 +19,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from sparsync.experiments.hooks.side import placed
 from sparsync.experiments.hooks.watching import BEYOND, PHASES, Content, Passage, Watch, WatchedStep
 
 DEFAULT_INTERVAL = 10
@@ -158,16 +159,16 @@ def totals(passages: Sequence[Passage]) -> tuple[int, float, float]:
     for passage in passages:
         if passage.chosen is None:
             continue
-        values, indices, counts = passage.chosen
-        is_sent = _is_filled(passage.content, counts)
-        sent, residuals = torch.where(is_sent, values, 0).double(), passage.content.residuals
+        values, indices, _ = passage.chosen
+        is_sent, residuals = _is_sent(passage), passage.content.residuals
+        sent = torch.where(is_sent, values, 0).double()
         kept_square = torch.stack(torch._foreach_norm(residuals, 2, dtype=torch.float64)).square().sum()
         corrected_square = sent.square().sum() + kept_square
         if passage.content.is_rounded:
-            # Elsewhere a sent entry leaves zero behind.
-            left = torch.cat(residuals)[_among_sparse(indices, passage.content)].double()
+            # Where values are exact, a sent entry leaves zero behind.
+            left = torch.cat(residuals)[_among_sparse(passage.content, indices)].double()
             corrected_square += 2 * (sent * left).sum()
-        numbers.append(torch.stack([counts.sum().double(), corrected_square, kept_square]))
+        numbers.append(torch.stack([is_sent.sum().double(), corrected_square, kept_square]))
     if not numbers:
         return 0, 0.0, 0.0
     count, corrected_square, kept_square = torch.stack(numbers).sum(0).tolist()
@@ -188,11 +189,10 @@ class Ages:
         """What was sent in this step is new again; never waits for the device."""
         if passage.chosen is None:
             return
-        _, indices, counts = passage.chosen
-        sample = self._sample(passage, step)
-        piece = torch.bucketize(indices, sample.places, right=True).sub_(1).clamp_(0)
-        local = indices - sample.places[piece]
-        is_sampled = (local % SAMPLE_STRIDE == 0) & _is_filled(passage.content, counts)
+        _, indices, _ = passage.chosen
+        sample, piece = self._sample(passage, step), _piece(passage.content, indices)
+        local = indices - passage.content.starts[piece]
+        is_sampled = (local % SAMPLE_STRIDE == 0) & _is_sent(passage)
         slot = torch.where(is_sampled, sample.first[piece] + local // SAMPLE_STRIDE, len(sample.last) - 1)
         sample.last.index_fill_(0, slot.long(), step)
 
@@ -215,35 +215,39 @@ class Ages:
             if name in self._last:
                 part.copy_(self._last[name])
             self._last[name] = part
-        places = torch.tensor(content.places, dtype=torch.int32, device=device)
-        first = torch.tensor([sum(lengths[:place]) for place in range(len(lengths))], dtype=torch.int32, device=device)
-        sample = _Sample(places, first, last)
+        sample = _Sample(placed([0, *accumulate(lengths[:-1])], device=device), last)
         self._known[passage.buckets] = (content, sample)
         return sample
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Where parameters begin in an exchange and in the sample, and the step in which each sampled entry was sent."""
+    """Where parameters begin in the sample, and the step in which each sampled entry was sent."""
 
-    places: Tensor
     first: Tensor
     last: Tensor
 
 
-def _among_sparse(indices: Tensor, content: Content) -> Tensor:
-    """Indices through the exchange as indices through the residuals alone; unfilled places are somewhere."""
-    lengths = [residual.numel() for residual in content.residuals]
-    places = torch.tensor(content.places, device=indices.device)
-    starts = torch.tensor([0, *accumulate(lengths)], device=indices.device)
-    piece = torch.bucketize(indices, places, right=True).sub_(1).clamp_(0)
-    return (indices - places[piece] + starts[piece]).clamp_(0, sum(lengths) - 1)
+def _is_sent(passage: Passage) -> Tensor:
+    """Which places of what was chosen hold an entry that others got."""
+    assert passage.chosen is not None
+    _, indices, counts = passage.chosen
+    selection, place = passage.content.slots
+    is_filled = place < counts[selection]
+    if not passage.dropped:
+        return is_filled
+    names, device = passage.content.names, indices.device
+    is_dropped = placed([name in passage.dropped for name in names], device=device).bool()
+    return is_filled & ~is_dropped[_piece(passage.content, indices)]
 
 
-def _is_filled(content: Content, counts: Tensor) -> Tensor:
-    """Which places of a selection's capacity hold an entry, for all selections one after the other."""
-    capacities, total = torch.tensor(content.capacities, device=counts.device), sum(content.capacities)
-    # That the total is given saves waiting for the device.
-    starts = (capacities.cumsum(0) - capacities).repeat_interleave(capacities, output_size=total)
-    places = torch.arange(total, device=counts.device)
-    return places - starts < counts.repeat_interleave(capacities, output_size=total)
+def _piece(content: Content, indices: Tensor) -> Tensor:
+    """In which sparse parameter each index through the exchange lies; of a place without an entry, any."""
+    return torch.bucketize(indices, content.starts, right=True).sub_(1).clamp_(0)
+
+
+def _among_sparse(content: Content, indices: Tensor) -> Tensor:
+    """Indices through the exchange as indices through the residuals alone; of a place without an entry, any."""
+    lengths, piece = [residual.numel() for residual in content.residuals], _piece(content, indices)
+    starts = placed([0, *accumulate(lengths)], device=indices.device)
+    return (indices - content.starts[piece] + starts[piece]).clamp_(0, sum(lengths) - 1)

@@ -18,6 +18,7 @@ from sparsync.experiments.feedbacks.feedback import Feedback, Memory
 from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, Layout
 from sparsync.experiments.hooks.pieces import Piece
 from sparsync.experiments.hooks.side import Side, placed
+from sparsync.experiments.hooks.watching import Passage
 
 
 def flags_of(gradients: Sequence[Tensor]) -> Tensor:
@@ -123,6 +124,7 @@ class Unread:
         self._padding = None if is_full else Padding(layout, starts, device)
         self._host: Tensor | None = None
         self._mark: Any = None
+        self._passage: Passage | None = None
         self.step = 0
         """Of which it was found."""
 
@@ -168,13 +170,13 @@ class Unread:
         else:
             total.div_(size)
 
-    def note(self, gathered: Tensor, step: int) -> None:
-        """Copy what all ranks say to the host, which reads it later."""
+    def note(self, gathered: Tensor, step: int, passage: Passage | None = None) -> None:
+        """Copy what all ranks say to the host, which reads it later, and tells the passage."""
         heads = self._layout.heads(gathered)
         if self._host is None:
             self._host = self._side.room(heads.shape)
         self._host.copy_(heads.contiguous(), non_blocking=True)
-        self._mark, self.step = self._side.mark(), step
+        self._mark, self._passage, self.step = self._side.mark(), passage, step
 
     def read(self) -> list[tuple[str, int]]:
         """Names of parameters whose gradient is not finite, with ranks; waits until they are known.
@@ -196,12 +198,17 @@ class Unread:
         ]
         if not refused:
             unused = [all(its_flags[place] & ZERO for its_flags in flags) for place in self._remembering]
-            self._before.put_back([place for place, is_unused in enumerate(unused) if is_unused])
+            self._put_back([place for place, is_unused in enumerate(unused) if is_unused])
         return refused
 
     def put_back(self) -> None:
         """All memories are what they were before."""
-        self._before.put_back(range(len(self._remembering)))
+        self._put_back(range(len(self._remembering)))
+
+    def _put_back(self, places: Sequence[int]) -> None:
+        self._before.put_back(places)
+        if self._passage is not None:
+            self._passage.dropped = frozenset(self._pieces[self._remembering[place]].name for place in places)
 
 
 def read_all(found: Sequence[Unread]) -> list[tuple[str, int]]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, get_args
 
+import torch
 from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+from sparsync.experiments.hooks.side import placed
 
 Phase = Literal["prepare", "check", "select", "pack", "communicate", "unpack"]
 """From the call of the hook to the exchange; finite?; select; pack; until the other ranks' buffers are there; until
@@ -55,6 +58,20 @@ class Content:
     feedback: Feedback
     is_rounded: bool = False
 
+    @cached_property
+    def starts(self) -> Tensor:
+        """`places` on the device, int64."""
+        return placed(self.places, device=self.residuals[0].device)
+
+    @cached_property
+    def slots(self) -> tuple[Tensor, Tensor]:
+        """Of each place in what `Passage.chosen` returns: its selection, and how many places of that are before it."""
+        device, total = self.residuals[0].device, sum(self.capacities)
+        capacities = placed(self.capacities, device=device)
+        # That the total is given saves waiting for the device.
+        selection = torch.arange(len(capacities), device=device).repeat_interleave(capacities, output_size=total)
+        return selection, torch.arange(total, device=device) - (capacities.cumsum(0) - capacities)[selection]
+
     @property
     def residuals(self) -> list[Tensor]:
         """What is pending of each, as it is now."""
@@ -69,13 +86,15 @@ class Passage:
         content: what it sends.
         buckets: places of the buckets that it is made of.
         marks: what ended, when (`time.perf_counter`), and the processor seconds of the thread by then.
-        chosen: values, indices and counts as `Chooser.choose` returns them; None where nothing was selected.
+        chosen: values, indices and counts as `Chooser.padded` returns them; None where nothing was selected.
+        dropped: parameters whose entries nobody got, as no rank had used them; all of them in a step that was refused.
     """
 
     content: Content
     buckets: tuple[int, ...]
     marks: list[tuple[str, float, float]]
     chosen: tuple[Tensor, Tensor, Tensor] | None = None
+    dropped: frozenset[str] = frozenset()
 
     def end(self, phase: Phase) -> None:
         """Note that a phase has ended; one that never ends took no time."""

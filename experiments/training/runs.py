@@ -100,6 +100,8 @@ class Run:
         _require(0 < self.step_size < float("inf"), f"step_size must be positive, got {self.step_size}")
         _require(0 <= self.step_size_end <= 1, f"step_size_end must lie in [0, 1], got {self.step_size_end}")
         require_optimiser(self.optimiser, self.step_location)
+        message = f"feedback {self.feedback!r} makes updates, of which optimiser {self.optimiser!r} would make others"
+        _require(not (feedback.is_update and self.optimiser == "adamw"), message)
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), got {self.momentum}")
         _require(0 <= self.weight_decay < float("inf"), f"weight_decay must be >= 0, got {self.weight_decay}")
         _require(

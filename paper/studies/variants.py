@@ -37,6 +37,7 @@ TITLES = {
     "econtrol": "EControl",
     "dgc": "DGC",
     "decayed": "decayed",
+    "rmsprop": "RMSProp",
     LOW_RANK: "PowerSGD",
 }
 """Of methods; one without an entry is called after its name."""

@@ -205,7 +205,7 @@ def test_an_overflow_leaves_every_memory_as_it_was_and_scales_do_not_matter() ->
     assert run_workers(scaled_unlike_unscaled, 2) == [[], []]
 
 
-RESIZED = ("ef21_sgdm", "dgc")
+RESIZED = ("ef21_sgdm", "dgc", "rmsprop")
 
 
 def trained_and_saved(folder: str) -> list[dict[str, Any]]:
@@ -254,6 +254,8 @@ def test_memories_survive_a_distributed_checkpoint_and_their_means_another_numbe
             old, new = (torch.stack([s["residuals"][key] for s in states]).double() for states in (before, after))
             # Rounded once, to float32.
             assert (old.mean(0) - new.mean(0)).abs().max() <= old.abs().max() * 2.0**-24
+            if key.endswith(".square"):
+                assert (new >= 0).all()
             if key.endswith(".average"):
                 assert all(torch.equal(state["residuals"][key], first) for state in after)
     first, *others = run_workers(partial(gone_on, saved), 3)
@@ -303,9 +305,19 @@ def refused_checkpoints() -> list[str]:
     return said
 
 
-def test_steps_of_plain_ddp_before_updates_are_refused() -> None:
-    with pytest.raises(ValueError, match="feedback 'rmsprop' makes updates, and dense_steps=3 would deliver gradients"):
-        ErrorFeedbackState(Given(), feedback="rmsprop", dense_steps=3)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dense_steps": 3}, "feedback 'rmsprop' makes updates, and dense_steps=3 would deliver gradients"),
+        (
+            {"rules": {"wide": "excluded"}},
+            "feedback 'rmsprop' makes updates, and rule 'excluded' would leave gradients",
+        ),
+    ],
+)
+def test_gradients_beside_updates_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ErrorFeedbackState(Given(), feedback="rmsprop", **options)
 
 
 def test_what_another_variant_saved_is_refused() -> None:

@@ -123,6 +123,14 @@ def test_another_number_of_ranks_owes_the_same_mean(old: int, new: int) -> None:
     assert ((before - after).abs() <= (before.abs() * (1 + new * unit) * unit / new) + 2.0**-149).all()
 
 
+def test_what_no_rank_has_below_zero_no_rank_gets_below_zero() -> None:
+    """Of numbers that are as small as a rounding: a mean square is divided by after its root."""
+    smallest = 2.0**-149
+    squares = [torch.tensor([square]) for square in (smallest, smallest, 0.0)]
+    states = resized([saved_state(rank, 3, {"w.square": square}) for rank, square in enumerate(squares)], 8)
+    assert all(float(state["residuals"]["w.square"]) >= 0 for state in states)
+
+
 @pytest.mark.parametrize(
     ("states", "world_size", "message"),
     [

@@ -37,13 +37,13 @@ NO_REMAINDER = [{"feedback": "econtrol"}]
 """Options with which no u − C(u) is remembered."""
 
 
-def readings_and_truth(**options: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def readings_and_truth(unused_at: tuple[int, ...] = (), **options: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Of each step: the reading, and what gradients and residuals show; every entry's age is followed."""
     module.SAMPLE_STRIDE = 1
     readings: list[Reading] = []
     watch = telemetry([readings.append], every=1)
     recorder = Recorder(model := seeded_model(), density=0.1, telemetry=watch, **options)
-    ddp = hooked(model, recorder)
+    ddp = hooked(model, recorder, find_unused_parameters=True)
     settings = tuple(options.get("feedback_settings", {}).items())
     feedback = new_feedback(options.get("feedback", "ef14"), settings, step_location="outside")
     names = recorder.names() if feedback.is_update else SPARSE
@@ -52,7 +52,7 @@ def readings_and_truth(**options: Any) -> list[tuple[dict[str, Any], dict[str, A
     for step in range(STEPS):
         ddp.zero_grad()
         before = {name: copied(recorder._residuals.memory(name), feedback) for name in names}
-        loss_of(ddp, step).backward()
+        loss_of(ddp, step, with_branch=step not in unused_at).backward()
         watch.close()
         truths.append(truth(recorder, feedback, before, sent_last, step))
     return [(asdict(reading), truth) for reading, truth in zip(readings, truths, strict=True)]
@@ -65,6 +65,10 @@ def truth(
     kept = {name: recorder.pending(name) for name in before}
     corrected, sent_count = [], 0
     for name, memory in before.items():
+        if not recorder.gradients[name].any():
+            # Nobody used it: nothing is created, and nothing sent.
+            corrected.append(feedback.pending(memory))
+            continue
         corrected.append(feedback.correct(memory, recorder.gradients[name].flatten(), 1.0))
         nothing = SparsePayload(torch.empty(0), torch.empty(0, dtype=torch.int32), len(corrected[-1]))
         feedback.settle(memory, corrected[-1], nothing)
@@ -89,6 +93,7 @@ def truth(
     [
         *({}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}),
         {"values": "int8", "granularity": "bucket"},
+        *({"unused_at": (2, 5), "values": values} for values in ("exact", "int8")),
         {"feedback": "decayed", "feedback_settings": {"decay": 0.5}},
         *({"feedback": name} for name in FEEDBACKS if name not in ("ef14", "decayed")),
     ],

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from sparsync.experiments import fsdp as module
 from sparsync.experiments.ddp import ErrorFeedbackState
@@ -56,6 +56,9 @@ def refusals() -> dict[str, str]:
         "granularity": lambda: ShardedErrorFeedback(sharded(), mesh, granularity="model"),  # type: ignore[arg-type]
         "dense_steps": lambda: ShardedErrorFeedback(sharded(), mesh, dense_steps=-1),
         "rules": lambda: ShardedErrorFeedback(sharded(), mesh, rules={"embed": "dense"}),
+        "updates of sums": lambda: one_step(mesh, forced=True),
+        "updates in float16": lambda: one_step(mesh, mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16)),
+        "updates in bfloat16": lambda: one_step(mesh, mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)),
         "hook of DDP": lambda: ErrorFeedbackState(sharded()),
         "name": lambda: ShardedErrorFeedback(sharded(), mesh).pending("embed"),
         "held back": lambda: held_back(ShardedErrorFeedback, sharded(), mesh),
@@ -79,6 +82,14 @@ def held_back(kind: type[ShardedErrorFeedback], model: nn.Module, mesh: Any) -> 
     model.set_requires_all_reduce(False)  # type: ignore[operator]
     loss_now(model, 0).backward()
     state.state_dict()
+
+
+def one_step(mesh: Any, *, forced: bool = False, **options: Any) -> None:
+    """With a variant that makes updates."""
+    model = whole_model(mesh=mesh["shard"], **options)
+    ShardedErrorFeedback(model, mesh, feedback="rmsprop")
+    model.set_force_sum_reduction_for_comms(forced)  # type: ignore[operator]
+    loss_now(model, 0).backward()
 
 
 def left_out(mesh: Any) -> None:
@@ -186,6 +197,9 @@ def said() -> list[dict[str, str]]:
         ("granularity", "granularity must be one of tensor, group, got 'model'"),
         ("dense_steps", "dense_steps must be at least 0, got -1"),
         ("rules", "rule 'embed' decides for no parameter"),
+        ("updates of sums", "divides sums of gradients after the exchange, and so would the updates of RmsProp("),
+        ("updates in float16", "reduce in float32 or bfloat16 instead of torch.float16"),
+        ("updates in bfloat16", "nothing"),
         ("hook of DDP", "parameter '0.weight' is sharded; sparsync.experiments.fsdp serves FSDP2"),
         ("name", "no parameter that needs a gradient is called 'embed'"),
         ("held back", "set_requires_all_reduce(False) holds gradients of modules [''] back"),

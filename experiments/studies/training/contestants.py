@@ -97,7 +97,7 @@ class Sizes:
 
     Args:
         setups: networks.
-        methods: of `METHODS`, all with both optimisers.
+        methods: of `METHODS`, each with the optimisers that it goes with.
         densities: of what is selected.
         worker_count: n.
         seed_count: runs of each contestant with its best step size.

@@ -360,8 +360,9 @@ def test_a_variant_that_the_kernel_does_not_know_is_named(name: str) -> None:
         ("econtrol", (("control", -0.5),), "control must lie in [0, 1], got -0.5"),
         ("dgc", (("momentum", 1.0),), "momentum must lie in [0, 1), got 1.0"),
         ("dgc", (("masking", 0.5),), "masking must be 0 or 1, got 0.5"),
-        ("rmsprop", (("averaging", 1.0),), "averaging must lie in [0, 1), got 1.0"),
-        ("rmsprop", (("epsilon", 0.0),), "epsilon must be positive and finite, got 0.0"),
+        ("rmsprop", (("averaging", 1.0),), "averaging must lie in (0, 1), got 1.0"),
+        ("rmsprop", (("averaging", 0.0),), "averaging must lie in (0, 1), got 0.0"),
+        ("rmsprop", (("epsilon", 1e-60),), "epsilon must be finite and at least 1.1754943508222875e-38, got 1e-60"),
     ],
 )
 def test_a_run_refuses_what_is_no_variant_or_no_hyperparameter(name: str, settings: Any, message: str) -> None:

@@ -41,7 +41,7 @@ def test_all_of_an_update_is_sent_or_pending(selector: str) -> None:
         assert torch.equal(payload.dense() + feedback.pending(memory), corrected)
 
 
-@pytest.mark.parametrize("averaging", [0.0, 0.9, 0.999])
+@pytest.mark.parametrize("averaging", [0.5, 0.9, 0.999])
 def test_where_everything_is_sent_updates_are_adam_s_without_momentum(averaging: float) -> None:
     feedback = RmsProp(averaging, epsilon=1e-3)
     memory = memory_of(feedback)

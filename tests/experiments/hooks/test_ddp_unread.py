@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
@@ -61,6 +62,9 @@ def warming(step: int) -> float:
 
 def options_of(feedback: str, clip_norm: float | None, scale: float | None, **others: Any) -> dict[str, Any]:
     scaler = None if scale is None else torch.amp.GradScaler("cpu", init_scale=scale)
+    if feedback == "rmsprop":
+        # Gradients before updates are refused.
+        others["dense_steps"] = 0
     chosen = {"feedback": feedback, "feedback_settings": DYADIC[feedback], "clip_norm": clip_norm, "scaler": scaler}
     return {"density": warming, "rules": RULES, "non_finite": "skip", **chosen, **others}
 
@@ -120,21 +124,21 @@ FIXED = [
     Schedule(EVERY_KIND, options_of("ef14", None, None, rules={"head": "excluded"}), torch.float32),
     *(
         Schedule(EVERY_KIND, options_of("ef14", None, None, selector=selector, granularity=granularity), torch.float32)
-        for selector, granularity in zip(
-            ("gaussian_k", "keep_all") * 2, ("tensor", "model", "bucket", "tensor"), strict=True
-        )
+        for selector, granularity in product(("gaussian_k", "keep_all"), ("tensor", "bucket", "model"))
     ),
 ]
 
 
-@settings(max_examples=1, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(drawn=st.lists(SCHEDULES, min_size=8, max_size=8))
-def test_whatever_a_step_finds_all_bits_are_those_of_the_road_that_reads(drawn: list[Schedule]) -> None:
-    schedules = FIXED + drawn
-    assert (
-        run_workers(partial(unlike_the_road_that_reads, schedules), WORLD_SIZE)
-        == [[False] * len(schedules)] * WORLD_SIZE
-    )
+def test_every_kind_of_step_has_the_bits_of_the_road_that_reads() -> None:
+    assert run_workers(partial(unlike_the_road_that_reads, FIXED), WORLD_SIZE) == [[False] * len(FIXED)] * WORLD_SIZE
+
+
+# Of the two examples the first is the simplest there is.
+@settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(schedules=st.lists(SCHEDULES, min_size=12, max_size=12))
+def test_whatever_a_step_finds_all_bits_are_those_of_the_road_that_reads(schedules: list[Schedule]) -> None:
+    unlike = run_workers(partial(unlike_the_road_that_reads, schedules), WORLD_SIZE)
+    assert unlike == [[False] * len(schedules)] * WORLD_SIZE
 
 
 def next_backward(state: ErrorFeedbackState, ddp: Any) -> None:

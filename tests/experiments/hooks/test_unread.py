@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import accumulate
 from typing import Any
 
@@ -20,7 +21,9 @@ from sparsync.experiments.hooks.exchange import Exchange, Part
 from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule, multiply
 from sparsync.experiments.hooks.side import Side
+from sparsync.experiments.hooks.telemetry import Ages
 from sparsync.experiments.hooks.unread import Unread, flags_of
+from sparsync.experiments.hooks.watching import Watch
 from sparsync.kernels import native, native_build
 
 DEVICE = torch.device("meta")
@@ -111,11 +114,15 @@ def test_a_step_asks_the_device_for_nothing(feedback: str, selector: str, is_joi
         pytest.skip("where m is masked, the entries of each vector are counted")
     for dtype in (torch.float32, torch.bfloat16):
         exchange = exchange_of(feedback, selector, is_joint=is_joint, dtype=dtype)
-        scaler = torch.amp.GradScaler("cpu")
-        for _ in range(2):
+        scaler, ages = torch.amp.GradScaler("cpu"), Ages()
+        for step in range(3):
+            exchange.passage = Watch(lambda _: None).passage(exchange.content, [0])
             with NoWaiting():
-                future = exchange.begin(0, exchange.scaling(scaler, 1.0, "local"), refuse)
+                future = exchange.begin(step, exchange.scaling(scaler, 1.0, "local"), refuse)
                 assert future.wait() is exchange.pieces[0].gradient
+            # At first it places what stays: without a wait, as only memory of a GPU's host can be.
+            with NoWaiting() if step else nullcontext():
+                ages.note(exchange.passage, step)
 
 
 def test_whoever_waits_is_found_out() -> None:
