@@ -44,11 +44,9 @@ def stepped(saved: bytes | None, *, until: int, options: dict[str, Any]) -> tupl
 
 def resumed_unlike_whole() -> list[str]:
     different = []
-    for options in (
-        {"density": 0.1},
-        {"selector": "random_k", "density": 0.1},
-        *({"density": 0.1, "feedback": name} for name in ("ef21_sgdm", "dgc", "rmsprop")),
-    ):
+    variants = ("ef21_sgdm", "dgc", "rmsprop")
+    tried: list[dict[str, Any]] = [{}, {"selector": "random_k"}, *({"feedback": name} for name in variants)]
+    for options in ({"density": 0.1, **others} for others in tried):
         _, whole = stepped(None, until=STEPS, options=options)
         half, _ = stepped(None, until=SAVED_AT, options=options)
         _, resumed = stepped(half, until=STEPS, options=options)

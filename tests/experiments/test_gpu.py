@@ -19,6 +19,7 @@ from sparsync.experiments import gpu
 from sparsync.experiments.gpu import CPU_TESTS, CUDA_TESTS, Step, chosen, run_steps, steps
 from sparsync.experiments.studies.kernels import checks, study
 from tests.support.paths import ROOT
+from tests.support.stand_ins.forked import run_forked
 
 SANITIZER = "/opt/compute-sanitizer"
 SPEAKS_OF_CUDA = re.compile(r'"cuda"|\bcuda_backend\b|torch\.cuda|def test_\w*cuda')
@@ -236,10 +237,10 @@ def test_make_gpu_runs_the_steps_that_are_asked_for(out: Path, monkeypatch: pyte
 
 def collected(command: list[str]) -> list[str]:
     """The tests that a step would run."""
-    pytest_only = [word for word in command if word not in ("-n", "4")]
-    listed = subprocess.run(
-        [*pytest_only, "--collect-only", "-p", "no:xdist"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    interpreter, *words = [word for word in command if word not in ("-n", "4")]
+    assert interpreter == sys.executable
+    listed = run_forked(*words, "--collect-only", "-p", "no:xdist")
+    assert listed.returncode == 0, listed.stderr
     return [line for line in listed.stdout.splitlines() if "::" in line]
 
 

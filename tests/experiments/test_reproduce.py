@@ -125,7 +125,7 @@ from sparsync.experiments.studies.training import convergence
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
 sizes = {"steps": 4, "workers": 2}
 names = ("fnn3_top_k", "fnn3_dense")
-cases = [convergence.Case("plain", name, {**sizes, "seed": seed}) for seed in range(4) for name in names]
+cases = [convergence.Case("plain", name, {**sizes, "seed": seed}) for seed in range(3) for name in names]
 for module in (convergence, reproduce):
     module.convergence_cases = lambda _profile: cases
 if __name__ == "__main__":
@@ -157,11 +157,11 @@ def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
     assert begun.returncode == -number
     assert not any(path.is_file() and path.suffix != ".result" for path in store.rglob("*"))
     finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
-    assert 0 < len(finished) < 8
+    assert 0 < len(finished) < 6
     assert not (tmp_path / "parts" / "convergence").exists()
     finish("parts")
     assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
-    assert len(list(store.rglob("*.result"))) == 8
+    assert len(list(store.rglob("*.result"))) == 6
     whole, parts = (_results(tmp_path / name / "convergence") for name in ("whole", "parts"))
     assert whole == parts
 
