@@ -60,7 +60,7 @@ def test_two_ranks_equal_the_simulation_bit_for_bit(names: tuple[str, ...]) -> N
         assert result["loss"] == [facts.loss for facts in simulated.steps]
         assert result["evaluations"] == [asdict(evaluation) for evaluation in simulated.evaluations]
         assert result["sent_bytes"] == [facts.sent_bytes for facts in simulated.steps]
-    assert result["test_count"] == RUNS[name].test_limit
+        assert result["test_count"] == RUNS[name].test_limit
 
 
 def test_the_command_trains_a_model_on_a_file_of_text(tmp_path: Path) -> None:
