@@ -8,6 +8,7 @@ from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.feedbacks.rmsprop import RmsProp
+from sparsync.experiments.training.runs import Run
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -75,3 +76,8 @@ def test_an_entry_whose_square_is_not_finite_makes_no_step_and_the_others_go_on(
     for gradient in (1e30, 1.0):
         corrected = feedback.correct(memory, torch.tensor([gradient, 1.0]), 1.0)
         assert torch.equal(corrected, torch.tensor([0.0, 1 / 1.25]))
+
+
+def test_adamw_after_updates_is_refused() -> None:
+    with pytest.raises(ValueError, match="feedback 'rmsprop' makes updates, of which optimiser 'adamw' would make"):
+        Run(selector="top_k", feedback="rmsprop", step_location="outside", optimiser="adamw")

@@ -113,3 +113,17 @@ def test_a_sum_that_is_not_finite_leaves_the_memories_of_all_vectors_as_they_wer
     with pytest.raises(ValueError, match="not finite"):
         own.step([*drawn(1)[:2], large[2]])
     assert own.memory_bits() == before
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_where_all_are_to_be_sent_any_rule_sends_all_even_of_one_entry(selector: str) -> None:
+    gradients = [torch.ones(1), torch.arange(1.0, 8.0)]
+    feedback = variant("ef14")
+    memories = [feedback.memory(len(gradient), dtype=torch.float32, device="cpu") for gradient in gradients]
+    units = [
+        Unit(str(place), [gradient], [memory], [place], len(gradient), len(gradient))
+        for place, (gradient, memory) in enumerate(zip(gradients, memories, strict=True))
+    ]
+    choice = Chooser(selector, units, feedback=feedback, seed=0, rank=0).choose(0)
+    for payload, gradient in zip(choice.payloads, gradients, strict=True):
+        assert torch.equal(payload.dense(), gradient)
