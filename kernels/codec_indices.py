@@ -95,9 +95,12 @@ def most_index_bytes(count: int, dimension: int, code: int) -> int:
     if code == INDEX_CODES["int12"]:
         width = min(count, CHUNK_SIZE).bit_length()
         return 3 + packed_bytes(chunk_count(dimension), width) + packed_bytes(count, _CHUNK_BITS) if count else 0
-    parameters = range(LARGEST_PARAMETER + 1)
-    bits = min(count * (1 + parameter) + ((dimension - count) >> parameter) for parameter in parameters)
-    return _block_count(count) + (bits + 7 * _block_count(count) + 7) // 8 if count else 0
+    if not count:
+        return 0
+    # The smallest b with ⌈⌊(d − m)/2^b⌋/2⌉ ≤ m: one bit more would save no more than it costs.
+    parameter = ((dimension - count) // (2 * count + 1)).bit_length()
+    bits = count * (1 + parameter) + ((dimension - count) >> parameter)
+    return _block_count(count) + (bits + 7 * _block_count(count) + 7) // 8
 
 
 def _block_count(count: int) -> int:

@@ -67,21 +67,25 @@ class CompileStep:
     machine: str | None = None
 
 
+_AVX2 = ("-mavx2", "-mbmi2")
 HOST_STEPS = (
     CompileStep("op.cpp"),
     CompileStep("codec_op.cpp"),
-    CompileStep("cpu/codec_indices.cpp"),
-    CompileStep("cpu/codec_values.cpp"),
+    CompileStep("cpu/instruction_set.cpp"),
+    CompileStep("cpu/codec_indices.cpp", "portable"),
+    CompileStep("cpu/codec_indices.cpp", "avx2", _AVX2, "x86_64"),
+    CompileStep("cpu/codec_values.cpp", "portable"),
+    CompileStep("cpu/codec_values.cpp", "avx2", _AVX2, "x86_64"),
     CompileStep("cpu/call.cpp"),
     CompileStep("cpu/chunks.cpp"),
     CompileStep("cpu/emit.cpp"),
     CompileStep("cpu/old_systems.cpp"),
     CompileStep("cpu/select.cpp"),
     CompileStep("cpu/loops.cpp", "portable"),
-    CompileStep("cpu/loops.cpp", "avx2", ("-mavx2", "-mbmi2"), "x86_64"),
-    CompileStep("cpu/loops.cpp", "avx512", ("-mavx512f", "-mavx2", "-mbmi2"), "x86_64"),
+    CompileStep("cpu/loops.cpp", "avx2", _AVX2, "x86_64"),
+    CompileStep("cpu/loops.cpp", "avx512", ("-mavx512f", *_AVX2), "x86_64"),
 )
-"""What the CPU part is made of; the loops once per instruction set, chosen between when they run."""
+"""What the CPU part is made of; what has several instruction sets is chosen between when it runs."""
 
 
 class BuildError(Exception):

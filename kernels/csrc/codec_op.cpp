@@ -6,9 +6,34 @@
 #include <torch/headeronly/util/Exception.h>
 
 #include "cpu/codec.h"
+#include "cpu/instruction_set.h"
 
 namespace sparsync {
+
+#if defined(__x86_64__)
+namespace avx2 {
+extern const ValueCoder value_coder;
+extern const IndexCoder index_coder;
+}
+#endif
+namespace portable {
+extern const ValueCoder value_coder;
+extern const IndexCoder index_coder;
+}
+
 namespace {
+
+// What AVX-512 has more is not used here.
+bool has_avx2() { return instruction_set() != InstructionSet::kPortable; }
+
+#if defined(__x86_64__)
+const ValueCoder& value_coder() { return has_avx2() ? avx2::value_coder : portable::value_coder; }
+const IndexCoder& index_coder() { return has_avx2() ? avx2::index_coder : portable::index_coder; }
+#else
+const ValueCoder& value_coder() { return portable::value_coder; }
+const IndexCoder& index_coder() { return portable::index_coder; }
+#endif
+
 
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
@@ -56,14 +81,14 @@ Tensor encode_cpu(Tensor values, Tensor indices, int64_t dimension, int64_t valu
   const RawType type = raw_type_of(values);
   const int64_t count = values.numel();
   const int32_t* positions = static_cast<const int32_t*>(indices.data_ptr());
-  const int64_t bad_value = first_non_finite(values.data_ptr(), count, type);
+  const int64_t bad_value = value_coder().first_non_finite(values.data_ptr(), count, type);
   if (bad_value >= 0) return report_of(values, Fault::kNotFinite, bad_value);
-  const int64_t bad_index = first_misplaced(positions, count, dimension);
+  const int64_t bad_index = index_coder().first_misplaced(positions, count, dimension);
   if (bad_index >= 0) return report_of(values, Fault::kIndices, bad_index);
   Writer writer{static_cast<uint8_t*>(body.data_ptr()), body.numel()};
-  Fault fault = encode_values(values.data_ptr(), count, type, static_cast<ValueCode>(value_code), writer);
+  Fault fault = value_coder().encode(values.data_ptr(), count, type, static_cast<ValueCode>(value_code), writer);
   if (fault == Fault::kNone) {
-    fault = encode_indices(positions, count, dimension, static_cast<IndexCode>(index_code), writer);
+    fault = index_coder().encode(positions, count, dimension, static_cast<IndexCode>(index_code), writer);
   }
   return report_of(values, fault, writer.position);
 }
@@ -72,10 +97,10 @@ Tensor decode_cpu(Tensor body, int64_t dimension, int64_t value_code, int64_t in
   check_call(values, indices, body, dimension, value_code, index_code);
   const int64_t count = values.numel();
   Reader reader{static_cast<const uint8_t*>(body.data_ptr()), body.numel()};
-  Fault fault = decode_values(reader, count, raw_type_of(values), static_cast<ValueCode>(value_code), values.data_ptr());
+  Fault fault = value_coder().decode(reader, count, raw_type_of(values), static_cast<ValueCode>(value_code), values.data_ptr());
   if (fault == Fault::kNone) {
     int32_t* positions = static_cast<int32_t*>(indices.data_ptr());
-    fault = decode_indices(reader, count, dimension, static_cast<IndexCode>(index_code), positions);
+    fault = index_coder().decode(reader, count, dimension, static_cast<IndexCode>(index_code), positions);
   }
   if (fault == Fault::kNone && reader.left() > 0) fault = Fault::kLeftOver;
   return report_of(values, fault, reader.position);

@@ -1,9 +1,7 @@
 // The op's schema and its implementation for the CPU.
 #include "op.h"
 
-#include <cstdlib>
-#include <cstring>
-
+#include "cpu/instruction_set.h"
 #include "cpu/loops.h"
 #include "cpu/select.h"
 
@@ -21,27 +19,12 @@ namespace portable {
 extern const Loops table;
 }
 
-namespace {
-
-// The widest instruction set that this processor has, or the one that SPARSYNC_INSTRUCTION_SET names if it has that.
-const Loops& choose_loops() {
+const Loops& loops() {
 #if defined(__x86_64__)
-  const char* named = std::getenv("SPARSYNC_INSTRUCTION_SET");
-  const auto may_use = [&](const Loops& table, bool is_there) {
-    return is_there && (named == nullptr || std::strcmp(named, table.instruction_set) == 0);
-  };
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-  if (may_use(avx512::table, has_avx2 && __builtin_cpu_supports("avx512f"))) return avx512::table;
-  if (may_use(avx2::table, has_avx2)) return avx2::table;
+  if (instruction_set() == InstructionSet::kAvx512) return avx512::table;
+  if (instruction_set() == InstructionSet::kAvx2) return avx2::table;
 #endif
   return portable::table;
-}
-
-}  // namespace
-
-const Loops& loops() {
-  static const Loops& chosen = choose_loops();
-  return chosen;
 }
 
 namespace {

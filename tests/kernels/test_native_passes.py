@@ -17,9 +17,8 @@ from torch import Tensor
 from sparsync.experiments.studies.kernels.laws import LAWS
 from sparsync.kernels.feedback_reference import RULES
 from tests.support.hard_vectors import HARD_VECTORS
-from tests.support.native_backends import BACKENDS, Backend
+from tests.support.native_backends import BACKENDS, Backend, outputs_of_instruction_sets
 from tests.support.slow_cases import slow_except
-from tests.support.stand_ins.forked import run_forked
 
 RANKED = ("top_k", "gaussian_k")
 # Of "sparse 0.999" a draw has now more and now fewer non-zeros than are sent: no bound of the call before lasts.
@@ -147,7 +146,6 @@ def test_warm_calls_follow_a_scale_that_drifts_by_two_percent_a_step(place: Back
     assert found[6:12] + found[18:] == [1] * 12
 
 
-# Run in a process of its own, where the choice of instruction set is still open.
 DIGEST = """
 import hashlib, torch
 from sparsync.kernels.native import SelectionState, backend, feedback_select
@@ -167,14 +165,8 @@ print(digest.hexdigest())
 """
 
 
-def digest_with(name: str) -> str:
-    finished = run_forked("-c", DIGEST, environment={"SPARSYNC_INSTRUCTION_SET": name})
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout.strip()
-
-
 def test_every_instruction_set_finds_the_same_bits() -> None:
     assert "cpu" in BACKENDS["native"]().device
-    digests = {name: digest_with(name) for name in ("portable", "avx2", "avx512")}
+    digests = outputs_of_instruction_sets(DIGEST)
     assert len(set(digests.values())) == 1, digests
     assert len(digests["portable"]) == hashlib.sha256().digest_size * 2

@@ -80,14 +80,21 @@ struct RawType {
   uint64_t exponent_mask;
 };
 
-// The first of `count` values that is not finite, or -1.
-int64_t first_non_finite(const void* values, int64_t count, RawType type);
-// The first index that is not above the one before, or not in [0, dimension), or -1.
-int64_t first_misplaced(const int32_t* indices, int64_t count, int64_t dimension);
+// Of each half of a body, one table for each instruction set: its source is compiled once per set.
+struct ValueCoder {
+  const char* instruction_set;
+  // The first of `count` values that is not finite, or -1.
+  int64_t (*first_non_finite)(const void* values, int64_t count, RawType type);
+  Fault (*encode)(const void* values, int64_t count, RawType type, ValueCode code, Writer& writer);
+  Fault (*decode)(Reader& reader, int64_t count, RawType type, ValueCode code, void* values);
+};
 
-Fault encode_values(const void* values, int64_t count, RawType type, ValueCode code, Writer& writer);
-Fault decode_values(Reader& reader, int64_t count, RawType type, ValueCode code, void* values);
-Fault encode_indices(const int32_t* indices, int64_t count, int64_t dimension, IndexCode code, Writer& writer);
-Fault decode_indices(Reader& reader, int64_t count, int64_t dimension, IndexCode code, int32_t* indices);
+struct IndexCoder {
+  const char* instruction_set;
+  // The first index that is not above the one before, or not in [0, dimension), or -1.
+  int64_t (*first_misplaced)(const int32_t* indices, int64_t count, int64_t dimension);
+  Fault (*encode)(const int32_t* indices, int64_t count, int64_t dimension, IndexCode code, Writer& writer);
+  Fault (*decode)(Reader& reader, int64_t count, int64_t dimension, IndexCode code, int32_t* indices);
+};
 
 }  // namespace sparsync

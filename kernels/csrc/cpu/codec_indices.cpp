@@ -5,8 +5,9 @@
 
 #include "cpu/bit_packing.h"
 #include "cpu/codec.h"
+#include "cpu/unary.h"
 
-namespace sparsync {
+namespace sparsync::SPARSYNC_SET {
 namespace {
 
 constexpr int64_t kUnaryBytes = kBlockSize * kUnaryBitsEach / 8;
@@ -14,77 +15,48 @@ constexpr int64_t kPackedBytes = kBlockSize * kPackedBits / 8;
 
 int64_t groups_of(int64_t count) { return (count + kGroupSize - 1) / kGroupSize; }
 
-// Where the ones of a byte are, lowest first; the places after them are zero.
-struct OnesTable {
-  uint16_t places[256][8];
-};
-
-constexpr OnesTable make_ones() {
-  OnesTable table{};
-  for (int byte = 0; byte < 256; ++byte) {
-    int found = 0;
-    for (int bit = 0; bit < 8; ++bit) {
-      if (byte >> bit & 1) table.places[byte][found++] = (uint16_t)bit;
-    }
+int64_t first_misplaced(const int32_t* indices, int64_t count, int64_t dimension) {
+  if (count == 0) return -1;
+  int falls = indices[0] < 0;
+  for (int64_t index = 1; index < count; ++index) falls |= indices[index] <= indices[index - 1];
+  if (!falls && (int64_t)indices[count - 1] < dimension) return -1;
+  int64_t before = -1;
+  for (int64_t index = 0; index < count; ++index) {
+    if (indices[index] <= before || (int64_t)indices[index] >= dimension) return index;
+    before = indices[index];
   }
-  return table;
+  return -1;
 }
 
-constexpr OnesTable kOnes = make_ones();
+// The sums of ceil(floor(gap / 2^b) / 2), what one bit more in every gap would save in the quotients, for b and b - 1.
+struct Saved {
+  uint32_t here;
+  uint32_t before;
+};
 
-// The sum of ceil(floor(gap / 2^b) / 2): what one bit more in every gap would save in the quotients.
-int64_t saved_by_one_bit(const uint32_t* gaps, int64_t count, int parameter) {
-  uint32_t sum = 0;
-  for (int64_t index = 0; index < count; ++index) sum += ((gaps[index] >> parameter) + 1) >> 1;
-  return (int64_t)sum;
+Saved saved_by_one_bit(const uint32_t* gaps, int64_t count, int parameter) {
+  Saved sums{};
+  for (int64_t index = 0; index < count; ++index) {
+    const uint32_t doubled = gaps[index] << 1 >> parameter;
+    sums.before += (doubled + 1) >> 1;
+    sums.here += ((doubled >> 1) + 1) >> 1;
+  }
+  return sums;
 }
 
 // The smallest b that minimises count (1 + b) + sum of floor(gap / 2^b), which is convex in b.
 int cheapest_parameter(const uint32_t* gaps, int64_t count, int64_t span) {
   const uint64_t scaled = (uint64_t)span * 177 / (uint64_t)(256 * count);  // ln 2 times the mean gap
   int parameter = scaled == 0 ? 0 : std::bit_width(scaled) - 1;
-  while (parameter > 0 && saved_by_one_bit(gaps, count, parameter - 1) <= count) --parameter;
-  while (saved_by_one_bit(gaps, count, parameter) > count) ++parameter;
+  Saved saved = saved_by_one_bit(gaps, count, parameter);
+  while (saved.here > count) saved = saved_by_one_bit(gaps, count, ++parameter);
+  while (parameter > 0 && saved.before <= count) saved = saved_by_one_bit(gaps, count, --parameter);
   return parameter;
-}
-
-// Every quotient as so many zeros and a one; returns the bytes that are written.
-int64_t write_unary(const uint32_t* gaps, int64_t count, int parameter, uint8_t* bytes) {
-  uint64_t word = 0;
-  uint64_t place = 0;
-  int64_t written = 0;
-  for (int64_t index = 0; index < count; ++index) {
-    place += gaps[index] >> parameter;
-    while (place >= 64) {
-      memcpy(bytes + written, &word, 8);
-      written += 8;
-      word = 0;
-      place -= 64;
-    }
-    word |= uint64_t{1} << place;
-    ++place;
-  }
-  memcpy(bytes + written, &word, 8);
-  return written + bytes_for_bits((int64_t)place);
-}
-
-// The places of the first `count` ones; returns the bytes up to the last, or -1 if they do not hold exactly so many.
-int64_t read_unary(const uint8_t* bytes, int64_t available, int64_t count, uint16_t* places) {
-  int64_t found = 0, byte = 0;
-  while (found < count) {
-    if (byte == available) return -1;
-    const uint8_t bits = bytes[byte];
-    const uint16_t base = (uint16_t)(8 * byte);
-    for (int slot = 0; slot < 8; ++slot) places[found + slot] = (uint16_t)(base + kOnes.places[bits][slot]);
-    found += std::popcount(bits);
-    ++byte;
-  }
-  return found == count ? byte : -1;
 }
 
 Fault encode_rice(const int32_t* indices, int64_t count, Writer& writer) {
   std::array<uint32_t, kBlockSize> gaps;
-  std::array<uint8_t, 1 + kPackedBytes + kUnaryBytes + 16> block;
+  std::array<uint8_t, 1 + kPackedBytes + kUnaryBytes + kUnarySlack> block;
   std::array<uint32_t, kBlockSize * kPackedBits / 32> words;
   int64_t before = -1;
   for (int64_t first = 0; first < count; first += kBlockSize) {
@@ -106,10 +78,48 @@ Fault encode_rice(const int32_t* indices, int64_t count, Writer& writer) {
   return Fault::kNone;
 }
 
+#if defined(__AVX2__)
+
+// In each lane the sum of it and those before it.
+Eight running_sums(Eight vector) {
+  vector += (Eight)_mm256_slli_si256((__m256i)vector, 4);
+  vector += (Eight)_mm256_slli_si256((__m256i)vector, 8);
+  // So far each half has sums of its own: the last of the low half belongs to all of the high one.
+  const __m256i low_half_above = _mm256_permute2x128_si256((__m256i)vector, (__m256i)vector, 0x08);
+  return vector + (Eight)_mm256_shuffle_epi32(low_half_above, 0xff);
+}
+
+#endif
+
+// Indices from the low bits of their gaps and the places of the ones that end their quotients.
+void add_up(const uint32_t* lows, const uint16_t* places, int64_t size, int parameter, uint32_t start, int32_t* indices) {
+  uint32_t sum = start;
+  int64_t index = 0;
+#if defined(__AVX2__)
+  const Eight last = Eight{} + 7;
+  Eight before = Eight{} + start, numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (; index + 8 <= size; index += 8, numbers += 8) {
+    Eight own;
+    __m128i here;
+    memcpy(&own, lows + index, sizeof own);
+    memcpy(&here, places + index, sizeof here);
+    const Eight sums = before + running_sums(own);
+    const Eight found = sums + numbers + (((Eight)_mm256_cvtepu16_epi32(here) - numbers) << parameter);
+    memcpy(indices + index, &found, sizeof found);
+    before = lanes_of(sums, last);
+  }
+  sum = before[0];
+#endif
+  for (; index < size; ++index) {
+    sum += lows[index];
+    indices[index] = (int32_t)(sum + (uint32_t)index + ((uint32_t)(places[index] - index) << parameter));
+  }
+}
+
 Fault decode_rice(Reader& reader, int64_t count, int64_t dimension, int32_t* indices) {
   std::array<uint32_t, kBlockSize> lows;
-  std::array<uint32_t, kBlockSize * kPackedBits / 32> words;
-  std::array<uint16_t, kBlockSize + 8> places;
+  std::array<uint32_t, kBlockSize * kPackedBits / 32 + kPackedSlack> words;
+  std::array<uint16_t, kBlockSize + kUnarySlack> places;
   int64_t before = -1;
   for (int64_t first = 0; first < count; first += kBlockSize) {
     const int64_t size = std::min(kBlockSize, count - first);
@@ -131,12 +141,7 @@ Fault decode_rice(Reader& reader, int64_t count, int64_t dimension, int32_t* ind
     const uint64_t last = (uint64_t)(before + size) + (quotients << parameter) + sum;
     if (last >= (uint64_t)dimension) return Fault::kIndices;
     // Below 2^31 at the end, so that no sum on the way wraps to another number.
-    uint32_t index_value = (uint32_t)before + 1;
-    for (int64_t index = 0; index < size; ++index) {
-      index_value += lows[(size_t)index];
-      const uint32_t quotient = (uint32_t)places[(size_t)index] - (uint32_t)index;
-      indices[first + index] = (int32_t)(index_value + (uint32_t)index + (quotient << parameter));
-    }
+    add_up(lows.data(), places.data(), size, parameter, (uint32_t)before + 1, indices + first);
     before = (int64_t)last;
   }
   return Fault::kNone;
@@ -162,7 +167,7 @@ bool write_packed(Writer& writer, int64_t count, int bits, const Next& next) {
 template <class Next>
 Fault read_packed(Reader& reader, int64_t count, int bits, const Next& next) {
   std::array<uint32_t, kBlockSize> numbers;
-  std::array<uint32_t, kBlockSize * kPackedBits / 32> words{};
+  std::array<uint32_t, kBlockSize * kPackedBits / 32 + kPackedSlack> words{};
   for (int64_t first = 0; first < count; first += kBlockSize) {
     const int64_t size = std::min(kBlockSize, count - first);
     if (!reader.copy(words.data(), bytes_for_bits(size * bits))) return Fault::kEndsEarly;
@@ -221,21 +226,6 @@ Fault decode_int12(Reader& reader, int64_t count, int64_t dimension, int32_t* in
   return first_misplaced(indices, count, dimension) < 0 ? Fault::kNone : Fault::kIndices;
 }
 
-}  // namespace
-
-int64_t first_misplaced(const int32_t* indices, int64_t count, int64_t dimension) {
-  if (count == 0) return -1;
-  int falls = indices[0] < 0;
-  for (int64_t index = 1; index < count; ++index) falls |= indices[index] <= indices[index - 1];
-  if (!falls && (int64_t)indices[count - 1] < dimension) return -1;
-  int64_t before = -1;
-  for (int64_t index = 0; index < count; ++index) {
-    if (indices[index] <= before || (int64_t)indices[index] >= dimension) return index;
-    before = indices[index];
-  }
-  return -1;
-}
-
 Fault encode_indices(const int32_t* indices, int64_t count, int64_t dimension, IndexCode code, Writer& writer) {
   if (code == IndexCode::kRice) return encode_rice(indices, count, writer);
   if (code == IndexCode::kInt12) return encode_int12(indices, count, dimension, writer);
@@ -249,4 +239,8 @@ Fault decode_indices(Reader& reader, int64_t count, int64_t dimension, IndexCode
   return first_misplaced(indices, count, dimension) < 0 ? Fault::kNone : Fault::kIndices;
 }
 
-}  // namespace sparsync
+}  // namespace
+
+extern const IndexCoder index_coder = {SPARSYNC_TEXT(SPARSYNC_SET), first_misplaced, encode_indices, decode_indices};
+
+}  // namespace sparsync::SPARSYNC_SET

@@ -6,8 +6,13 @@
 #include <cmath>
 
 #include "cpu/codec.h"
+#include "cpu/instruction_set.h"
 
-namespace sparsync {
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace sparsync::SPARSYNC_SET {
 namespace {
 
 constexpr uint32_t kMagnitude = 0x7fffffffu, kSign = 0x80000000u, kInfinity = 0x7f800000u;
@@ -37,6 +42,28 @@ int block_exponent(const float* values, int64_t size) {
   int32_t largest = 0;
   for (int64_t index = 0; index < size; ++index) largest = std::max(largest, (int32_t)(bits_of(values[index]) & kMagnitude));
   return std::max(1, largest >> 23);
+}
+
+template <class Word>
+int64_t first_with_all(const Word* words, int64_t count, Word mask) {
+  // A sum of ones, not an exit at the first: this loop is one of vectors.
+  constexpr int64_t kStretch = 4096;
+  for (int64_t first = 0; first < count; first += kStretch) {
+    const int64_t end = std::min(count, first + kStretch);
+    Word found = 0;
+    for (int64_t index = first; index < end; ++index) found |= (Word)((words[index] & mask) == mask);
+    if (!found) continue;
+    for (int64_t index = first; index < end; ++index) {
+      if ((words[index] & mask) == mask) return index;
+    }
+  }
+  return -1;
+}
+
+int64_t first_non_finite(const void* values, int64_t count, RawType type) {
+  if (type.width == 2) return first_with_all(static_cast<const uint16_t*>(values), count, (uint16_t)type.exponent_mask);
+  if (type.width == 4) return first_with_all(static_cast<const uint32_t*>(values), count, (uint32_t)type.exponent_mask);
+  return first_with_all(static_cast<const uint64_t*>(values), count, type.exponent_mask);
 }
 
 bool write_bfloat16(const float* values, int64_t count, Writer& writer) {
@@ -104,47 +131,90 @@ struct Levels {
   uint16_t high;
 };
 
-// Means of the magnitudes up to their mean and above it, in steps, rounded down.
-Levels fitted_levels(const uint16_t* steps, int64_t size) {
-  uint32_t sum = 0;  // at most 2^26
-  for (int64_t index = 0; index < size; ++index) sum += steps[index];
-  const uint32_t middle = sum / (uint32_t)size;
+// Means of the magnitudes up to their mean and above it, in steps, rounded down; `sum` is that of all.
+Levels fitted_levels(const int32_t* steps, int64_t size, uint32_t sum) {
+  const int32_t middle = (int32_t)(sum / (uint32_t)size);
   uint32_t high_sum = 0, high_count = 0;
   for (int64_t index = 0; index < size; ++index) {
     const uint32_t is_high = steps[index] > middle;
     high_count += is_high;
-    high_sum += is_high ? steps[index] : 0u;
+    high_sum += is_high ? (uint32_t)steps[index] : 0u;
   }
   const uint32_t low = (sum - high_sum) / ((uint32_t)size - high_count);
   return {(uint16_t)low, (uint16_t)(high_count == 0 ? low : high_sum / high_count)};
 }
 
-bool write_int2(const float* values, int64_t count, Writer& writer) {
-  std::array<uint16_t, kBlockSize> steps;
+uint8_t code_of(float value, int32_t step, int32_t middle) { return (uint8_t)(bits_of(value) >> 31 << 1 | (step > middle)); }
+
+#if defined(__AVX2__)
+
+// The eight bits of a byte at every second place.
+constexpr std::array<uint16_t, 256> make_spread() {
+  std::array<uint16_t, 256> spread{};
+  for (size_t byte = 0; byte < spread.size(); ++byte) {
+    for (int bit = 0; bit < 8; ++bit) spread[byte] = (uint16_t)(spread[byte] | (byte >> bit & 1) << 2 * bit);
+  }
+  return spread;
+}
+
+constexpr std::array<uint16_t, 256> kSpread = make_spread();
+
+// Codes of eight at a time; returns how many there were.
+int64_t write_eights(const float* values, const int32_t* steps, int64_t size, int32_t middle, uint8_t* bytes) {
+  int64_t index = 0;
+  for (; index + 8 <= size; index += 8) {
+    const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(steps + index));
+    const int high = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(here, _mm256_set1_epi32(middle))));
+    const int negative = _mm256_movemask_ps(_mm256_loadu_ps(values + index));
+    const uint16_t eight = (uint16_t)(kSpread[(size_t)high] | kSpread[(size_t)negative] << 1);
+    memcpy(bytes + index / 4, &eight, sizeof eight);
+  }
+  return index;
+}
+
+#else
+
+int64_t write_eights(const float* values, const int32_t* steps, int64_t size, int32_t middle, uint8_t* bytes) {
   std::array<uint8_t, kBlockSize> codes;
+  std::array<uint32_t, kBlockSize / 4> fours;
+  const int64_t whole = size / 8 * 8;
+  for (int64_t index = 0; index < whole; ++index) codes[(size_t)index] = code_of(values[index], steps[index], middle);
+  memcpy(fours.data(), codes.data(), (size_t)whole);
+  for (int64_t byte = 0; byte < whole / 4; ++byte) {
+    const uint32_t four = fours[(size_t)byte];
+    bytes[byte] = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
+  }
+  return whole;
+}
+
+#endif
+
+void write_codes(const float* values, const int32_t* steps, int64_t size, int32_t middle, uint8_t* bytes) {
+  const int64_t whole = write_eights(values, steps, size, middle, bytes);
+  std::fill(bytes + whole / 4, bytes + (size + 3) / 4, (uint8_t)0);
+  for (int64_t index = whole; index < size; ++index) {
+    bytes[index / 4] = (uint8_t)(bytes[index / 4] | code_of(values[index], steps[index], middle) << 2 * (index % 4));
+  }
+}
+
+bool write_int2(const float* values, int64_t count, Writer& writer) {
+  std::array<int32_t, kBlockSize> steps;
   std::array<uint8_t, 5 + kBlockSize / 4> block;
   for (int64_t first = 0; first < count; first += kBlockSize) {
     const int64_t size = std::min(kBlockSize, count - first);
     const int exponent = block_exponent(values + first, size);
     const Scaling scaled(kInt2Bits + kBias - exponent);
+    uint32_t sum = 0;  // at most 2^26
     for (int64_t index = 0; index < size; ++index) {
-      steps[(size_t)index] = (uint16_t)(int32_t)scaled(std::fabs(values[first + index]));
+      const int32_t step = (int32_t)scaled(std::fabs(values[first + index]));
+      steps[(size_t)index] = step;
+      sum += (uint32_t)step;
     }
-    const Levels levels = fitted_levels(steps.data(), size);
-    const uint16_t middle = (uint16_t)((levels.low + levels.high) / 2);
-    for (int64_t index = 0; index < size; ++index) {
-      const uint32_t sign = bits_of(values[first + index]) >> 31;
-      codes[(size_t)index] = (uint8_t)(sign << 1 | (steps[(size_t)index] > middle));
-    }
-    std::fill(codes.begin() + size, codes.begin() + (size + 3) / 4 * 4, (uint8_t)0);
+    const Levels levels = fitted_levels(steps.data(), size, sum);
+    write_codes(values + first, steps.data(), size, (levels.low + levels.high) / 2, block.data() + 5);
     block[0] = (uint8_t)exponent;
     memcpy(block.data() + 1, &levels.low, 2);
     memcpy(block.data() + 3, &levels.high, 2);
-    for (int64_t byte = 0; byte < (size + 3) / 4; ++byte) {
-      uint32_t four;
-      memcpy(&four, codes.data() + 4 * byte, 4);
-      block[(size_t)byte + 5] = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
-    }
     if (!writer.append(block.data(), 5 + (size + 3) / 4)) return false;
   }
   return true;
@@ -152,6 +222,7 @@ bool write_int2(const float* values, int64_t count, Writer& writer) {
 
 Fault read_int2(Reader& reader, int64_t count, float* values) {
   std::array<uint8_t, kBlockSize / 4> block;
+  std::array<uint32_t, kBlockSize / 4> fours{};
   std::array<uint8_t, kBlockSize> codes;
   for (int64_t first = 0; first < count; first += kBlockSize) {
     const int64_t size = std::min(kBlockSize, count - first), bytes = (size + 3) / 4;
@@ -166,39 +237,15 @@ Fault read_int2(Reader& reader, int64_t count, float* values) {
     const uint32_t low = bits_of(scaled((float)levels.low)), high = bits_of(scaled((float)levels.high));
     for (int64_t byte = 0; byte < bytes; ++byte) {
       const uint32_t four = block[(size_t)byte];
-      const uint32_t spread = (four | four << 6 | four << 12 | four << 18) & 0x03030303u;
-      memcpy(codes.data() + 4 * byte, &spread, 4);
+      fours[(size_t)byte] = (four | four << 6 | four << 12 | four << 18) & 0x03030303u;
     }
+    memcpy(codes.data(), fours.data(), codes.size());
     for (int64_t index = 0; index < size; ++index) {
       const uint32_t code = codes[(size_t)index];
       values[first + index] = float_of((code & 1 ? high : low) | code >> 1 << 31);
     }
   }
   return Fault::kNone;
-}
-
-template <class Word>
-int64_t first_with_all(const Word* words, int64_t count, Word mask) {
-  // A sum of ones, not an exit at the first: this loop is one of vectors.
-  constexpr int64_t kStretch = 4096;
-  for (int64_t first = 0; first < count; first += kStretch) {
-    const int64_t end = std::min(count, first + kStretch);
-    Word found = 0;
-    for (int64_t index = first; index < end; ++index) found |= (Word)((words[index] & mask) == mask);
-    if (!found) continue;
-    for (int64_t index = first; index < end; ++index) {
-      if ((words[index] & mask) == mask) return index;
-    }
-  }
-  return -1;
-}
-
-}  // namespace
-
-int64_t first_non_finite(const void* values, int64_t count, RawType type) {
-  if (type.width == 2) return first_with_all(static_cast<const uint16_t*>(values), count, (uint16_t)type.exponent_mask);
-  if (type.width == 4) return first_with_all(static_cast<const uint32_t*>(values), count, (uint32_t)type.exponent_mask);
-  return first_with_all(static_cast<const uint64_t*>(values), count, type.exponent_mask);
 }
 
 Fault encode_values(const void* values, int64_t count, RawType type, ValueCode code, Writer& writer) {
@@ -219,4 +266,8 @@ Fault decode_values(Reader& reader, int64_t count, RawType type, ValueCode code,
   return first_non_finite(values, count, type) < 0 ? Fault::kNone : Fault::kNotFinite;
 }
 
-}  // namespace sparsync
+}  // namespace
+
+extern const ValueCoder value_coder = {SPARSYNC_TEXT(SPARSYNC_SET), first_non_finite, encode_values, decode_values};
+
+}  // namespace sparsync::SPARSYNC_SET

@@ -8,20 +8,11 @@
 #include <cstring>
 
 #include "core.h"
+#include "cpu/instruction_set.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
-
-#if defined(__AVX512F__)
-#define SPARSYNC_SET avx512
-#elif defined(__AVX2__)
-#define SPARSYNC_SET avx2
-#else
-#define SPARSYNC_SET portable
-#endif
-#define SPARSYNC_TEXT_OF(name) #name
-#define SPARSYNC_TEXT(name) SPARSYNC_TEXT_OF(name)
 
 namespace sparsync::SPARSYNC_SET {
 namespace {
