@@ -7,9 +7,12 @@ import math
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
+from sparsync.experiments.ddp import ErrorFeedbackState
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
 from tests.support.pages import python_block
@@ -84,6 +87,21 @@ def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_i
     assert hooked == other_hooked
     assert len(hooked) == 2
     assert all(float(said.split()[0]) > 0.2 for said in hooked)
+
+
+@pytest.mark.parametrize(("feedback", "momenta"), [("dgc", [0.0, 0.9]), ("rmsprop", [0.0, 0.0])])
+def test_a_variant_with_a_momentum_of_its_own_stands_before_an_optimiser_without(
+    feedback: str, momenta: list[float]
+) -> None:
+    network = torch.nn.Sequential(torch.nn.Linear(30, 20), torch.nn.LayerNorm(20))
+    names: dict[str, Any] = {"torch": torch, "network": network, "ErrorFeedbackState": ErrorFeedbackState}
+    blocks = [python_block(TRAINING, text) for text in ("import decay_groups", f'feedback="{feedback}"')]
+    exec("".join(blocks), names)
+    optimiser, state = names["optimiser"], names["state"]
+    assert isinstance(optimiser, torch.optim.SGD)
+    assert isinstance(state, ErrorFeedbackState)
+    assert [group["momentum"] for group in optimiser.param_groups] == momenta
+    assert [len(group["params"]) for group in optimiser.param_groups] == [1, 3]
 
 
 def test_the_loop_of_the_readme_approaches_the_truth(tmp_path: Path) -> None:
