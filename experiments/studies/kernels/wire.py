@@ -26,7 +26,7 @@ from sparsync.verify.tools.provenance import provenance, require_output, write_j
 
 _SIZES = ((10_000, 10**7), (100_000, 10**8), (1_000_000, 10**8))
 """m and d."""
-_CALL_COUNT = 7
+_CALL_COUNT = 100
 
 
 class WireRow(NamedTuple):
