@@ -20,12 +20,11 @@ import pytest
 from sparsync.kernels import build_cache, native_build
 from sparsync.kernels.build_cache import cache_folder
 from sparsync.kernels.native import backend
-from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, CompileStep, Library, build
+from sparsync.kernels.native_build import HOST_STEPS, SOURCE_FOLDER, BuildError, Library, build
 from tests.support import emulated_build
 from tests.support.emulated_build import build_emulated
 from tests.support.stand_ins.forked import run_forked
 
-WIDE_STEPS = [step for step in HOST_STEPS if step.flags]
 COMPILER = """#!{python} -S
 import os, sys, time
 name, arguments = os.path.basename(sys.argv[0]), sys.argv[1:]
@@ -376,24 +375,6 @@ def test_a_compiler_that_brings_its_own_libstdcxx_links_the_names_that_old_syste
     native_build.run_compiler([*compiler, *flags, str(source), str(user), *link])
     exported = subprocess.run(["nm", "-D", "--defined-only", "-C", library], capture_output=True, text=True, check=True)
     assert "std::__throw_length_error" not in exported.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("nm") is None, reason="nm lists the functions")
-@pytest.mark.parametrize("step", WIDE_STEPS, ids=[f"{step.source}, {step.suffix}" for step in WIDE_STEPS])
-def test_no_function_of_a_wide_instruction_set_is_one_that_others_may_get(step: CompileStep, tmp_path: Path) -> None:
-    """A linker keeps one of all inline functions of a name: not one that older processors do not know."""
-    machine = platform.machine()
-    if step.machine != machine:
-        pytest.skip(f"for {step.machine}")
-    compiled = tmp_path / "wide.o"
-    flags = [*native_build.host_flags(), *native_build._BASELINE_FLAGS[machine], *step.flags]
-    source = str(SOURCE_FOLDER / step.source)
-    native_build.run_compiler([*native_build.host_compiler(), *flags, "-c", source, "-o", str(compiled)])
-    listed = subprocess.run(["nm", "-C", "--defined-only", compiled], capture_output=True, text=True, check=True)
-    shared = [line.split(" ", 2)[2] for line in listed.stdout.splitlines() if line.split(" ", 2)[1] in "Wu"]
-    assert [name for name in shared if f"sparsync::{step.suffix}::" not in name] == []
-    assert f"sparsync::{step.suffix}::" in listed.stdout
 
 
 def test_the_command_refuses_an_unknown_backend_in_one_line() -> None:

@@ -16,7 +16,6 @@ import torch
 
 from sparsync.kernels import feedback_reference, native_build
 from tests.support.emulated_build import build_emulated
-from tests.support.stand_ins.forked import run_forked
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,3 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "emulated": emulated_backend,
     "cuda": cuda_backend,
 }
-
-
-def outputs_of_instruction_sets(code: str) -> dict[str, str]:
-    """What a program prints in a process of its own, where the choice is still open, by instruction set."""
-    printed = {}
-    for name in ("portable", "avx2", "avx512"):
-        finished = run_forked("-c", code, environment={"SPARSYNC_INSTRUCTION_SET": name})
-        assert finished.returncode == 0, finished.stderr
-        printed[name] = finished.stdout.strip()
-    return printed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from itertools import islice
 from typing import Any
@@ -21,7 +20,6 @@ from sparsync.kernels.payload import SparsePayload
 from tests.support.codec.mutations import mutated
 from tests.support.codec.payloads import POSITIONS, payload_at, payload_of, payloads
 from tests.support.hard_vectors import DTYPES, HARD_VECTORS
-from tests.support.native_backends import outputs_of_instruction_sets
 
 needs_native = pytest.mark.skipif(
     "cpu" not in native_build.library().devices, reason="the native library serves no CPU here"
@@ -151,29 +149,3 @@ def test_torch_finds_the_ops_in_order() -> None:
     torch.library.opcheck(
         torch.ops.sparsync.decode_.default, (body, dimension, value_code, index_code, values, indices)
     )
-
-
-DIGEST = """
-import hashlib
-from sparsync.kernels.codec import decode, encode
-from sparsync.kernels.codec_indices import INDEX_CODES
-from sparsync.kernels.codec_values import VALUE_CODES
-from sparsync.kernels.native import backend
-from tests.support.codec.payloads import POSITIONS, payload_at
-assert backend().startswith("native"), backend()
-digest = hashlib.sha256()
-for payload in map(payload_at, POSITIONS):
-    for values in VALUE_CODES:
-        for indices in INDEX_CODES:
-            message = encode(payload, values=values, indices=indices)
-            received = decode(message)
-            for part in (message, received.values.numpy().tobytes(), received.indices.numpy().tobytes()):
-                digest.update(part)
-print(digest.hexdigest())
-"""
-
-
-def test_every_instruction_set_writes_and_reads_the_same() -> None:
-    digests = outputs_of_instruction_sets(DIGEST)
-    assert len(set(digests.values())) == 1, digests
-    assert len(digests["portable"]) == hashlib.sha256().digest_size * 2
