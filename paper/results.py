@@ -18,6 +18,8 @@ from sparsync.verify.tools.provenance import write_whole
 
 COMMANDS = {**dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"), "formal": "make formal"}
 """What writes results that `make reproduce` does not write."""
+LEFT_OUT = {"quick": ("variants",)}
+"""By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""
 

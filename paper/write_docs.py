@@ -1,9 +1,9 @@
-"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, what the kernel and the hook cost.
+"""Write the pages of `paper/docs/`: the ledger, every statement with its proof, what kernel, hook and variants cost.
 
     python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
-Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`, `wire.json`
-and `hook_cost.json`.
+Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`, `wire.json` and
+`hook_cost.json`, what variants of error feedback lose from `variants.json`.
 In the pages of `BLOCKS` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
@@ -19,6 +19,7 @@ from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
 from paper.studies.hook_cost import hook_cost_markdown
+from paper.variants_page import variants_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
@@ -66,6 +67,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "timings": ("kernels.md", timings_markdown),
     "messages": ("kernels.md", wire_markdown),
     "cost of the hook": ("training.md", hook_cost_markdown),
+    "variants": ("training.md", variants_markdown),
     "examples": ("examples.md", examples_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""

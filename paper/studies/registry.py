@@ -21,6 +21,7 @@ from paper.studies import (
     staleness,
     steady_state,
     switching,
+    variants,
 )
 from paper.studies.study import Study
 
@@ -34,6 +35,7 @@ STUDIES: dict[str, Study] = {
     "kernels": kernels.STUDY,
     "hook_cost": hook_cost.STUDY,
     "convergence": convergence.STUDY,
+    "variants": variants.STUDY,
     "engine_speed": engine_speed.STUDY,
     "races": races.STUDY,
     "barriers": barriers.STUDY,

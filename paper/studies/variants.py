@@ -1,4 +1,4 @@
-"""Which variant of error feedback comes closest to dense training? The study `variants`: its figure, table and macros.
+"""Which variant of error feedback comes closest to dense training? The study `variants`: its figure, tables and macros.
 
 What a contestant loses is paired with dense training by seed: points of test accuracy for images, per cent of the test
 loss for text; less is better, and below zero it gained. At density 0.01, and for PowerSGD, one such unit is called
@@ -79,8 +79,12 @@ def contestant(study: Result, model: str, optimiser: str, method: str, density: 
 def seed_losses(study: Result, model: str, run: Result) -> list[float] | None:
     """What a contestant loses against dense training on each seed, in the unit of the model; None if a run diverged."""
     dense = contestant(study, model, run["optimiser"], DENSE, None)
+    return None if dense is None else _paired_losses(model, run, dense)
+
+
+def _paired_losses(model: str, run: Result, dense: Result) -> list[float] | None:
     field = "test_accuracy" if model == "resnet20" else "test_loss"
-    if dense is None or None in run[field] or None in dense[field]:
+    if None in run[field] or None in dense[field]:
         return None
     pairs = zip(run[field], dense[field], strict=True)
     if field == "test_accuracy":
@@ -158,17 +162,56 @@ def loss_table(data_folder: Path) -> str:
     columns = places(study)
     heads = " & ".join(f"{MODELS[model][0]}, {OPTIMISERS[optimiser]}" for model, optimiser in columns)
     units = " & ".join(MODELS[model][1] for model, _ in columns)
-    rows = [(method, density) for density in densities(study) for method in variants(study)]
-    if any(run["method"] == LOW_RANK for run in study.records("runs")):
-        rows.append((LOW_RANK, max(CLOSE)))
     body = ""
-    for method, density in rows:
+    for method, density in table_rows(study):
         name = title(method) if method == LOW_RANK else f"{title(method)}, {latex.shortest(density)}"
         cells = [_cell(study, place, method, density) for place in columns]
         body += " & ".join([name, *cells]) + " \\\\\n"
     layout = f"@{{}}l{'r' * len(columns)}@{{}}"
     head = f" & {heads} \\\\\n & {units} \\\\\n"
     return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def shorter_table(data_folder: Path) -> str:
+    r"""A `tabular`: what the variant of least loss at each density loses after fewer steps, and after all of them."""
+    study = result(data_folder, "variants")
+    counts = sorted({int(run["steps"]) for run in study.records("shorter")})
+    body = ""
+    for (model, optimiser, method, density), found in _by_length(study).items():
+        name = f"{MODELS[model][0]}, {OPTIMISERS[optimiser]}, {latex.shortest(density)}: {title(method)}"
+        cells = [DIVERGED if values is None else difference_cell(mean(values), digits=1) for values in found]
+        body += " & ".join([name, MODELS[model][1], *cells]) + " \\\\\n"
+    heads = " & ".join([*map(latex.integer, counts), "all"])
+    layout = f"@{{}}ll{'r' * (len(counts) + 1)}@{{}}"
+    head = f" & & {heads} \\\\\n"
+    return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _by_length(study: Result) -> dict[tuple[str, str, str, float], list[list[float] | None]]:
+    """Of each method that was run for fewer steps too: what it loses on each seed, the fewest steps first, all last."""
+    shorter = sorted(study.records("shorter"), key=lambda run: int(run["steps"]))
+    dense = {(run["model"], run["optimiser"], run["steps"]): run for run in shorter if run["method"] == DENSE}
+    found: dict[tuple[str, str, str, float], list[list[float] | None]] = {}
+    for run in (run for run in shorter if run["method"] != DENSE):
+        model, optimiser = str(run["model"]), str(run["optimiser"])
+        losses = _paired_losses(model, run, dense[model, optimiser, run["steps"]])
+        found.setdefault((model, optimiser, str(run["method"]), float(run["density"])), []).append(losses)
+    for (model, optimiser, method, density), by_length in found.items():
+        whole = contestant(study, model, optimiser, method, density)
+        by_length.append(None if whole is None else seed_losses(study, model, whole))
+    return found
+
+
+def table_rows(study: Result) -> list[tuple[str, float]]:
+    """Methods with the density at which they are judged, PowerSGD last."""
+    found = [(method, density) for density in densities(study) for method in variants(study)]
+    is_there = any(run["method"] == LOW_RANK for run in study.records("runs"))
+    return [*found, (LOW_RANK, max(CLOSE))] if is_there else found
+
+
+def machines(study: Result) -> list[str]:
+    """All that computed something, in the order of their names."""
+    return sorted({str(name) for run in study.records("runs") for name in (*run["tuned_on"], *run["computed_on"])})
 
 
 def losses(data_folder: Path) -> Figure:
@@ -287,6 +330,13 @@ def _against_low_rank(data_folder: Path) -> str:
     return tally(differences) if differences else NOT_RUN
 
 
+def _trend(data_folder: Path) -> str:
+    """What is lost after all steps less what is after the fewest, of every method that was run for both."""
+    ends = [(found[-1], found[0]) for found in _by_length(result(data_folder, "variants")).values()]
+    differences = [paired_difference(last, first) for last, first in ends if last is not None and first is not None]
+    return tally(differences) if differences else NOT_RUN
+
+
 def _edges(data_folder: Path) -> str:
     """How many contestants chose a step size at the edge of the grid, of how many: `1 of 56`."""
     runs = result(data_folder, "variants").records("runs")
@@ -302,9 +352,14 @@ def _low_rank_bytes(data_folder: Path, *, model: str) -> str:
     return latex.decimal(counts[0] / counts[1], 2) if len(counts) > 1 else NOT_RUN
 
 
-def _steps(data_folder: Path, *, model: str) -> str:
+def _of_setup(data_folder: Path, *, model: str, fact: str) -> str:
+    """A whole number that is said of a network."""
     setups = result(data_folder, "variants").records("setups")
-    return next((latex.integer(setup["steps"]) for setup in setups if setup["model"] == model), NOT_RUN)
+    return next((latex.integer(setup[fact]) for setup in setups if setup["model"] == model), NOT_RUN)
+
+
+def _machine_names(data_folder: Path) -> str:
+    return latex.escape(" and ".join(machines(result(data_folder, "variants"))))
 
 
 MACROS: dict[str, Macro] = {
@@ -313,8 +368,13 @@ MACROS: dict[str, Macro] = {
     "VariantsBest": _best,
     "VariantsBestScore": _best_score,
     "VariantsLowRank": _against_low_rank,
-    "VariantsResnetSteps": partial(_steps, model="resnet20"),
-    "VariantsGptSteps": partial(_steps, model="gpt"),
+    "VariantsTrend": _trend,
+    "VariantsMachines": _machine_names,
+    **{
+        f"Variants{word}{fact.capitalize()}": partial(_of_setup, model=model, fact=fact)
+        for word, model in (("Resnet", "resnet20"), ("Gpt", "gpt"))
+        for fact in ("steps", "dimension")
+    },
     "VariantsResnetBytes": partial(_low_rank_bytes, model="resnet20"),
     "VariantsGptBytes": partial(_low_rank_bytes, model="gpt"),
     **{f"VariantsClose{word}": partial(_close_count, density=density) for word, density in _DENSITY_WORDS.items()},
@@ -325,4 +385,9 @@ MACROS: dict[str, Macro] = {
     },
 }
 
-STUDY = Study(macros=MACROS, figures={"variants": losses}, tables={"variants.tex": loss_table}, results=("variants",))
+STUDY = Study(
+    macros=MACROS,
+    figures={"variants": losses},
+    tables={"variants.tex": loss_table, "variants_shorter.tex": shorter_table},
+    results=("variants",),
+)

@@ -29,6 +29,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_what_a_profile_leaves_out_stays_as_recorded(checkout: Path) -> None:
+    (checkout / "build" / "quick" / "data" / "variants.json").unlink()
+    record.require_recordable("quick", root=checkout)
+    (checkout / "build" / "quick").rename(checkout / "build" / "record")
+    with pytest.raises(FileNotFoundError, match=r"variants\.json is missing"):
+        record.require_recordable("record", root=checkout)
+
+
 def test_a_whole_run_becomes_the_record_and_what_it_did_not_measure_stays(checkout: Path) -> None:
     record.main(OPTIONS)
     data = checkout / "paper" / "data"

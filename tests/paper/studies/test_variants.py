@@ -26,8 +26,10 @@ from paper.studies.variants import (
     lost,
     nearest,
     scores,
+    shorter_table,
     verdict,
 )
+from paper.variants_page import variants_markdown
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.studies.training import contestants
 from tests.support.drawing import plain, table_lines
@@ -47,13 +49,21 @@ def variants_record(profile: str = "record") -> dict[str, Any]:
         "profile": profile,
         "seeds": [0, 1],
         "densities": [0.01, 0.001],
-        "setups": [{"model": "gpt", "steps": 600}, {"model": "resnet20", "steps": 800}],
+        "setups": [
+            {"model": "gpt", "steps": 600, "dimension": 3000},
+            {"model": "resnet20", "steps": 800, "dimension": 9},
+        ],
         "runs": [
             run_record(model, optimiser, method, density)
             for model in ("gpt", "resnet20")
             for optimiser in ("momentum", "adamw")
             for method in (*LOSSES, "econtrol")
             for density in ((None,) if method in ("dense", "powersgd") else (0.01, 0.001))
+        ],
+        "shorter": [
+            {**run_record("gpt", "adamw", method, density), "steps": steps}
+            for method, density in (("dense", None), ("ef14", 0.01), ("econtrol", 0.001))
+            for steps in (150, 300)
         ],
     }
 
@@ -75,6 +85,8 @@ def run_record(model: str, optimiser: str, method: str, density: float | None) -
         "test_accuracy": [0.8 - first, None if has_diverged else 0.9 - second],
         "sent_bytes": 3000.0 if method == "powersgd" else 2000.0,
         "rank": 1 if method == "powersgd" else None,
+        "tuned_on": ["Tuner & Co"],
+        "computed_on": ["A", "B"] if model == "gpt" else ["B"],
     }
 
 
@@ -135,11 +147,34 @@ def test_the_table_has_a_row_for_every_variant_and_density(folder: Path) -> None
     assert table_lines(table, "dense") == []
 
 
+def test_what_is_lost_after_fewer_steps_stands_beside_what_is_lost_in_the_end(folder: Path) -> None:
+    table = shorter_table(folder)
+    assert "150 & 300 & all" in plain(table)
+    assert table_lines(table, "GPT, AdamW, 0.01: EF14") == [[r"\%", *["+1.0 (-5.4 to 7.4)"] * 3]]
+    assert table_lines(table, "GPT, AdamW, 0.001: EControl") == [[r"\%", *[DIVERGED] * 3]]
+    assert table_lines(table, "ResNet-20, AdamW, 0.01: EF14") == []
+
+
+def test_the_page_s_table_has_the_same_rows_and_says_where_they_were_found(folder: Path) -> None:
+    page = variants_markdown(folder).splitlines()
+    assert page[1] == "A, B, Tuner & Co; 2 seeds:"
+    assert page[3].endswith(" | GPT, momentum 0.9 (%) | GPT, AdamW (%) |")
+    cells = {line.split(" | ")[0]: line.removesuffix(" |").split(" | ")[1:] for line in page[5:]}
+    assert cells["| `ef14`, 0.01"] == ["+1.0 (-5.4 to 7.4)"] * 4
+    assert cells["| `econtrol`, 0.001"] == [DIVERGED] * 4
+    assert cells["| PowerSGD"] == ["**+0.6 (0.6 to 0.6)**"] * 4
+    assert len(cells) == 7
+
+
 def test_macros_say_who_is_nearest_and_whether_that_is_close(folder: Path) -> None:
     said = {name: plain(macro(folder)) for name, macro in MACROS.items()}
     assert said["VariantsGptAdamHundredth"] == r"EF21, +0.30 \% (-0.97 to 1.57; inconclusive), not surely within 1"
     assert (said["VariantsSeeds"], said["VariantsEdges"]) == ("2", "8 of 32")
     assert (said["VariantsGptSteps"], said["VariantsResnetBytes"]) == ("600", "1.50")
+    assert (said["VariantsGptDimension"], said["VariantsResnetDimension"]) == ("3000", "9")
+    # Of the two methods that were run for fewer steps one diverged.
+    assert said["VariantsTrend"] == "less in none, more in none, inconclusive in 1"
+    assert said["VariantsMachines"] == r"A and B and Tuner \& Co"
     assert (said["VariantsBest"], said["VariantsCloseHundredth"]) == ("EF21", "0 of 4")
     assert said["VariantsLowRank"] == "less in none, more in none, inconclusive in 4"
 
@@ -158,18 +193,19 @@ def test_a_run_with_fewer_contestants_leaves_the_others_open(tmp_path: Path) -> 
     with pytest.raises(FileNotFoundError, match=r"variants\.json"):
         losses(tmp_path)
     record = variants_record("smoke")
-    record["densities"] = [0.01]
+    record["densities"], record["shorter"] = [0.01], []
     record["runs"] = [
         run_record("gpt", "adamw", method, density) for method, density in (("dense", None), ("ef21", 0.01))
     ]
     write(tmp_path / "variants.json", record)
     figure = losses(tmp_path)
     assert len(figure.axes) == 1
+    assert shorter_table(tmp_path).count(r"\\") == 1
     assert "smoke" in figure.get_suptitle()
     said = {name: macro(tmp_path) for name, macro in MACROS.items()}
     assert said["VariantsGptAdamHundredth"].startswith("EF21, ")
     assert said["VariantsGptAdamThousandth"] == said["VariantsResnetAdamHundredth"] == NOT_RUN
-    assert said["VariantsLowRank"] == said["VariantsBestScore"] == NOT_RUN
+    assert said["VariantsLowRank"] == said["VariantsBestScore"] == said["VariantsTrend"] == NOT_RUN
 
 
 def test_the_page_knows_the_methods_of_the_study() -> None:
