@@ -227,9 +227,9 @@ def losses(data_folder: Path) -> Figure:
         line[0].set_yticks(range(len(names)), [title(name) for name in names])
         line[0].set_ylabel(rf"density {density:g}")
     for axes, (model, optimiser) in zip(panels[0], columns, strict=True):
-        axes.set_title(f"{MODELS[model][0]}, {OPTIMISERS[optimiser]}")
+        axes.set_title(f"{MODELS[model][0]}\n{OPTIMISERS[optimiser]}")
     for axes, (model, _) in zip(panels[-1], columns, strict=True):
-        axes.set_xlabel("points of accuracy lost" if model == "resnet20" else r"loss added (%)")
+        axes.set_xlabel("points lost" if model == "resnet20" else r"loss added (%)")
     return figure
 
 
