@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paper.results import Result, result
-from paper.studies.variants import (
-    DIVERGED,
-    LOW_RANK,
-    MODELS,
-    NOT_RUN,
-    OPTIMISERS,
-    WITHIN,
-    contestant,
-    lost,
-    machines,
-    places,
-    table_rows,
-    verdict,
-)
+from paper.intervals import Estimate
+from paper.results import result
+from paper.studies.variants import LOW_RANK, MODELS, OPTIMISERS, cell, machines, places, table_rows
 
 
 def variants_markdown(data_folder: Path) -> str:
@@ -36,17 +24,15 @@ def variants_markdown(data_folder: Path) -> str:
     lines = [["variant, density", *heads], ["---", *["--:"] * len(columns)]]
     for method, density in table_rows(study):
         name = "PowerSGD" if method == LOW_RANK else f"`{method}`, {density:g}"
-        lines.append([name, *(_markdown_cell(study, place, method, density) for place in columns)])
+        lines.append(
+            [
+                name,
+                *(cell(study, place, method, density, write=_written, embolden="**{}**".format) for place in columns),
+            ]
+        )
     table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
     return f"\n{', '.join(machines(study))}; {len(study['seeds'])} seeds:\n\n{table}"
 
 
-def _markdown_cell(study: Result, place: tuple[str, str], method: str, density: float) -> str:
-    run = contestant(study, *place, method, density)
-    if run is None:
-        return NOT_RUN
-    loss = lost(study, place[0], run)
-    if loss is None:
-        return DIVERGED
-    text = f"{loss.value:+.1f}" + (f" ({loss.low:.1f} to {loss.high:.1f})" if loss.count > 1 else "")
-    return f"**{text}**" if verdict(loss, density) == WITHIN else text
+def _written(loss: Estimate) -> str:
+    return f"{loss.value:+.1f}" + (f" ({loss.low:.1f} to {loss.high:.1f})" if loss.count > 1 else "")

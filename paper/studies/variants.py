@@ -8,6 +8,7 @@ close, at 0.001 two. The words are chosen by the intervals.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -165,7 +166,17 @@ def loss_table(data_folder: Path) -> str:
     body = ""
     for method, density in table_rows(study):
         name = title(method) if method == LOW_RANK else f"{title(method)}, {latex.shortest(density)}"
-        cells = [_cell(study, place, method, density) for place in columns]
+        cells = [
+            cell(
+                study,
+                place,
+                method,
+                density,
+                write=partial(difference_cell, digits=1),
+                embolden=lambda text: f"{{\\boldmath{text}}}",
+            )
+            for place in columns
+        ]
         body += " & ".join([name, *cells]) + " \\\\\n"
     layout = f"@{{}}l{'r' * len(columns)}@{{}}"
     head = f" & {heads} \\\\\n & {units} \\\\\n"
@@ -271,16 +282,23 @@ def _finite(end: float, value: float) -> float:
     return value if math.isinf(end) else end
 
 
-def _cell(study: Result, place: tuple[str, str], method: str, density: float) -> str:
-    """In bold what is surely close."""
+def cell(
+    study: Result,
+    place: tuple[str, str],
+    method: str,
+    density: float,
+    *,
+    write: Callable[[Estimate], str],
+    embolden: Callable[[str], str],
+) -> str:
+    """What a method loses at a place (model, optimiser) as a table shows it: in bold where it is surely close."""
     run = contestant(study, *place, method, density)
     if run is None:
         return NOT_RUN
     loss = lost(study, place[0], run)
     if loss is None:
         return DIVERGED
-    text = difference_cell(loss, digits=1)
-    return f"{{\\boldmath{text}}}" if verdict(loss, density) == WITHIN else text
+    return embolden(write(loss)) if verdict(loss, density) == WITHIN else write(loss)
 
 
 def _nearest(data_folder: Path, *, place: tuple[str, str], density: float) -> str:
