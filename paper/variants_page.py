@@ -27,7 +27,7 @@ def variants_markdown(data_folder: Path) -> str:
         lines.append(
             [
                 name,
-                *(cell(study, place, method, density, write=_written, embolden="**{}**".format) for place in columns),
+                *(cell(study, place, method, density, write=_written, bold="**{}**") for place in columns),
             ]
         )
     table = "".join("| " + " | ".join(line) + " |\n" for line in lines)

@@ -164,19 +164,10 @@ def loss_table(data_folder: Path) -> str:
     heads = " & ".join(f"{MODELS[model][0]}, {OPTIMISERS[optimiser]}" for model, optimiser in columns)
     units = " & ".join(MODELS[model][1] for model, _ in columns)
     body = ""
+    shown = partial(cell, study, write=partial(difference_cell, digits=1), bold=r"{{\boldmath{}}}")
     for method, density in table_rows(study):
         name = title(method) if method == LOW_RANK else f"{title(method)}, {latex.shortest(density)}"
-        cells = [
-            cell(
-                study,
-                place,
-                method,
-                density,
-                write=partial(difference_cell, digits=1),
-                embolden=lambda text: f"{{\\boldmath{text}}}",
-            )
-            for place in columns
-        ]
+        cells = [shown(place, method, density) for place in columns]
         body += " & ".join([name, *cells]) + " \\\\\n"
     layout = f"@{{}}l{'r' * len(columns)}@{{}}"
     head = f" & {heads} \\\\\n & {units} \\\\\n"
@@ -283,13 +274,7 @@ def _finite(end: float, value: float) -> float:
 
 
 def cell(
-    study: Result,
-    place: tuple[str, str],
-    method: str,
-    density: float,
-    *,
-    write: Callable[[Estimate], str],
-    embolden: Callable[[str], str],
+    study: Result, place: tuple[str, str], method: str, density: float, *, write: Callable[[Estimate], str], bold: str
 ) -> str:
     """What a method loses at a place (model, optimiser) as a table shows it: in bold where it is surely close."""
     run = contestant(study, *place, method, density)
@@ -298,7 +283,7 @@ def cell(
     loss = lost(study, place[0], run)
     if loss is None:
         return DIVERGED
-    return embolden(write(loss)) if verdict(loss, density) == WITHIN else write(loss)
+    return bold.format(write(loss)) if verdict(loss, density) == WITHIN else write(loss)
 
 
 def _nearest(data_folder: Path, *, place: tuple[str, str], density: float) -> str:
