@@ -12,6 +12,7 @@ from paper.folder_map import FOLDERS
 from paper.results import result
 from paper.studies.convergence_runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
+from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments, read_contestants
 from sparsync.experiments.studies.hooks import cost
@@ -21,6 +22,9 @@ from tests.support.pages import PAGES, anchors, links, make_targets, module_comm
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TRAINING = (ROOT / "paper" / "docs" / "training.md").read_text(encoding="utf-8")
+IN_THE_PLACE_OF = {"momentum": "dgc", "adamw": "rmsprop"}
+"""Which variant the pages advise, by optimiser."""
 
 
 def _trains(words: list[str]) -> bool:
@@ -93,6 +97,32 @@ def test_what_the_readme_says_of_the_figure_is_so_in_the_results() -> None:
     assert {run.record("run")["workers"] for run in trained} == {int(re.search(r"(\d+) workers;", README)[1])}  # type: ignore[index]
     assert f"means over {words[len(trained) // len(SENT)]} seeds" in README
     assert f"Right: {result(data, 'races').record('race')['workers']} simulated workers" in README
+
+
+def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:
+    study, losses = result(ROOT / "paper" / "data", "variants"), {}
+    for density in (0.01, 0.001):
+        for model, optimiser in places(study):
+            found = nearest(study, model, optimiser, density)
+            assert found is not None
+            assert found[0] == IN_THE_PLACE_OF[optimiser]
+            losses[density, model, optimiser] = found[1].value
+    assert "did not at density 0.01; at 0.001 it did by 1 to 3 points or per cent, but for the transformer" in README
+    assert losses.pop((0.001, "gpt", "adamw")) < 0
+    assert all(loss < 0 for (density, *_), loss in losses.items() if density == 0.01)
+    assert {round(loss) for (density, *_), loss in losses.items() if density == 0.001} == {1, 3}
+
+
+def test_what_the_page_says_of_the_bytes_of_powersgd_is_so_in_the_results() -> None:
+    study = result(ROOT / "paper" / "data", "variants")
+    said = re.search(r"PowerSGD sends (\S+) \(GPT\) and (\S+) times \(ResNet-20, its least\)", TRAINING)
+    assert said is not None
+    for model, optimiser in places(study):
+        low_rank, top_k = (contestant(study, model, optimiser, method, 0.01) for method in (LOW_RANK, "ef14"))
+        assert low_rank is not None
+        assert top_k is not None
+        assert low_rank["rank"] == 1
+        assert f"{low_rank['sent_bytes'] / top_k['sent_bytes']:.1f}" == said[1 if model == "gpt" else 2]
 
 
 def test_the_readme_names_every_folder_that_is_imported() -> None:
