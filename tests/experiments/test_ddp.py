@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from functools import partial
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -37,17 +37,29 @@ def trained(hook_options: dict[str, Any] | None) -> list[Tensor]:
     return [parameter.detach() for parameter in model.parameters()]
 
 
+HOOKS: tuple[dict[str, Any] | None, ...] = (None, {"selector": "keep_all"}, {"density": 1.0})
+"""Without a hook, and with hooks that send everything."""
+
+
+def trained_in_turn() -> list[list[Tensor]]:
+    return [trained(options) for options in HOOKS]
+
+
+@cache
+def parameters_of_ranks(world_size: int) -> list[list[list[Tensor]]]:
+    """Of each rank, in one group of processes: after each of `HOOKS`."""
+    return run_workers(trained_in_turn, world_size)
+
+
 @pytest.mark.parametrize("world_size", [2, 3])
 def test_keep_all_is_ddp_itself_in_bits(world_size: int) -> None:
-    plain, hooked = (run_workers(partial(trained, options), world_size) for options in (None, {"selector": "keep_all"}))
-    for with_hook, without in zip(hooked, plain, strict=True):
+    for without, with_hook, _ in parameters_of_ranks(world_size):
         assert all(map(torch.equal, with_hook, without))
 
 
 def test_density_one_on_two_ranks_is_ddp_itself_in_bits() -> None:
     # Halving is exact, and a sum of two has one order.
-    plain, hooked = (run_workers(partial(trained, options), 2) for options in (None, {"density": 1.0}))
-    for with_hook, without in zip(hooked, plain, strict=True):
+    for without, _, with_hook in parameters_of_ranks(2):
         assert all(map(torch.equal, with_hook, without))
 
 

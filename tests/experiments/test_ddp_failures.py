@@ -6,7 +6,7 @@ import os
 import signal
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -33,20 +33,32 @@ def error_of_backward(model: nn.Module, state: ErrorFeedbackState, *, steps: int
     return "nothing"
 
 
-def spoilt_run(options: dict[str, Any]) -> str:
-    model = seeded_model()
-    return error_of_backward(model, ErrorFeedbackState(model, **options), steps=4, spoilt=2)
+SPOILT: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "whole model": {"granularity": "model"},
+    "clipped": {"clip_norm": 1.0},
+    "everything": {"selector": "keep_all"},
+    "scaler that is off": {"scaler": torch.amp.GradScaler("cpu", enabled=False)},
+}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({}, {"granularity": "model"}, {"clip_norm": 1.0}, {"selector": "keep_all"}),
-        {"scaler": torch.amp.GradScaler("cpu", enabled=False)},
-    ],
-)
-def test_all_ranks_raise_in_the_step_in_which_one_gradient_is_not_finite(options: dict[str, Any]) -> None:
-    said = run_workers(partial(spoilt_run, options), 3)
+def spoilt_runs() -> dict[str, str]:
+    """One after the other in one group, which goes on after an error that all ranks have raised."""
+    said = {}
+    for name, options in SPOILT.items():
+        model = seeded_model()
+        said[name] = error_of_backward(model, ErrorFeedbackState(model, **options), steps=4, spoilt=2)
+    return said
+
+
+@cache
+def said_of_spoilt_runs() -> list[dict[str, str]]:
+    return run_workers(spoilt_runs, 3)
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_all_ranks_raise_in_the_step_in_which_one_gradient_is_not_finite(name: str) -> None:
+    said = [of_rank[name] for of_rank in said_of_spoilt_runs()]
     for words in said:
         assert words.startswith("in step 2: ")
         assert "step 2: the gradient of " in words
@@ -74,21 +86,31 @@ def unlike_run(kind: str) -> str:
     return error_of_backward(model, ErrorFeedbackState(model, **options), steps=2)
 
 
-@pytest.mark.parametrize(
-    ("kind", "named"),
-    [
-        ("density", "the treatments of ranks [2]; the densities of ranks [2]"),
-        ("schedule", "the densities of ranks [2]"),
-        ("rules", "the treatments of ranks [2]"),
-        ("names", "the parameters of ranks [2]"),
-        ("step", "the settings of ranks [2]"),
-    ],
-)
-def test_ranks_that_were_started_otherwise_are_named_before_anything_is_sent(kind: str, named: str) -> None:
-    for words in run_workers(partial(unlike_run, kind), 3):
-        assert words.startswith("in step 0: ")
-        assert named in words
-        assert "differ from those of rank 0" in words
+UNLIKE = {
+    "density": "the treatments of ranks [2]; the densities of ranks [2]",
+    "schedule": "the densities of ranks [2]",
+    "rules": "the treatments of ranks [2]",
+    "names": "the parameters of ranks [2]",
+    "step": "the settings of ranks [2]",
+}
+"""What is named, by what is unlike."""
+
+
+def unlike_runs() -> dict[str, str]:
+    return {kind: unlike_run(kind) for kind in UNLIKE}
+
+
+@cache
+def said_of_unlike_runs() -> list[dict[str, str]]:
+    return run_workers(unlike_runs, 3)
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_ranks_that_were_started_otherwise_are_named_before_anything_is_sent(kind: str) -> None:
+    for of_rank in said_of_unlike_runs():
+        assert of_rank[kind].startswith("in step 0: ")
+        assert UNLIKE[kind] in of_rank[kind]
+        assert "differ from those of rank 0" in of_rank[kind]
 
 
 def unlike_model_run() -> str:

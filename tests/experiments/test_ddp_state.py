@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from functools import partial
+from collections.abc import Sequence
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,14 @@ from tests.support.workers import run_workers
 STEPS, SAVED_AT = 6, 3
 
 
-def trained(saved: list[bytes] | None, *, until: int, options: dict[str, Any]) -> tuple[bytes, list[Tensor]]:
+def trained(saved: bytes | None, *, until: int, options: dict[str, Any]) -> tuple[bytes, list[Tensor]]:
     """Train from what this rank saved, or from the start; what is saved then, and the parameters."""
     model = seeded_model()
     state = ErrorFeedbackState(model, **options)
     optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1, momentum=0.9)
     first = 0
     if saved is not None:
-        checkpoint = torch.load(io.BytesIO(saved[dist.get_rank()]), weights_only=True)
+        checkpoint = torch.load(io.BytesIO(saved), weights_only=True)
         model.load_state_dict(checkpoint["model"])
         optimiser.load_state_dict(checkpoint["optimiser"])
         state.load_state_dict(checkpoint["hook"])
@@ -45,15 +47,33 @@ def trained(saved: list[bytes] | None, *, until: int, options: dict[str, Any]) -
     return file.getvalue(), [parameter.detach() for parameter in model.parameters()]
 
 
-@pytest.mark.parametrize("selector", ["top_k", "random_k"])
-@pytest.mark.parametrize("granularity", ["tensor", "model"])
-def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not_interrupted(selector: str, granularity: str) -> None:
-    options = {"selector": selector, "granularity": granularity, "density": 0.05}
-    whole = run_workers(partial(trained, None, until=STEPS, options=options), 3)
-    half = run_workers(partial(trained, None, until=SAVED_AT, options=options), 3)
-    resumed = run_workers(partial(trained, [saved for saved, _ in half], until=STEPS, options=options), 3)
-    for (_, without), (_, with_interrupt) in zip(whole, resumed, strict=True):
-        assert all(map(torch.equal, without, with_interrupt))
+OPTIONS = {
+    f"{selector}, {granularity}": {"selector": selector, "granularity": granularity, "density": 0.05}
+    for selector, granularity in product(("top_k", "random_k"), ("tensor", "model"))
+}
+Trained = dict[str, tuple[bytes, list[Tensor]]]
+
+
+def trained_in_turn(saved: Sequence[Trained | None], *, until: int) -> Trained:
+    """With all options, each from what this rank saved of it."""
+    own = saved[dist.get_rank()]
+    return {
+        name: trained(None if own is None else own[name][0], until=until, options=options)
+        for name, options in OPTIONS.items()
+    }
+
+
+@cache
+def whole_and_resumed() -> tuple[list[Trained], list[Trained]]:
+    """Of each rank; one group of processes saves, and another goes on."""
+    whole, half = (run_workers(partial(trained_in_turn, [None] * 3, until=until), 3) for until in (STEPS, SAVED_AT))
+    return whole, run_workers(partial(trained_in_turn, half, until=STEPS), 3)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not_interrupted(name: str) -> None:
+    for whole, resumed in zip(*whole_and_resumed(), strict=True):
+        assert all(map(torch.equal, whole[name][1], resumed[name][1]))
 
 
 def saved_in_folder(folder: str) -> dict[str, Tensor]:

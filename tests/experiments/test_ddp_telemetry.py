@@ -7,7 +7,7 @@ import json
 import sys
 import types
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,26 +88,38 @@ def truth(
     }
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+OPTIONS: dict[str, dict[str, Any]] = {
+    str(options): options
+    for options in (
         *({}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}),
         {"values": "int8", "granularity": "bucket"},
         *({"unused_at": (2, 5), "values": values} for values in ("exact", "int8")),
         {"feedback": "decayed", "feedback_settings": {"decay": 0.5}},
         *({"feedback": name} for name in FEEDBACKS if name not in ("ef14", "decayed")),
-    ],
-    ids=str,
-)
-def test_readings_are_what_gradients_and_residuals_show(options: dict[str, Any]) -> None:
-    for of_rank in run_workers(partial(readings_and_truth, **options), 2):
-        assert len(of_rank) == STEPS
-        for reading, expected in of_rank:
-            assert (reading["contraction"] is None) == (expected["contraction"] is None) == (options in NO_REMAINDER)
-            known = {name: value for name, value in expected.items() if value is not None}
+    )
+}
+
+
+def all_readings_and_truths() -> dict[str, list[tuple[dict[str, Any], dict[str, Any]]]]:
+    return {name: readings_and_truth(**options) for name, options in OPTIONS.items()}
+
+
+@cache
+def readings_of_ranks() -> list[dict[str, list[tuple[dict[str, Any], dict[str, Any]]]]]:
+    return run_workers(all_readings_and_truths, 2)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_readings_are_what_gradients_and_residuals_show(name: str) -> None:
+    for of_rank in readings_of_ranks():
+        assert len(of_rank[name]) == STEPS
+        for reading, expected in of_rank[name]:
+            is_unknown = OPTIONS[name] in NO_REMAINDER
+            assert (reading["contraction"] is None) == (expected["contraction"] is None) == is_unknown
+            known = {field: value for field, value in expected.items() if value is not None}
             # Sums of some hundred squares in float64, in other orders; e and u are rounded to float32 alike, as is
             # their sum where values are rounded.
-            assert {name: reading[name] for name in known} == pytest.approx(known, rel=1e-6)
+            assert {field: reading[field] for field in known} == pytest.approx(known, rel=1e-6)
 
 
 def watched_and_unwatched() -> dict[str, Any]:
