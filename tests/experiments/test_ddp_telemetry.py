@@ -88,16 +88,14 @@ def truth(
     }
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    str(options): options
-    for options in (
-        *({}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}),
-        {"values": "int8", "granularity": "bucket"},
-        *({"unused_at": (2, 5), "values": values} for values in ("exact", "int8")),
-        {"feedback": "decayed", "feedback_settings": {"decay": 0.5}},
-        *({"feedback": name} for name in FEEDBACKS if name not in ("ef14", "decayed")),
-    )
-}
+CASES: list[dict[str, Any]] = [
+    *({}, {"selector": "gaussian_k"}, {"granularity": "model", "selector": "random_k"}),
+    {"values": "int8", "granularity": "bucket"},
+    *({"unused_at": (2, 5), "values": values} for values in ("exact", "int8")),
+    {"feedback": "decayed", "feedback_settings": {"decay": 0.5}},
+    *({"feedback": name} for name in FEEDBACKS if name not in ("ef14", "decayed")),
+]
+OPTIONS = {str(options): options for options in CASES}
 
 
 def all_readings_and_truths() -> dict[str, list[tuple[dict[str, Any], dict[str, Any]]]]:
