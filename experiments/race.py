@@ -8,7 +8,6 @@ option of its own goes to every policy that has it.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -31,12 +30,12 @@ from sparsync.experiments.racing.contest import (
     require_fitting,
     run_contestant,
 )
+from sparsync.experiments.racing.recordings import sayable, write_traces
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.training.data import load_dataset
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors.judge import Violation
-from sparsync.verify.monitors.trace import as_rows
-from sparsync.verify.tools.provenance import provenance, require_output, write_json
+from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
 
 Contestant = tuple[str, dict[str, Parameter]]
 
@@ -53,8 +52,8 @@ class RaceCommand:
     """where the results go, as JSON"""
     figure: Path | None = None
     """where the comparison is drawn: quality against time and against bytes"""
-    trace: Path | None = None
-    """where every event goes, as JSON"""
+    traces: Path | None = None
+    """folder where every event goes, a file for each policy, to be judged by sparsync.verify.judge"""
     gantt: Path | None = None
     """where is drawn who computes, waits and sends"""
     gantt_seconds: float = 30.0
@@ -166,8 +165,8 @@ def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcom
             outcomes.append(run_contestant(conditions, name, parameters, data=data, advance=advance))
     if command.output is not None:
         write_json(command.output, results(conditions, outcomes))
-    if command.trace is not None:
-        write_json(command.trace, {outcome.label: as_rows(outcome.trace) for outcome in outcomes})
+    if command.traces is not None:
+        write_traces(command.traces, conditions, outcomes)
     if command.figure is not None or command.gantt is not None:
         from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt
 
@@ -180,12 +179,13 @@ def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcom
 
 def _require_outputs(command: RaceCommand) -> None:
     """Find out before the race that its results can be written and drawn."""
-    outputs = {"output": command.output, "figure": command.figure, "trace": command.trace, "gantt": command.gantt}
+    outputs = {"output": command.output, "figure": command.figure, "gantt": command.gantt}
     paths = {name: path for name, path in outputs.items() if path is not None}
     for name, path in paths.items():
         require_output(path, option=f"--{name}")
-    if len({path.resolve() for path in paths.values()}) < len(paths):
-        raise ValueError(f"outputs must be different files, got {', '.join(map(str, paths.values()))}")
+    all_paths = [*paths.values(), *([] if command.traces is None else [command.traces])]
+    if len({path.resolve() for path in all_paths}) < len(all_paths):
+        raise ValueError(f"outputs must be different files, got {', '.join(map(str, all_paths))}")
     if not command.gantt_seconds > 0:
         raise ValueError(f"gantt_seconds must be positive, got {command.gantt_seconds}")
     drawings = [path for path in (command.figure, command.gantt) if path is not None]
@@ -197,23 +197,17 @@ def _require_outputs(command: RaceCommand) -> None:
             raise ValueError(f"drawings need the extra 'paper': {error}") from error
         for path in drawings:
             require_drawable(path)
+    if command.traces is not None:
+        require_folder(command.traces, option="--traces")
 
 
 def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The JSON of a race; what is infinite, which JSON cannot say, is the text "inf"."""
     return {
-        "race": _sayable(asdict(conditions)),
-        "outcomes": [_sayable(outcome.as_row()) for outcome in outcomes],
+        "race": sayable(asdict(conditions)),
+        "outcomes": [sayable(outcome.as_row()) for outcome in outcomes],
         "provenance": provenance(process_count=1),
     }
-
-
-def _sayable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sayable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sayable(item) for item in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def summary(conditions: Race, outcomes: Sequence[Outcome]) -> Table:

@@ -90,7 +90,8 @@ class Simulation:
         self.event_count = 0
         self.sent_bytes = self.pulled_bytes = 0
         self._make_judge, self._records = make_judge, records
-        self._judge: Judge | None = None
+        self.judge: Judge | None = None
+        """whoever looks, once the run has begun; it knows what was promised"""
         self._model_bytes = sum(block_bytes)
         self._queue: list[tuple[float, int, int, Any]] = []
         self._scheduled_count = 0
@@ -157,8 +158,8 @@ class Simulation:
         Raises:
             Violation: only now it shows that a promise was broken.
         """
-        if self._judge is not None:
-            self._judge.finish(self.view.now)
+        if self.judge is not None:
+            self.judge.finish(self.view.now)
 
     def report(self) -> Report:
         """What the monitors saw until now.
@@ -166,9 +167,9 @@ class Simulation:
         Raises:
             RuntimeError: nobody looked, or the run has not begun.
         """
-        if self._judge is None:
+        if self.judge is None:
             raise RuntimeError("a run without a judge, or not begun, has no report")
-        return self._judge.report()
+        return self.judge.report()
 
     def order(self, change: Change) -> None:
         """A worker joins, leaves or crashes at a time not before now, besides the cluster's own changes.
@@ -188,7 +189,7 @@ class Simulation:
         view = self.view
         if self._make_judge is not None:
             remembers = self.vectors is None or self.vectors.descent.feedback == "memory"
-            self._judge = self._make_judge(self.header, replace(self.policy.guarantee(), remembers=remembers))
+            self.judge = self._make_judge(self.header, replace(self.policy.guarantee(), remembers=remembers))
         present = [worker for worker in range(view.worker_count) if worker not in self.cluster.absent]
         self._roster.begin(present)
         for change in self.cluster.changes:
@@ -203,7 +204,7 @@ class Simulation:
         vectors = self.vectors
         if vectors is None:
             return Header(self.cluster.worker_count)
-        return Header(self.cluster.worker_count, vectors.sketch(vectors.shared), vectors.unit_roundoff)
+        return Header(self.cluster.worker_count, vectors.sketch(vectors.shared), vectors.arithmetic.unit_roundoff)
 
     def _schedule(self, time: float, kind: Kind, subject: object) -> None:
         self._scheduled_count += 1
@@ -213,8 +214,8 @@ class Simulation:
     def _note(self, event: Event) -> None:
         if self._records:
             self.trace.append(event)
-        if self._judge is not None:
-            self._judge.observe(event)
+        if self.judge is not None:
+            self.judge.observe(event)
 
     # What is due.
 

@@ -20,7 +20,7 @@ from sparsync.experiments.engine.view import StepStatistics
 from sparsync.experiments.training.adaptive import new_selector, require_selector
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import Selector, target_count
-from sparsync.verify.monitors.trace import NOTHING, Mass
+from sparsync.verify.monitors.trace import NOTHING, Arithmetic, Mass
 
 Feedback = Literal["memory", "none"]
 GRID = 2.0**-20
@@ -181,12 +181,10 @@ class Vectors:
         return tuple(size * self.shared.element_size() for size in self.problem.block_sizes)
 
     @property
-    def unit_roundoff(self) -> float:
-        """Of sums of entries and of their sketches together, relative to sketch sizes; 0 on the grid."""
-        if self.descent.is_on_grid:
-            return 0.0
-        # A sketch is a sum of d products in float64, whose relative error is below d 2⁻⁵².
-        return torch.finfo(self.shared.dtype).eps + len(self.shared) * 2.0**-52
+    def arithmetic(self) -> Arithmetic:
+        """In what vectors are added; exact on the grid."""
+        numbers = "exact" if self.descent.is_on_grid else str(self.shared.dtype).removeprefix("torch.")
+        return Arithmetic(numbers, len(self.shared))
 
     def sketch(self, *vectors: Tensor) -> Mass:
         """The sketch of the sum of the vectors.

@@ -25,7 +25,7 @@ from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.record import readable_size
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
-from sparsync.verify.monitors.trace import Event, Header, trace_hash
+from sparsync.verify.monitors.trace import Arithmetic, Event, Header, trace_hash
 
 QUADRATIC = "quadratic"
 CURVATURES = tuple(1.2**-place for place in range(32))
@@ -139,6 +139,9 @@ class Outcome:
         worker_steps: finished, by worker.
         event_count: of the simulation.
         report: what the monitors counted.
+        header: what they knew of the run.
+        guarantee: what they held it to.
+        arithmetic: in what vectors were added.
         trace: every event.
     """
 
@@ -149,6 +152,9 @@ class Outcome:
     worker_steps: list[int]
     event_count: int
     report: Report
+    header: Header
+    guarantee: Guarantee
+    arithmetic: Arithmetic
     trace: list[Event] = field(repr=False)
 
     @property
@@ -160,7 +166,8 @@ class Outcome:
 
     def as_row(self) -> dict[str, Any]:
         """For a results file; the trace by its hash."""
-        row = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("trace", "points")}
+        elsewhere = ("points", "header", "guarantee", "arithmetic", "trace")
+        row = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in elsewhere}
         row["report"] = asdict(self.report) | {"waiting_share": self.report.waiting_share}
         return row | {"points": [asdict(point) for point in self.points], "trace_sha256": trace_hash(self.trace)}
 
@@ -256,6 +263,9 @@ def run_contestant(
 
 def _outcome(name: str, simulation: Simulation, points: list[Point]) -> Outcome:
     """What a finished simulation of the policy of this name says."""
+    judge, vectors = simulation.judge, simulation.vectors
+    assert judge is not None
+    assert vectors is not None
     return Outcome(
         policy=name,
         parameters={item: getattr(simulation.policy, item) for item in policy_parameters(name)},
@@ -263,7 +273,10 @@ def _outcome(name: str, simulation: Simulation, points: list[Point]) -> Outcome:
         pulled_bytes=simulation.pulled_bytes,
         worker_steps=list(simulation.view.clock),
         event_count=simulation.event_count,
-        report=simulation.report(),
+        report=judge.report(),
+        header=judge.header,
+        guarantee=judge.guarantee,
+        arithmetic=vectors.arithmetic,
         trace=simulation.trace,
     )
 

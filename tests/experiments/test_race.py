@@ -29,7 +29,6 @@ from sparsync.verify.monitors.trace import (
     Sent,
     Started,
     Stepped,
-    from_rows,
     trace_hash,
 )
 
@@ -120,6 +119,8 @@ def test_what_cannot_be_read_is_refused_in_words(names: list[str], words: list[s
             "error: outputs must be different files",
         ),
         (["--policy", "bsp", "--gantt", "a.png", "--gantt-seconds", "0"], "error: gantt_seconds must be positive"),
+        (["--policy", "bsp", "--traces", "/dev/null"], "error: --traces must name a folder, got /dev/null"),
+        (["--policy", "bsp", "--output", "a", "--traces", "a"], "error: outputs must be different files, got a, a"),
     ],
 )
 def test_the_command_refuses_bad_input_in_one_line(
@@ -132,7 +133,7 @@ def test_the_command_refuses_bad_input_in_one_line(
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("option", ["--output", "--figure", "--trace", "--gantt"])
+@pytest.mark.parametrize("option", ["--output", "--figure", "--gantt"])
 def test_no_output_takes_the_place_of_a_pipe(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -261,7 +262,7 @@ def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceCommand, 
         SHORT,
         output=folder / "out.json",
         figure=folder / "race.png",
-        trace=folder / "trace.json",
+        traces=folder / "traces",
         gantt=folder / "gantt.svg",
         gantt_seconds=6.0,
     )
@@ -270,7 +271,7 @@ def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceCommand, 
 
 def test_every_output_is_written_and_nothing_else(raced: tuple[Path, RaceCommand, list[Any]]) -> None:
     folder, _, _ = raced
-    assert {path.name for path in folder.iterdir()} == {"out.json", "race.png", "trace.json", "gantt.svg"}
+    assert {path.name for path in folder.iterdir()} == {"out.json", "race.png", "traces", "gantt.svg"}
 
 
 def test_results_record_conditions_curves_and_where_they_are_from(raced: tuple[Path, RaceCommand, list[Any]]) -> None:
@@ -291,16 +292,6 @@ def test_infinite_conditions_can_be_written(tmp_path: Path) -> None:
     command = RaceCommand(Race(data=QUADRATIC, seconds=2.0, points=1), output=tmp_path / "out.json")
     race(command, [("bsp", {})])
     assert json.loads((tmp_path / "out.json").read_text())["race"]["bandwidth"] == "inf"
-
-
-def test_a_written_trace_is_the_trace_and_can_be_judged_again(raced: tuple[Path, RaceCommand, list[Any]]) -> None:
-    folder, _, outcomes = raced
-    written = json.loads((folder / "trace.json").read_text())
-    assert list(written) == ["bsp", "ssp:staleness=inf", "asp"]
-    for outcome in outcomes:
-        events = from_rows(written[outcome.label])
-        assert events == outcome.trace
-        assert trace_hash(events) == trace_hash(outcome.trace)
 
 
 def test_a_written_trace_is_refused_where_it_promises_too_much(raced: tuple[Path, RaceCommand, list[Any]]) -> None:

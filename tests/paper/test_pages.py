@@ -18,6 +18,7 @@ from sparsync.experiments.race import read_arguments, read_contestants
 from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator
+from sparsync.verify import judge
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands
 from tests.support.paths import ROOT
 
@@ -43,6 +44,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
+    "sparsync.verify.judge": lambda words: bool(judge.read(words)),
 }
 """Is a command line accepted? By module; a new one in the pages needs a line."""
 COMMANDS = [command for page in PAGES for command in module_commands(page.read_text(encoding="utf-8"))]

@@ -12,6 +12,7 @@ from sparsync.verify.monitors.trace import (
     Applied,
     Arrived,
     Departed,
+    Dropped,
     Event,
     Header,
     Joined,
@@ -75,6 +76,22 @@ MIXED: list[Event] = [
     Departed(2.0, 0, "left", mass(1.0)),
 ]
 """Two workers and a mixing half-way towards the mean of copies that lag behind their models of 6 and 12."""
+
+ONE, TWO = Mass((0.1, -2.5e-17), 3.0), Mass((1.0, 7.0), 1e100)
+EVERY_KIND: list[Event] = [
+    Joined(0.1, 0, 0, ONE),
+    Started(0.1, 0, 1.5),
+    Stepped(1 / 3, 0, 1, TWO),
+    Sent(1 / 3, 0, 0, 0, 80, ONE, TWO, Mass(), "RS", 1.0, 2.0, 0.5),
+    Arrived(0.5, 0),
+    Applied(0.5, (0, 1), (0.5, 1 / 3), 1, TWO),
+    Dropped(0.5, (2,)),
+    Mixed(0.6, (0, 1), ((0.5, 0.5), (0.5, 0.5)), 0.25, 160, (ONE, TWO), (TWO, ONE), (ONE, ONE)),
+    Released(0.7, 0, 1, TWO, (1,)),
+    Departed(0.8, 0, "crashed", ONE),
+    Rang(0.9, "'key'"),
+]
+"""One event of each kind, no field at its default."""
 
 
 def judged(events: Sequence[Event], guarantee: Guarantee = NO_BOUND, header: Header = HEADER) -> None:

@@ -5,7 +5,11 @@ weight and an entry, added one after the other, lie within (m + 2)u of the sum o
 rounding (2 for a product whose weight is rounded too, 1 for each addition). A sketch of d entries in double precision
 lies within (d + 1)2⁻⁵³ of its size. With ε = 2u + d 2⁻⁵², the unit roundoff of the header, both together stay within
 (m + 1)ε times all sizes, that of the recorded sum included. Second-order terms and underflow are not counted. On a grid
-ε is 0, and equality is exact. Ours, by the standard model of rounding (Higham 2002).
+ε is 0, and equality is exact.
+
+Sizes are norms, so they are held to the triangle inequality: a sum is no larger than all its parts together, and no part
+larger than the sum and the others. A size that is blown up, which would widen the bound on rounding, is found out.
+Ours, by the standard model of rounding (Higham 2002).
 """
 
 from __future__ import annotations
@@ -16,6 +20,11 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from sparsync.verify.monitors.trace import Event, Header, Mass
+
+SIZE_ROUNDOFF = 2.0**-52
+"""Relative, of each addition of sizes."""
+NORM_ERROR = 2.0**-20
+"""Relative; above (d + 2)2⁻⁵², that of a norm in double precision, for d up to 2³¹."""
 
 
 class BrokenPromiseError(Exception):
@@ -42,7 +51,7 @@ class Book:
         header: of the run; it says how many sums a sketch has, and how the run rounds.
     """
 
-    __slots__ = ("_denominator", "_header", "_numerators", "size", "term_count")
+    __slots__ = ("_denominator", "_header", "_numerators", "largest", "size", "term_count")
 
     def __init__(self, header: Header) -> None:
         self._header = header
@@ -57,6 +66,8 @@ class Book:
         """The sum of nothing."""
         self._numerators, self._denominator = [0] * len(self._header.initial.sums), 1
         self.size = 0.0
+        self.largest = 0.0
+        """size of the largest term"""
         self.term_count = 0
 
     def add(self, mass: Mass, weight: float | Fraction = 1) -> None:
@@ -80,13 +91,17 @@ class Book:
         ratios = [value.as_integer_ratio() for value in sums]
         common = math.lcm(*(denominator for _, denominator in ratios))
         self._gain([times * numerator * (common // denominator) for numerator, denominator in ratios], over * common)
-        self.size += abs(float(weight)) * size
+        share = abs(float(weight)) * size
+        self.size += share
+        if share > self.largest:
+            self.largest = share
         self.term_count += 1
 
     def add_book(self, other: Book) -> None:
         """Add all that another book holds."""
         self._gain(other._numerators, other._denominator)
         self.size += other.size
+        self.largest = max(self.largest, other.largest)
         self.term_count += other.term_count
 
     def _gain(self, numerators: list[int], denominator: int) -> None:
@@ -102,8 +117,34 @@ class Book:
         self._denominator *= ours
 
     def tolerance(self, recorded: Mass) -> float:
-        """How far from the exact sum a computed one may lie; see the module."""
-        return (self.term_count + 1) * self._header.unit_roundoff * (self.size + recorded.size)
+        """How far from the exact sum a computed one may lie; see the module.
+
+        Raises:
+            BrokenPromiseError: sizes too large to be added.
+        """
+        size = self.size + recorded.size
+        if not size < float("inf"):
+            raise BrokenPromiseError(f"sketches of a size of {size} together cannot be judged")
+        return (self.term_count + 1) * self._header.unit_roundoff * size
+
+    def room(self, size: float) -> float:
+        """By how much sizes, this one among them, may fail to add up: rounding of the run, and of their own sum."""
+        return (self.term_count + 1) * (self._header.unit_roundoff + SIZE_ROUNDOFF) * (self.size + size)
+
+    def require_size(self, size: float, what: str) -> None:
+        """A vector of this size can be the sum of the terms; see the module.
+
+        Raises:
+            BrokenPromiseError: it is larger than all of them together, or one of them than it and the others.
+        """
+        room = self.room(size)
+        if size > self.size + room:
+            raise BrokenPromiseError(f"{what} has a size of {size}, all that it is the sum of only {self.size}")
+        others = self.size - self.largest + size
+        if self.largest > others + room:
+            raise BrokenPromiseError(
+                f"{what} has a size of {size}, {others} with the other parts; one part alone has {self.largest}"
+            )
 
     def distance(self, other: Book) -> Fraction:
         """The largest difference from a sum of another book."""
@@ -119,7 +160,7 @@ class Book:
             what: its name, for the message.
 
         Raises:
-            BrokenPromiseError: they differ by more than rounding explains.
+            BrokenPromiseError: they differ by more than rounding explains, or by their sizes they cannot be equal.
         """
         expected, tolerance = Book(self._header), self.tolerance(recorded)
         expected.add_book(self)
@@ -132,6 +173,9 @@ class Book:
                 f"{what} is {recorded.sums}, but the ledger has {should}: off by {float(excess):.6g}, "
                 f"rounding explains {tolerance:.3g}"
             )
+        expected.require_size(recorded.size, what)
+        # What is kept in parts may be larger than they are together.
+        self.largest = 0.0
 
     def as_mass(self) -> Mass:
         """The sum as a sketch, rounded."""

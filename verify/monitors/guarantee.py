@@ -18,6 +18,8 @@ class Guarantee:
         lossless: no message is dropped.
         preserves_mean: mixing keeps the sum of all models: its weights are doubly stochastic.
         remembers: workers forget nothing of what they have made; not so where a compressor has no memory.
+        amplification: a message and what stays behind have together at most this many times the size of what was to be
+            sent, size as in `Mass`: 1 where messages take some entries and leave the others as they are.
     """
 
     gap: float = math.inf
@@ -26,3 +28,4 @@ class Guarantee:
     lossless: bool = True
     preserves_mean: bool = True
     remembers: bool = True
+    amplification: float = 1.0

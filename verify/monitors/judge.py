@@ -131,7 +131,8 @@ class Judge:
             kind: tuple(handlers[kind] for handlers in by_monitor if kind in handlers) for kind in EVENTS.values()
         }
         self._events: deque[Event] = deque(maxlen=keeps)
-        self._event_count = 0
+        self.event_count = 0
+        """events looked at"""
         self._violation: Violation | None = None
 
     def observe(self, event: Event) -> None:
@@ -143,12 +144,12 @@ class Judge:
         if self._violation is not None:
             raise self._violation
         self._events.append(event)
-        self._event_count += 1
+        self.event_count += 1
         try:
             for handle in self._handlers[type(event)]:
                 handle(event)
         except BrokenPromiseError as broken:
-            place = f"event {self._event_count - 1}, {type(event).__name__} at {event.time}"
+            place = f"event {self.event_count - 1}, {type(event).__name__} at {event.time}"
             self._violation = Violation(f"{place}: {broken}", self._events)
             raise self._violation from None
 
@@ -199,9 +200,12 @@ def judge_trace(
 
     Raises:
         Violation: it broke a promise.
+        ValueError: there are no events, which would prove nothing.
     """
     judge = Judge(header, guarantee, more=more)
     for event in events:
         judge.observe(event)
+    if not judge.event_count:
+        raise ValueError("a trace without events proves nothing")
     judge.finish(until)
     return judge.report()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsync.verify.monitors.books import Book, BrokenPromiseError, Handlers
+from sparsync.verify.monitors.books import NORM_ERROR, Book, BrokenPromiseError, Handlers
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import (
     Applied,
@@ -23,11 +23,11 @@ class WorkerLedger:
 
     Args:
         header: of the run.
-        guarantee: whether workers may forget.
+        guarantee: whether workers may forget, and how large messages may become.
     """
 
     def __init__(self, header: Header, guarantee: Guarantee) -> None:
-        self._remembers = guarantee.remembers
+        self._remembers, self._amplification = guarantee.remembers, guarantee.amplification
         self._unsent = [Book(header) for _ in range(header.worker_count)]
         self._may_have_residual = [False] * header.worker_count
 
@@ -43,16 +43,41 @@ class WorkerLedger:
         if self._remembers and (lost.size or any(lost.sums)):
             raise BrokenPromiseError(f"worker {worker} forgets {lost.sums} with message {event.message}")
         book = self._unsent[worker]
+        made = book.size
         book.add(event.mass, -1)
         if lost.sums:
             book.add(lost, -1)
+        most = self._amplification * made + book.room(event.kept.size)
         book.settle(event.kept, f"what worker {worker} keeps after message {event.message}")
+        self._require_sizes(event, made, most)
         self._may_have_residual[worker] = event.kept.size > 0
+
+    def _require_sizes(self, event: Sent, made: float, most: float) -> None:
+        """A message and what stays behind are no larger than what was split, and norms no larger than their vectors.
+
+        Args:
+            event: the sending.
+            made: size of what was to be sent.
+            most: that may become of it.
+        """
+        what = f"message {event.message} of worker {event.worker}"
+        split = event.mass.size + event.kept.size + event.lost.size
+        if split > most:
+            raise BrokenPromiseError(
+                f"{what}, what it keeps and what it forgets have a size of {split}, what was to be sent has {made}, "
+                f"promised are at most {self._amplification} times that"
+            )
+        if event.mass.size and not event.sent_bytes:
+            raise BrokenPromiseError(f"{what} has a size of {event.mass.size} and 0 bytes")
+        norms = ((event.change_norm, made), (event.corrected_norm, split), (event.kept_norm, event.kept.size))
+        if any(norm > size * (1 + NORM_ERROR) for norm, size in norms):
+            raise BrokenPromiseError(f"{what} has norms and sizes {norms}: a norm exceeds its size")
 
     def _mixed(self, event: Mixed) -> None:
         for member, change in zip(event.members, event.changes, strict=True):
             book = self._unsent[member]
             if self._may_have_residual[member]:
+                book.require_size(change.size, f"what worker {member} mixes in")
                 book.add(change, -1)
             else:
                 book.settle(change, f"what worker {member} mixes in")

@@ -59,12 +59,14 @@ class OwnModels:
 
     Args:
         header: of the run.
-        guarantee: whether the mean is kept.
+        guarantee: whether the mean is kept, and how large messages may become.
     """
 
     def __init__(self, header: Header, guarantee: Guarantee) -> None:
         self._header, self._preserves_mean = header, guarantee.preserves_mean
+        self._amplification = guarantee.amplification
         self._base = [header.initial] * header.worker_count
+        self._copy_sizes = [header.initial.size] * header.worker_count
 
     def handlers(self) -> Handlers:
         """See `Monitor`."""
@@ -92,6 +94,7 @@ class OwnModels:
         together, tolerance = Book(self._header), 0.0
         for place, member in enumerate(members):
             book = self._book(self._base[member], event.changes[place])
+            self._require_copy(member, copies[place], book)
             together.add_book(book)
             for weight, copy in zip(event.weights[place], copies, strict=True):
                 if weight and copy is not copies[place]:
@@ -103,6 +106,20 @@ class OwnModels:
             self._base[member] = models[place]
         if self._preserves_mean:
             self._require_sum(event, together, tolerance)
+
+    def _require_copy(self, member: int, copy: Mass, model: Book) -> None:
+        """A copy moves towards the model by a message C(model − copy), so it is no larger than both together.
+
+        It is the old copy and the message, and the model without what stays behind: at most the mean of both bounds.
+        """
+        self._book(copy)
+        before = self._copy_sizes[member] + model.size
+        most = (1 + self._amplification) / 2 * before + model.room(before)
+        if copy.size > most:
+            raise BrokenPromiseError(
+                f"the copy of the model of worker {member} has a size of {copy.size}, with the model it had {before}"
+            )
+        self._copy_sizes[member] = copy.size
 
     def _require_sum(self, event: Mixed, together: Book, tolerance: float) -> None:
         """The sum changes by step · Σ_j (column sum − row sum) copy_j, which is rounding; on a grid by nothing."""

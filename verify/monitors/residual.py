@@ -9,11 +9,8 @@ from __future__ import annotations
 import math
 
 from sparsync.theory.feedback.residual import residual_minkowski
-from sparsync.verify.monitors.books import BrokenPromiseError, Handlers
+from sparsync.verify.monitors.books import NORM_ERROR, BrokenPromiseError, Handlers
 from sparsync.verify.monitors.trace import Departed, Header, Sent
-
-NORM_ERROR = 2.0**-20
-"""Relative; above (d + 2)2⁻⁵², that of a norm in double precision, for d up to 2³¹."""
 
 
 class ResidualBound:

@@ -10,16 +10,17 @@ Szegedy 1996.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class Mass(NamedTuple):
     """A sketch of one vector; empty where nobody computes vectors.
 
     Args:
-        sums: integer combinations of the entries.
-        size: at least the sum of the magnitudes of all terms in any one combination.
+        sums: combinations of the entries with integers, none of them 0.
+        size: the sum of the magnitudes of the entries, times the largest magnitude of those integers: what bounds all
+            terms of a combination together. Of a vector that is kept in parts, all parts together.
     """
 
     sums: tuple[float, ...] = ()
@@ -160,6 +161,34 @@ EVENTS: dict[str, type[Event]] = {
 """The kinds of events by name."""
 
 
+UNITS = {"exact": 0.0, "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The distance from 1 to the next number, by format; exact is whatever adds without rounding."""
+LARGEST_DIMENSION = 2**40
+
+
+class Arithmetic(NamedTuple):
+    """In what the vectors of a run are added.
+
+    Args:
+        numbers: a key of `UNITS`.
+        dimension: d, entries of the model.
+    """
+
+    numbers: str = "exact"
+    dimension: int = 0
+
+    @property
+    def unit_roundoff(self) -> float:
+        """Of sums of entries and of their sketches together, relative to sketch sizes; 0 where both are exact."""
+        unit = UNITS[self.numbers]
+        # A sketch is a sum of d products in float64, whose relative error is below d 2⁻⁵².
+        return unit + self.dimension * 2.0**-52 if unit else 0.0
+
+
+EXACT = Arithmetic()
+"""That of runs whose sums are exact, or that have none."""
+
+
 class Header(NamedTuple):
     """What a monitor must know of a run besides its events.
 
@@ -180,47 +209,3 @@ def trace_hash(events: Iterable[Event]) -> str:
     for event in events:
         digest.update(f"{type(event).__name__}{tuple(event)!r}\n".encode())
     return digest.hexdigest()
-
-
-def as_rows(events: Iterable[Event]) -> list[list[object]]:
-    """Events as lists that JSON can hold: the kind, then the fields."""
-    return [[type(event).__name__, *event] for event in events]
-
-
-def from_rows(rows: Iterable[Sequence[object]]) -> list[Event]:
-    """The events of `as_rows`, also after a journey through JSON.
-
-    Raises:
-        ValueError: a row is no event.
-    """
-    events: list[Event] = []
-    for number, row in enumerate(rows):
-        if not row or row[0] not in EVENTS:
-            raise ValueError(f"row {number} of the trace is no event: {row!r}")
-        try:
-            events.append(_restored(EVENTS[str(row[0])](*row[1:])))  # type: ignore[arg-type]  # any JSON comes in
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"row {number} of the trace is no {row[0]}: {row!r}") from error
-    return events
-
-
-_SKETCHES = {"model", "created", "mass", "kept", "lost", "base", "abandoned"}
-_TUPLES_OF_SKETCHES = {"copies", "models", "changes"}
-
-
-def _restored(event: Event) -> Event:
-    """JSON knows lists only: sketches and tuples again."""
-    fields: dict[str, Any] = {}
-    for name, value in event._asdict().items():
-        if name in _SKETCHES:
-            fields[name] = _mass(value)
-        elif name in _TUPLES_OF_SKETCHES:
-            fields[name] = tuple(_mass(item) for item in value)
-        elif isinstance(value, list):
-            fields[name] = tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    return event._replace(**fields)
-
-
-def _mass(value: Sequence[Any]) -> Mass:
-    sums, size = value
-    return Mass(tuple(sums), size)

@@ -27,6 +27,7 @@ from sparsync.experiments.policies.ssp import Ssp
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report, Violation, judge_trace
 from sparsync.verify.monitors.residual import ResidualBound
+from sparsync.verify.monitors.rows import as_rows, from_rows
 from sparsync.verify.monitors.trace import (
     Applied,
     Arrived,
@@ -38,8 +39,6 @@ from sparsync.verify.monitors.trace import (
     Sent,
     Started,
     Stepped,
-    as_rows,
-    from_rows,
 )
 
 CURVATURES = (1.0, 2.0, 0.5, 0.1, 1.5, 0.7, 0.3, 1.1)

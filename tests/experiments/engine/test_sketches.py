@@ -74,6 +74,6 @@ def test_grid_mode_cannot_average_models() -> None:
 
 
 def test_rounding_is_declared_off_the_grid_and_absent_on_it() -> None:
-    assert make_vectors(is_on_grid=True).unit_roundoff == 0.0
-    assert make_vectors(dtype=torch.float32).unit_roundoff >= 2.0**-23
+    assert make_vectors(is_on_grid=True).arithmetic.unit_roundoff == 0.0
+    assert make_vectors(dtype=torch.float32).arithmetic.unit_roundoff >= 2.0**-23
     assert make_vectors().sketch(torch.zeros(DIMENSION)) == Mass((0.0, 0.0), 0.0)

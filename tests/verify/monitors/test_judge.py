@@ -273,6 +273,11 @@ def test_a_judge_keeps_as_many_events_as_it_is_told() -> None:
     assert caught.value.trace == (*SHARED[18:], SHARED[18]._replace(time=7.0))
 
 
+def test_a_trace_without_events_proves_nothing() -> None:
+    with pytest.raises(ValueError, match="a trace without events proves nothing"):
+        judged([])
+
+
 def test_a_judge_that_has_objected_objects_again_and_hears_no_more() -> None:
     """The monitors after the one that objected have not heard of its event: what they say later would be wrong."""
     judge = Judge(HEADER, ROUND)

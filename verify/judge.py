@@ -1,0 +1,111 @@
+"""Did recorded runs keep their promises? `python -m sparsync.verify.judge FILE …` judges trace files, a line for each.
+
+Status 0: every run kept what it promised, and the line says what that was. 1: one broke a promise, which is named with
+the event that showed it. 2: a file is no whole trace. Of several files the largest counts. What a file says is judged,
+not who wrote it: a trace whose every number was invented to fit together passes, and is a run that could have been.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sparsync.verify.monitors.files import Recording, StoredTrace, stored_trace
+from sparsync.verify.monitors.guarantee import Guarantee
+from sparsync.verify.monitors.judge import Judge, Report, Violation
+from sparsync.verify.tools.interrupts import interrupt_as_line
+
+KEPT, BROKEN, UNREADABLE = range(3)
+"""Exit statuses."""
+
+
+def read(arguments: Sequence[str] | None = None) -> list[Path]:
+    """The files that a command line names (None: the process's own).
+
+    Raises:
+        SystemExit: it names none, or asks for help.
+    """
+    parser = argparse.ArgumentParser(prog="python -m sparsync.verify.judge", description="Judge trace files.")
+    parser.add_argument("files", nargs="+", type=Path, help="written by a race with --traces, or by write_trace")
+    found: list[Path] = parser.parse_args(arguments).files
+    return found
+
+
+def judge_file(path: Path) -> tuple[int, str]:
+    """The status that a file deserves, and a line that says why."""
+    try:
+        with stored_trace(path) as trace:
+            return KEPT, f"{path}: {verdict(trace, judged(trace))}"
+    except Violation as violation:
+        return BROKEN, f"{path}: broken promise: {violation}"
+    except (ValueError, OSError) as error:
+        return UNREADABLE, f"{path}: {error}"
+
+
+def judged(trace: StoredTrace) -> Report:
+    """What happened in a run that kept its promises.
+
+    Raises:
+        Violation: it broke one.
+        ValueError: an event is none.
+    """
+    judge = Judge(trace.recording.header, trace.recording.guarantee, keeps=1)
+    for event in trace.events:
+        judge.observe(event)
+    judge.finish(trace.until)
+    return judge.report()
+
+
+def verdict(trace: StoredTrace, report: Report) -> str:
+    """One line for a run that kept its promises: which, and what it did."""
+    sent = sum(worker.sent for worker in report.workers)
+    sent_bytes = sum(worker.sent_bytes for worker in report.workers) + report.mixed_bytes
+    return (
+        f"{trace.recording.name} kept its promises: {promises(trace.recording.guarantee, report)}; "
+        f"{books(trace.recording)}. {trace.event_count} events of {len(report.workers)} workers in {trace.until:g} s, "
+        f"{sent} messages, {sent_bytes} bytes, version {report.version}, {report.waiting_share:.1%} waiting"
+    )
+
+
+def promises(guarantee: Guarantee, report: Report) -> str:
+    """What was promised, beside what was seen."""
+    bounds = (
+        ("gap", report.largest_gap, guarantee.gap),
+        ("staleness", report.largest_staleness, guarantee.staleness),
+        ("deferral", report.largest_deferral, guarantee.deferral),
+    )
+    said = [f"{name} {seen} of at most {most:g}" for name, seen, most in bounds if most < math.inf]
+    said += ["no message dropped"] if guarantee.lossless else []
+    said += ["nothing forgotten"] if guarantee.remembers else []
+    said += ["means preserved"] if guarantee.preserves_mean else []
+    return ", ".join(said) or "none were made"
+
+
+def books(recording: Recording) -> str:
+    """How exactly sums were compared."""
+    if not recording.initial.sums:
+        return "no vectors, so no sums to compare"
+    numbers, dimension = recording.arithmetic
+    size = recording.guarantee.amplification
+    grown = "" if size == 1 else f", messages of up to {size:g} times their size"
+    if not recording.arithmetic.unit_roundoff:
+        return f"all sums exact{grown}"
+    return f"all sums within the rounding of {numbers} in {dimension} dimensions{grown}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge the files; return the exit status."""
+    status = KEPT
+    with interrupt_as_line():
+        for path in read(arguments):
+            own, line = judge_file(path)
+            (sys.stderr if own else sys.stdout).write(f"{line}\n")
+            status = max(status, own)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
