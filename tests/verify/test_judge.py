@@ -57,14 +57,20 @@ def test_the_line_says_how_little_was_promised_and_compared(written: Judged) -> 
     assert "kept its promises: none were made; all sums within the rounding of bfloat16 in 7 dimensions, " in line
     assert "messages of up to 3 times their size. 20 events" in line
     assert "; all sums exact, messages of up to 3 times their size." in judge_file(written(guarantee=nothing))[1]
-    bare = [event._replace(**{name: Mass() for name, value in event._asdict().items() if isinstance(value, Mass)}) for event in SHARED]  # type: ignore[arg-type]
+    bare = [
+        event._replace(**{name: Mass() for name, value in event._asdict().items() if isinstance(value, Mass)})
+        for event in SHARED
+    ]  # type: ignore[arg-type]
     assert "; no vectors, so no sums to compare. 20 events" in judge_file(written(bare, initial=Mass()))[1]
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (changed(5, kept=Mass((0.0,), 0.0)), "broken promise: event 5, Sent at 1.0: what worker 0 keeps after message 0"),
+        (
+            changed(5, kept=Mass((0.0,), 0.0)),
+            "broken promise: event 5, Sent at 1.0: what worker 0 keeps after message 0",
+        ),
         (changed(10, version=2), "broken promise: event 10, Applied at 3.0: version 2 comes after version 0"),
         (without(9), "broken promise: event 9, Applied at 3.0: message 1 is applied, but it is still on its way"),
     ],

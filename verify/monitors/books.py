@@ -7,8 +7,8 @@ lies within (d + 1)2⁻⁵³ of its size. With ε = 2u + d 2⁻⁵², the unit r
 (m + 1)ε times all sizes, that of the recorded sum included. Second-order terms and underflow are not counted. On a grid
 ε is 0, and equality is exact.
 
-Sizes are norms, so they are held to the triangle inequality: a sum is no larger than all its parts together, and no part
-larger than the sum and the others. A size that is blown up, which would widen the bound on rounding, is found out.
+Sizes are norms, so they are held to the triangle inequality: a sum is no larger than all its parts together, and no
+part larger than the sum and the others. A size that is blown up, which would widen the bound on rounding, is found out.
 Ours, by the standard model of rounding (Higham 2002).
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sparsync.verify.monitors.books import NORM_ERROR, Book, BrokenPromiseError, Handlers
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import (
@@ -70,7 +72,8 @@ class WorkerLedger:
         if event.mass.size and not event.sent_bytes:
             raise BrokenPromiseError(f"{what} has a size of {event.mass.size} and 0 bytes")
         norms = ((event.change_norm, made), (event.corrected_norm, split), (event.kept_norm, event.kept.size))
-        if any(norm > size * (1 + NORM_ERROR) for norm, size in norms):
+        # Of entries above 10¹⁵⁴ the squares are infinite.
+        if any(size * (1 + NORM_ERROR) < norm < math.inf for norm, size in norms):
             raise BrokenPromiseError(f"{what} has norms and sizes {norms}: a norm exceeds its size")
 
     def _mixed(self, event: Mixed) -> None:

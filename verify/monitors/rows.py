@@ -72,15 +72,15 @@ def from_row(number: int, row: object, *, sum_count: int | None = None) -> Event
 
 def _require_sketches(number: int, event: Event, sum_count: int) -> None:
     """Every sketch has this many sums, so that no ledger stays closed; what is lost may be said to be nothing."""
+    place = f"row {number} of the trace, {type(event).__name__}"
     for field, value in zip(event._fields, event, strict=True):
         for mass in (value,) if isinstance(value, Mass) else value if isinstance(value, tuple) else ():
             if isinstance(mass, Mass) and len(mass.sums) != sum_count and (mass.sums or field != "lost"):
                 raise ValueError(
-                    f"row {number} of the trace, {type(event).__name__}: {field} has a sketch of {len(mass.sums)} sums, "
-                    f"those of the run have {sum_count}"
+                    f"{place}: {field} has a sketch of {len(mass.sums)} sums, those of the run have {sum_count}"
                 )
     if not sum_count and isinstance(event, Sent) and any((event.change_norm, event.corrected_norm, event.kept_norm)):
-        raise ValueError(f"row {number} of the trace, Sent: the norms must be 0 in a run without vectors, got {event[-3:]}")
+        raise ValueError(f"{place}: the norms must be 0 in a run without vectors, got {event[-3:]}")
 
 
 def real(least: float, most: float = LARGEST_REAL, *, above: bool = False) -> Reader:

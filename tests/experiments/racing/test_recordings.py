@@ -73,7 +73,17 @@ def test_a_race_that_is_held_to_no_bounds_promises_none() -> None:
 def test_the_command_writes_a_trace_for_each_policy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = ["--policy", "bsp", "asp", "--data", QUADRATIC, "--seconds", "3", "--traces", str(tmp_path / "new" / "folder")]
+    words = [
+        "--policy",
+        "bsp",
+        "asp",
+        "--data",
+        QUADRATIC,
+        "--seconds",
+        "3",
+        "--traces",
+        str(tmp_path / "new" / "folder"),
+    ]
     monkeypatch.setattr(sys, "argv", ["race", *words])
     main()
     written = sorted((tmp_path / "new" / "folder").iterdir())

@@ -17,9 +17,10 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Descent, Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.backup import Backup
-from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.ds_sync import DsSync
+from sparsync.experiments.policies.local_sgd import LocalSgd
 from sparsync.experiments.policies.osp import Osp
+from sparsync.experiments.policies.psp import Pssp
 from sparsync.experiments.policies.ssp import Ssp
 from sparsync.verify.monitors.files import Recording, write_trace
 
@@ -79,12 +80,12 @@ RUNS: dict[str, Callable[[], Simulation]] = {
     "a bound on the lead": lambda: run(Ssp(1), LINKED, TOP_K),
     "exact sums": lambda: run(Ssp(1), LINKED, replace(TOP_K, is_on_grid=True)),
     "coming and going": lambda: run(Asp(), CHURN, TOP_K),
-    "nothing selected": lambda: run(Bsp(), LINKED, Descent()),
+    "steps between messages": lambda: run(LocalSgd(2), LINKED, Descent()),
     "no memory": lambda: run(Asp(), LINKED, replace(TOP_K, feedback="none")),
     "dropped messages": lambda: run(Backup(1), LINKED, TOP_K),
     "two stages": lambda: run(Osp(), LINKED, TOP_K),
     "mixed models": lambda: run(DsSync(), LINKED, replace(TOP_K, consensus_step=0.5)),
-    "no vectors": lambda: run(Ssp(1), LINKED, None),
+    "no vectors, but alarms": lambda: run(Pssp(1, staleness=0, redraw_seconds=0.3), LINKED, None),
 }
 """Runs by what is special about them."""
 

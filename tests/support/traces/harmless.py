@@ -145,6 +145,16 @@ def unsent(case: Case) -> bool:
     return not any(other[0] in ("Sent", "Mixed", "Departed") and worker in touched(other) for other in later)
 
 
+def unbegun(case: Case) -> bool:
+    """One that crashes may have begun its step, or not yet."""
+    mutation, rows = case.mutation, case.before.rows
+    if mutation.deed != "left out" or case.kind() != "Started":
+        return False
+    worker = ("worker", rows[mutation.row][2])
+    later = (row for row in rows[mutation.row + 1 :] if worker in touched(row))
+    return next(later)[::3] == ["Departed", "crashed"]
+
+
 def batch(case: Case) -> bool:
     """How many examples a step took shows nowhere else."""
     return case.field() == "batch" and number(case.mutation.after) and case.mutation.after > 0
@@ -158,12 +168,21 @@ def bytes_sent(case: Case) -> bool:
 
 def norm(case: Case) -> bool:
     """Norms serve a monitor that is asked for, and are never above the size of their vector."""
-    return case.field() in NORMS and number(case.mutation.after) and 0 <= case.mutation.after <= 3 * max(sizes(case.before))
+    return (
+        case.field() in NORMS
+        and number(case.mutation.after)
+        and 0 <= case.mutation.after <= 3 * max(sizes(case.before))
+    )
 
 
 def crash(case: Case) -> bool:
     """One that leaves between steps might as well have crashed there."""
     return case.field() == "reason" and case.mutation.after == "crashed"
+
+
+def weight_of_nothing(case: Case) -> bool:
+    """Where nobody computes vectors, weights multiply nothing."""
+    return case.field() == "weights" and case.kind() == "Applied" and not case.before.header["initial"][0]
 
 
 def same_model(case: Case) -> bool:
@@ -194,7 +213,9 @@ def rounding(case: Case) -> bool:
 def fitting_size(case: Case) -> bool:
     """A size that the triangle inequality allows: rounding explains a few times what it did, and as little as before."""
     mutation = case.mutation
-    is_size = mutation.path[-1:] == (1,) and number(mutation.after) and case.field() in SKETCHES and len(mutation.path) > 1
+    is_size = (
+        mutation.path[-1:] == (1,) and number(mutation.after) and case.field() in SKETCHES and len(mutation.path) > 1
+    )
     return is_size and 0 <= case.mutation.after <= 2 * max(sizes(case.before))
 
 
@@ -210,10 +231,12 @@ KINDS: tuple[Callable[[Case], bool], ...] = (
     alarm,
     open_end,
     unsent,
+    unbegun,
     batch,
     bytes_sent,
     norm,
     crash,
+    weight_of_nothing,
     same_model,
     nothing_lost,
     other_order,

@@ -211,7 +211,9 @@ def test_what_a_compressor_may_add_is_promised() -> None:
     # It sends 6 where 4 was to be sent, and keeps −2.
     swollen = [*changed(5, mass=mass(-6.0), kept=mass(2.0))(SHARED)[:7]]
     judged(swollen, Guarantee(amplification=2.0))
-    with pytest.raises(Violation, match="have a size of 8.0, what was to be sent has 4.0, promised are at most 1.0 times"):
+    with pytest.raises(
+        Violation, match="have a size of 8.0, what was to be sent has 4.0, promised are at most 1.0 times"
+    ):
         judged(swollen)
     # A copy may have the mean of what bounds it: the old one, 10, and the message, 2 · 24; the model, 14, and the rest.
     copied = changed(6, copies=(Mass((7.0,), 36.0), mass(11.0)))(MIXED)[:7]

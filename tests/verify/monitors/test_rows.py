@@ -94,7 +94,7 @@ def test_a_wrong_field_is_named_with_its_row(event: Event) -> None:
 def test_weights_of_a_mixing_are_rows_and_not_negative() -> None:
     row = as_row(next(event for event in EVERY_KIND if type(event).__name__ == "Mixed"))
     for bad in ([0.5, 0.5], [[0.5, -0.5]], [[0.5, None]]):
-        with pytest.raises(ValueError, match="row 0 of the trace, Mixed: weights must be a list, each item a list, each"):
+        with pytest.raises(ValueError, match="row 0 of the trace, Mixed: weights must be a list, each item a"):
             from_row(0, [*row[:3], bad, *row[4:]])
 
 
