@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.traces.documents import RUNS, Document, document, write_run
 from tests.support.traces.harmless import KINDS, SKETCHES, Case, kind_of, open_end, unsent
 from tests.support.traces.mutations import Mutation, Place, at, mutated, put
 
-LARGEST_PASSING_SHARE = 0.35
+LARGEST_PASSING_SHARE = 0.25
 """Of what changes times, batches, bytes, names and norms, many pass; a judge that slept would let most pass."""
 
 
@@ -30,7 +31,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
 
 
 def tried(whole: Document, name: str, count: int, path: Path) -> Iterator[tuple[int, str, Case]]:
-    """Status and line for random changes of a trace. Nothing but a violation and a `ValueError` is caught on the way."""
+    """Status and line for random changes of a trace; whatever else is raised than they tell fails the test."""
     numbers = random.Random(f"{name} {count}")
     for _ in range(count):
         changed, mutation = mutated(whole, numbers)
@@ -71,7 +72,7 @@ def test_thousands_of_changed_traces_are_refused_or_harmless_and_every_kind_occu
         assert found == [], name
         total += counts
     assert total[f"status {KEPT}"] < LARGEST_PASSING_SHARE * 1000 * len(documents)
-    assert {kind.__name__ for kind in KINDS} - set(total) <= set(RARE), total
+    assert {kind.__name__ for kind in KINDS} - set(total) <= {*RARE, "unbegun"}, total
 
 
 RARE: dict[str, tuple[str, str, str, Callable[[Any], Any]]] = {
@@ -93,10 +94,25 @@ def test_a_harmless_change_that_is_seldom_drawn_passes(
         for number, row in enumerate(whole.rows)
         if row[0] == event and change(row[place]) != row[place]
     )
-    rows = [*whole.rows[:number], put(whole.rows[number], (place,), change(before)), *whole.rows[number + 1 :]]
-    changed = Document(whole.header, rows, whole.until)
+    row = put(whole.rows[number], (place,), change(before))
+    changed = replace(whole, rows=[*whole.rows[:number], row, *whole.rows[number + 1 :]])
     assert judge_file(changed.seal(tmp_path / "trace"))[0] == KEPT
     assert kind_of(Case(Mutation("value", number, (place,), before, change(before)), whole, changed)) == kind
+
+
+def test_whether_one_that_crashes_had_begun_its_step_is_open(documents: dict[str, Document], tmp_path: Path) -> None:
+    whole = documents["coming and going"]
+    cases = [
+        Case(
+            Mutation("left out", number, before=row),
+            whole,
+            replace(whole, rows=whole.rows[:number] + whole.rows[number + 1 :]),
+        )
+        for number, row in enumerate(whole.rows)
+        if row[0] == "Started"
+    ]
+    (found,) = [case for case in cases if kind_of(case) == "unbegun"]
+    assert judge_file(found.after.seal(tmp_path / "trace"))[0] == KEPT
 
 
 def sketch_places(whole: Document) -> list[tuple[int, Place]]:

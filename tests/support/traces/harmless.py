@@ -73,11 +73,6 @@ def same_number(case: Case) -> bool:
     return number(before) and number(after) and before == after
 
 
-def unchanged(case: Case) -> bool:
-    """The change came to nothing."""
-    return repr(case.before) == repr(case.after)
-
-
 def text_for_readers(case: Case) -> bool:
     """Nobody judges what a run, a message or an alarm is called."""
     is_told = case.mutation.deed == "header" and case.mutation.path[:1] in (("run",), ("cluster",))
@@ -123,7 +118,7 @@ def alarm(case: Case) -> bool:
 
 
 def open_end(case: Case) -> bool:
-    """A run that did something else, or less, at its end; all that is there was judged, and nothing later rests on it."""
+    """A run that did something else, or less, at its end: that was judged, and nothing later rests on it."""
     mutation, rows = case.mutation, case.before.rows
     if mutation.deed == "cut off":
         return True
@@ -211,7 +206,7 @@ def rounding(case: Case) -> bool:
 
 
 def fitting_size(case: Case) -> bool:
-    """A size that the triangle inequality allows: rounding explains a few times what it did, and as little as before."""
+    """A size that the triangle inequality allows: rounding explains at most a few times what it did."""
     mutation = case.mutation
     is_size = (
         mutation.path[-1:] == (1,) and number(mutation.after) and case.field() in SKETCHES and len(mutation.path) > 1
@@ -220,7 +215,6 @@ def fitting_size(case: Case) -> bool:
 
 
 KINDS: tuple[Callable[[Case], bool], ...] = (
-    unchanged,
     same_number,
     text_for_readers,
     other_promise,

@@ -130,5 +130,8 @@ CHANGES: list[Callable[[Document, random.Random], tuple[Document, Mutation]]] = 
 
 
 def mutated(whole: Document, numbers: random.Random) -> tuple[Document, Mutation]:
-    """A trace with one thing changed; the change may come to nothing."""
-    return numbers.choice(CHANGES)(whole, numbers)
+    """A trace with one thing changed."""
+    while True:
+        changed, mutation = numbers.choice(CHANGES)(whole, numbers)
+        if repr(changed) != repr(whole):
+            return changed, mutation

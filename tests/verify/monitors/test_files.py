@@ -1,4 +1,4 @@
-"""A trace file gives back what was written; cut off, damaged, empty or wrong in its header it is refused with a reason."""
+"""A trace file gives back what was written; cut off, damaged, empty or with a wrong header it is refused."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_file_with_a_changed_byte_is_refused(path: Path) -> None:
 @pytest.mark.parametrize("more", [b"\n", b" ", b"x", b'["Rang", 8.0, "key"]\n'])
 def test_a_file_with_something_behind_its_end_is_refused(path: Path, more: bytes) -> None:
     path.write_bytes(path.read_bytes() + more)
-    with pytest.raises(ValueError, match="no end marker|damaged"):
+    with pytest.raises(ValueError, match=r"no end marker|damaged"):
         read(path)
 
 
@@ -112,7 +112,7 @@ def test_an_event_that_could_not_be_read_leaves_the_old_file(path: Path) -> None
     for event, message in wrong:
         with pytest.raises(ValueError, match=message):
             write_trace(path, RECORDING, [*SHARED, event], END)
-    with pytest.raises(ValueError, match="until must be a number from 0 to .*, got -1"):
+    with pytest.raises(ValueError, match=r"until must be a number from 0 to .*, got -1"):
         write_trace(path, RECORDING, SHARED, -1.0)
     with pytest.raises(OSError, match="the disk is gone"):
         write_trace(path, RECORDING, failing(), END)

@@ -203,7 +203,7 @@ def test_sizes_of_a_mixing_are_no_larger_than_their_parts(fields: dict[str, Any]
 def test_a_change_that_is_mixed_in_beside_a_residual_is_no_larger_than_what_was_made() -> None:
     events = sent_then_mixed(kept=-1.0, change=2.0, abandoned=-1.0)
     large = Mass((2.0,), 3.5)
-    with pytest.raises(BrokenPromiseError, match="worker 0 mixes in has a size of 3.5, .* only 3.0"):
+    with pytest.raises(BrokenPromiseError, match=r"worker 0 mixes in has a size of 3.5, .* only 3.0"):
         tell(WorkerLedger(HEADER, NO_BOUND), changed(3, changes=(large,))(events))
 
 
@@ -212,13 +212,13 @@ def test_what_a_compressor_may_add_is_promised() -> None:
     swollen = [*changed(5, mass=mass(-6.0), kept=mass(2.0))(SHARED)[:7]]
     judged(swollen, Guarantee(amplification=2.0))
     with pytest.raises(
-        Violation, match="have a size of 8.0, what was to be sent has 4.0, promised are at most 1.0 times"
+        Violation, match=r"have a size of 8.0, what was to be sent has 4.0, promised are at most 1.0 times"
     ):
         judged(swollen)
     # A copy may have the mean of what bounds it: the old one, 10, and the message, 2 · 24; the model, 14, and the rest.
     copied = changed(6, copies=(Mass((7.0,), 36.0), mass(11.0)))(MIXED)[:7]
     judged(copied, Guarantee(amplification=2.0))
-    with pytest.raises(Violation, match="copy of the model of worker 0 has a size of 36.0"):
+    with pytest.raises(Violation, match=r"copy of the model of worker 0 has a size of 36.0"):
         judged(copied, Guarantee(amplification=1.9))
 
 
