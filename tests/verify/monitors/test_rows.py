@@ -16,7 +16,7 @@ SKETCH = [[0.5], 1.0]
 NO_SKETCH = [5.0, [[0.5]], [0.5, 1.0], [[0.5], -1.0], [[0.5], math.inf], [[math.nan], 1.0], [["x"], 1.0], [[], 1.0]]
 NO_COUNT = [-1, 1.0, True, None, "0", 2**63, 10**400]
 NO_NUMBER = [None, True, "1", [1.0], math.nan, math.inf, 10**400, 2 * LARGEST_REAL]
-NO_LIST = [None, 1, "x", {}]
+NO_LIST: list[Any] = [None, 1, "x", {}]
 WRONG: dict[str, list[Any]] = {
     "time": [*NO_NUMBER, -0.5, 1e16],
     "worker": NO_COUNT,
