@@ -18,9 +18,9 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.hooks.watching import BEYOND
+from sparsync.experiments.hosts import absence, slow_hosts
 from sparsync.experiments.studies.hooks.rank import WORKLOADS, ContenderName, Job
-from sparsync.experiments.studies.hooks.ranks import run_ranks
-from sparsync.experiments.studies.hooks.slow_link import absence, slow_link
+from sparsync.experiments.studies.hooks.ranks import Place, run_ranks
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
 BATCH_SIZES = {"resnet20": 32, "gpt": 8, "tiny": 4}
@@ -162,8 +162,8 @@ def link_row(job: Job, mbit_per_second: float) -> tuple[dict[str, Any], list[dic
 
     `overlap_share` is the part of the time with something under way in which backward still computed.
     """
-    with slow_link(mbit_per_second) as places:
-        results = run_ranks(job, places)
+    with slow_hosts(job.rank_count, mbit_per_second) as hosts:
+        results = run_ranks(job, [Place(host.prefix, host.environment) for host in hosts])
     first = results[0]
     row = {
         **asdict(job),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.watching import BEYOND, PHASES, Content, Passage, WatchedStep
-from sparsync.experiments.studies.hooks import cost, slow_link
+from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.hooks.rank import Job, measure
 from sparsync.experiments.studies.hooks.ranks import Place, run_ranks
 from sparsync.experiments.studies.hooks.timeline import (
@@ -122,47 +121,8 @@ def test_who_is_not_root_is_told_so_in_a_line_and_gets_the_rest(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda tool: f"/usr/sbin/{tool}")
     cost.main(["--output", str(tmp_path / "out.json"), "--link-mbit", "100", "--models", "--ranks"])
-    assert capsys.readouterr().err == "the slow link needs root; left out\n"
+    assert capsys.readouterr().err == "slow links need root; left out\n"
     study = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert (study["rows"], study["link"]) == ([], [])
     assert not (tmp_path / "out.trace.json").exists()
 
-
-def own_namespaces() -> list[str]:
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if line.startswith(f"sparsync-{os.getpid()}-")]
-
-
-def bucket_of(place: Place) -> str:
-    """What limits the rate at this end of the link."""
-    shown = ["tc", "qdisc", "show", "dev", place.environment["GLOO_SOCKET_IFNAME"]]
-    return subprocess.run([*place.prefix, *shown], capture_output=True, text=True, check=True).stdout
-
-
-def interrupted(buckets: list[str]) -> None:
-    with slow_link.slow_link(100) as places:
-        assert len(own_namespaces()) == 2
-        buckets += map(bucket_of, places)
-        raise KeyboardInterrupt
-
-
-@pytest.mark.skipif(bool(slow_link.absence()), reason=slow_link.absence())
-def test_a_slow_link_is_limited_at_both_ends_and_leaves_nothing_behind_when_interrupted() -> None:
-    buckets: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(buckets)
-    assert ["tbf" in bucket and "rate 100Mbit" in bucket for bucket in buckets] == [True, True]
-    assert own_namespaces() == []
-
-
-@pytest.mark.skipif(bool(slow_link.absence()), reason=slow_link.absence())
-def test_a_link_that_the_system_refuses_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow_link, "_BURST_BYTES", -1)
-    with pytest.raises(RuntimeError, match="tc -n sparsync-"), slow_link.slow_link(100):
-        pass
-    assert own_namespaces() == []
-
-
-def test_a_link_without_a_rate_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be positive, got -1"), slow_link.slow_link(-1):
-        pass
