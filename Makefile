@@ -29,7 +29,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench gpu wheel clean
+.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links gpu wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -103,6 +103,10 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.kernels.wire --output $(DATA)/wire.json
 	$(RUN) -m sparsync.experiments.studies.hooks.cost --output $(DATA)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1,--link-mbit 100 --memory-steps 2000)
+
+links: $(STAMP) ## seconds of a step over real links of 10, 100 and 1000 Mbit/s, by every way of sending gradients (root, Linux)
+	mkdir -p $(DATA)
+	$(RUN) -m sparsync.experiments.studies.links.study --profile $(PROFILE) --output $(DATA)/links.json --store $(STORE)
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu ONLY="build bench")
 	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT) \

@@ -131,6 +131,7 @@ class GroupAverager:
         link: by which "auto" chooses, the same on all ranks; None is measured at the first call of `average`.
         device: where gathered numbers live, the GPU for NCCL; payloads stay where they are.
         group: None is the default one.
+        watch: shown every message of a collective before it is sent, for whoever counts.
 
     Raises:
         ValueError: `collective` is unknown, `node_size` is not positive, or this rank is not in the group.
@@ -145,6 +146,7 @@ class GroupAverager:
         link: Link | None = None,
         device: torch.device | str = "cpu",
         group: dist.ProcessGroup | None = None,
+        watch: Callable[[Message], None] | None = None,
     ) -> None:
         if group is not None and dist.get_rank(group) < 0:
             raise ValueError("this rank is not in the group")
@@ -152,7 +154,7 @@ class GroupAverager:
         self._collective = collective
         self._rank_order, self._node_size, self._link = rank_order, node_size, link
         self._device = torch.device(device)
-        self._group = group
+        self._group, self._watch = group, watch
         self._procedure: Procedure | None = None
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
@@ -180,7 +182,7 @@ class GroupAverager:
             rank, size = dist.get_rank(self._group), dist.get_world_size(self._group)
             place = Place(rank, size, rank_order=self._rank_order, node_size=self._node_size, link=self._link)
             self._procedure = COLLECTIVES[self._collective](place)
-        return _converse(self._procedure(payload), self._group)
+        return _converse(self._procedure(payload), self._group, self._watch)
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """This rank's one vector in, the mean over all ranks out; of one length and dtype on all of them.
@@ -270,10 +272,16 @@ def _kind(given: object) -> str:
     return type(given).__name__
 
 
-def _converse(conversation: Conversation[Answer], group: dist.ProcessGroup | None) -> Answer:
+def _converse(
+    conversation: Conversation[Answer],
+    group: dist.ProcessGroup | None,
+    watch: Callable[[Message], None] | None = None,
+) -> Answer:
     """Carry this rank's side to its end; what that returns."""
     message = next(conversation)
     while True:
+        if watch is not None:
+            watch(message)
         answer = _answer(message, group)
         try:
             message = conversation.send(answer)

@@ -108,9 +108,9 @@ def run_training(
             "native" and there is none; or, at an evaluation and on every rank alike, unequal parameters.
         FloatingPointError: already the first output on the test images is not finite.
     """
-    replica = _new_replica(run, _taken(run, data, device), worker_count=worker_count, device=device)
+    replica = new_replica(run, _taken(run, data, device), worker_count=worker_count, device=device)
     data, model = replica.data, replica.model
-    workers = [_new_worker(run, rank, model) for rank in local_ranks]
+    workers = [new_worker(run, rank, model) for rank in local_ranks]
     started = time.perf_counter()
     steps: list[StepFacts] = []
     evaluations = [_evaluation(0, replica, workers, averager)]
@@ -186,7 +186,18 @@ def _taken(run: Run, data: Dataset, device: torch.device | str) -> Dataset:
     return replace(data, **{name: getattr(data, name)[:limit].to(device) for name, limit in limits.items()})
 
 
-def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.device | str) -> Replica:
+def new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.device | str) -> Replica:
+    """The parameters that a run begins with, and what trains them.
+
+    Args:
+        run: settings.
+        data: examples, on the device.
+        worker_count: n, over all processes.
+        device: where parameters live.
+
+    Raises:
+        ValueError: a model that does not take such data, or fewer training examples than one step needs.
+    """
     require_pair(run.model, data.kind)
     schedule = BatchSchedule(
         len(data.train_labels), worker_count=worker_count, batch_size=run.batch_size, seed=run.seed
@@ -209,7 +220,12 @@ def _new_replica(run: Run, data: Dataset, *, worker_count: int, device: torch.de
     return Replica(run, data, schedule, model, descent)
 
 
-def _new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
+def new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
+    """A worker that has sent nothing yet.
+
+    Raises:
+        ValueError: `run.kernel` is "native" and there is none.
+    """
     vector = model.parameters
     feedback = new_feedback(run.feedback, run.feedback_settings, step_location=run.step_location)
     return Worker(

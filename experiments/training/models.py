@@ -106,7 +106,7 @@ class FlatModel:
         device: torch.device | str = "cpu",
         image_shape: ImageShape | None = None,
     ) -> None:
-        self._network = _new_network(name, feature_count, class_count, image_shape)
+        self._network = new_network(name, feature_count, class_count, image_shape)
         self._together = None if name in VECTOR_MODELS else EVALUATED_TOGETHER
         _initialise(self._network, random_stream(seed, "parameters"))
         self._network.to(device)
@@ -132,7 +132,7 @@ class FlatModel:
     def backward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Fill the gradient, and return the loss where it was computed: nothing waits for the device."""
         self.gradient.zero_()
-        loss = functional.cross_entropy(*_scores_and_classes(self._network(images), labels))
+        loss = functional.cross_entropy(*scores_and_classes(self._network(images), labels))
         loss.backward()
         return loss.detach()
 
@@ -151,7 +151,7 @@ class FlatModel:
         together = self._together or len(images)
         for some, theirs in zip(images.split(together), labels.split(together), strict=True):
             self._network.eval()
-            scores, classes = _scores_and_classes(self._network(some), theirs)
+            scores, classes = scores_and_classes(self._network(some), theirs)
             self._network.train()
             if not is_finite(scores.flatten()):
                 raise FloatingPointError("the model's outputs are not finite; try a smaller step size")
@@ -200,8 +200,12 @@ class _Indices(nn.Module):
         return tokens.long()
 
 
-def _new_network(name: str, feature_count: int, class_count: int, image_shape: ImageShape | None) -> nn.Module:
-    """The network, taking examples as a `Dataset` has them."""
+def new_network(name: str, feature_count: int, class_count: int, image_shape: ImageShape | None) -> nn.Module:
+    """The network, taking examples as a `Dataset` has them, with the parameters that PyTorch gives it.
+
+    Raises:
+        ValueError: see `FlatModel`.
+    """
     if name in VECTOR_MODELS:
         return VECTOR_MODELS[name](feature_count, class_count)
     if name in TEXT_MODELS:
@@ -213,7 +217,7 @@ def _new_network(name: str, feature_count: int, class_count: int, image_shape: I
     return nn.Sequential(nn.Unflatten(1, image_shape), IMAGE_MODELS[name](image_shape, class_count))
 
 
-def _scores_and_classes(outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def scores_and_classes(outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Scores [m, classes] and classes [m] of all predictions: one an example, or one a token."""
     return outputs.flatten(0, -2), labels.flatten().long()
 

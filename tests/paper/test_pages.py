@@ -13,6 +13,7 @@ from paper.results import result
 from paper.studies.convergence_runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
+from sparsync.experiments import network
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments, read_contestants
 from sparsync.experiments.studies.hooks import cost
@@ -41,6 +42,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.train": _trains,
     "sparsync.experiments.simulate": _trains,
     "sparsync.experiments.race": _races,
+    "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,

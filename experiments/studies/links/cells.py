@@ -1,0 +1,172 @@
+"""Which cells has the study of links? A network, a way of sending its gradients, and the rate of every link.
+
+Three roads lead over a link: the training loop, which sends once a gradient is complete; hooks of
+DistributedDataParallel, which send buckets while backward goes on; and local steps with an outer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+from sparsync.experiments.averaging.registry import COLLECTIVES
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.kernels.codec import Values
+
+Road = Literal["loop", "hook", "local"]
+Exchange = Literal["error_feedback", "dense", "dense_bfloat16", "powersgd"]
+
+RATES = (10.0, 100.0, 1000.0)
+"""Mbit/s."""
+BATCH_SIZES = {"fnn3": 32, "resnet20": 32, "gpt": 8}
+"""Examples of a rank and step."""
+DATA = {"fnn3": "embedded", "resnet20": "embedded", "gpt": "text"}
+DENSITY, LOW_DENSITY, LOCAL_DENSITY = 0.01, 0.001, 0.02
+INNER_STEPS = 30
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of sending gradients.
+
+    Args:
+        road: how it is sent.
+        selector: what is sent of it; "keep_all" is everything.
+        density: k/d; of PowerSGD, it sends no more than Top-k of that density, if rank 1 does not.
+        collective: of the loop: key of `COLLECTIVES`.
+        exchange: of hooks: this library's, or one of PyTorch's: the plain all-reduce, in bfloat16, or PowerSGD.
+        values: key of the codec's value codes; the loop sends "exact" ones.
+        feedback: key of `FEEDBACKS`.
+        inner_steps: between two exchanges; local steps alone have more than one.
+    """
+
+    road: Road
+    selector: str = "keep_all"
+    density: float = 1.0
+    collective: str = "sparse"
+    exchange: Exchange = "error_feedback"
+    values: Values = "exact"
+    feedback: str = "ef14"
+    inner_steps: int = 1
+
+    @property
+    def name(self) -> str:
+        """All that distinguishes it, in words."""
+        if self.road == "hook" and self.exchange != "error_feedback":
+            return f"hook {self.exchange}"
+        by_road = {
+            "loop": self.collective,
+            "hook": self.values,
+            "local": f"{self.values}, every {self.inner_steps}",
+        }
+        density = "" if self.selector == "keep_all" else f" {self.density:g}"
+        feedback = "" if self.feedback == "ef14" else f" {self.feedback}"
+        return f"{self.road} {self.selector}{density}{feedback}, {by_road[self.road]}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is measured in one go.
+
+    Args:
+        model: key of `BATCH_SIZES`.
+        method: how gradients are sent.
+        mbit_per_second: rate of every link, in each direction.
+        host_count: P.
+        warm_up_steps: which are not timed; PowerSGD begins after two, DDP forms its buckets after one.
+        steps: which are.
+        bucket_mib: DDP's bound on a bucket; by default these networks are two buckets or one.
+
+    Raises:
+        ValueError: an unknown network, or too few hosts or steps.
+    """
+
+    model: str
+    method: Method
+    mbit_per_second: float
+    host_count: int = 4
+    warm_up_steps: int = 5
+    steps: int = 20
+    bucket_mib: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.model not in BATCH_SIZES:
+            raise ValueError(f"unknown model {self.model!r}; known: {', '.join(BATCH_SIZES)}")
+        for name, least in (("host_count", 2), ("warm_up_steps", 4), ("steps", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the study is.
+
+    Args:
+        models: keys of `BATCH_SIZES`.
+        rates: Mbit/s.
+        methods: on every network, at every rate.
+        steps: timed in each cell.
+    """
+
+    models: tuple[str, ...]
+    rates: tuple[float, ...]
+    methods: tuple[Method, ...]
+    steps: int
+
+
+DENSE = (
+    Method("hook", exchange="dense"),
+    Method("hook", exchange="dense_bfloat16"),
+    Method("hook", exchange="powersgd", density=DENSITY),
+    Method("loop", collective="dense"),
+    Method("loop", collective="dense_bfloat16"),
+)
+FIRST = (
+    *DENSE[:2],
+    Method("loop", "top_k", DENSITY),
+    Method("hook", "top_k", DENSITY),
+    Method("hook", "top_k", DENSITY, values="int8"),
+    Method("local", "chunked_top_k", LOCAL_DENSITY, values="int8", inner_steps=INNER_STEPS),
+)
+"""One of each kind, for those with minutes."""
+
+
+def all_methods() -> tuple[Method, ...]:
+    """Dense training; Top-k and Gaussian-k with each collective and value code; two variants of feedback; local steps.
+
+    Where nearly everything of a vector is zero, dense collectives still send all of it.
+    """
+    codes: tuple[Values, ...] = ("exact", "int8", "int2")
+    sparse = [
+        *(Method("loop", name, DENSITY, collective=each) for name, each in product(_SELECTORS, COLLECTIVES)),
+        *(Method("hook", name, DENSITY, values=each) for name, each in product(_SELECTORS, get_args(Values))),
+        Method("loop", "top_k", LOW_DENSITY),
+        *(Method("hook", "top_k", LOW_DENSITY, values=each) for each in codes[:2]),
+        *(Method(road, "top_k", DENSITY, feedback="dgc") for road in _ROADS),
+    ]
+    local = [
+        Method("local", "chunked_top_k", LOCAL_DENSITY, values=each, inner_steps=INNER_STEPS)
+        for each in codes
+    ]
+    return (*DENSE, *sparse, *local)
+
+
+_SELECTORS = ("top_k", "gaussian_k")
+_ROADS: tuple[Road, ...] = ("loop", "hook")
+
+
+SIZES: dict[ProfileName, Sizes] = {
+    "smoke": Sizes(("fnn3",), (100.0,), (DENSE[0], FIRST[2]), steps=3),
+    "quick": Sizes(("fnn3", "resnet20"), RATES, FIRST, steps=10),
+    "record": Sizes(tuple(BATCH_SIZES), RATES, all_methods(), steps=20),
+}
+"""A cell takes about 25 s, of which most is to begin: the record has some 300 and takes three hours."""
+
+
+def cells(sizes: Sizes) -> list[Cell]:
+    """All of them, rate after rate within a method, so that what an interrupted study has is of use."""
+    return [
+        Cell(model, method, rate, steps=sizes.steps)
+        for model, method, rate in product(sizes.models, sizes.methods, sizes.rates)
+    ]

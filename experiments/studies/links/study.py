@@ -1,0 +1,197 @@
+"""What does a step take over a real link, with each way of sending gradients, and can that be predicted?
+
+`python -m sparsync.experiments.studies.links.study --profile quick --output FILE --store FOLDER` measures cell after
+cell, each on hosts of its own (root and Linux; elsewhere it says so and writes nothing), keeps what it has, and fits
+`model.py`. Since training over a link takes the steps of the simulation bit for bit, a step's time and the simulation's
+accuracy by step are all that a time to accuracy needs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import tyro
+
+from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.hosts import absence, slow_hosts
+from sparsync.experiments.network import run_across
+from sparsync.experiments.studies.links.cells import SIZES, Cell, cells
+from sparsync.experiments.studies.links.model import Point, judged
+from sparsync.experiments.studies.links.rank import written_cell
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.verify.tools.pool import ALONE, Failure, Pool
+from sparsync.verify.tools.provenance import machine_name, provenance, require_folder, require_output, write_json
+from sparsync.verify.tools.store import Store
+
+DEADLINE_SECONDS = 1800.0
+SEGMENT_HEADER_BYTES = 14 + 20 + 32
+"""Ethernet's, IPv4's, and TCP's with time stamps, of each packet."""
+_SHOWN_CHARACTERS = 2000
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Measure a cell on hosts of its own; its record, see `cell_record`.
+
+    Raises:
+        RuntimeError: a rank failed, with its last words, or the system refuses hosts.
+    """
+    with tempfile.TemporaryDirectory() as name, slow_hosts(cell.host_count, cell.mbit_per_second) as hosts:
+        folder = Path(name)
+        folder.joinpath("cell.json").write_text(written_cell(cell), encoding="utf-8")
+        module = ("-m", "sparsync.experiments.studies.links.rank", name)
+        for place, result in enumerate(run_across(hosts, module, DEADLINE_SECONDS)):
+            if result.status:
+                said = result.errors[-_SHOWN_CHARACTERS:]
+                raise RuntimeError(f"host {place} ended with status {result.status}:\n{said}")
+        files = [folder / f"result-{rank}.json" for rank in range(cell.host_count)]
+        return cell_record(cell, [json.loads(file.read_text(encoding="utf-8")) for file in files])
+
+
+def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the ranks measured, together.
+
+    Returns:
+        `step_seconds` by rank, each the median of its steps; `phase_seconds`, medians over ranks of these;
+        and in the mean over ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes`
+        and `message_count` by their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`,
+        which are those less the headers of packets.
+    """
+    phases = ranks[0]["seconds"]
+    medians = {name: [median(rank["seconds"][name]) for rank in ranks] for name in phases}
+    # What lies between two exchanges of local steps is left out when measuring, since nothing is sent there.
+    share = 1 / cell.method.inner_steps
+    packets, sent = (
+        share * fmean(rank["interface"][name] for rank in ranks) for name in ("sent_packets", "sent_bytes")
+    )
+    return {
+        "name": cell_name(cell),
+        **asdict(cell),
+        "parameter_count": ranks[0]["parameter_count"],
+        "bucket_count": ranks[0]["bucket_count"],
+        "step_seconds": medians["step"],
+        "phase_seconds": {name: median(found) for name, found in medians.items() if name != "step"},
+        **{name: fmean(rank[name] for rank in ranks) for name in ("handed_bytes", "sent_bytes", "message_count")},
+        "interface_bytes": sent,
+        "carried_bytes": sent - SEGMENT_HEADER_BYTES * packets,
+        "computed_on": machine_name(),
+    }
+
+
+def cell_name(cell: Cell) -> str:
+    """What tells it from the others of a study."""
+    return f"{cell.model}, {cell.method.name}, {cell.mbit_per_second:g} Mbit/s"
+
+
+def point(record: dict[str, Any]) -> Point:
+    """What the model is told of a cell; computing is what the ranks of the cell measured beside sending."""
+    phases = record["phase_seconds"]
+    return Point(
+        name=record["name"],
+        mbit_per_second=record["mbit_per_second"],
+        compute_seconds=phases["compute"],
+        select_seconds=phases["select"],
+        message_count=record["message_count"],
+        sent_bytes=record["sent_bytes"],
+        step_seconds=median(record["step_seconds"]),
+        bucket_count=record["bucket_count"],
+    )
+
+
+def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
+    """Measure all cells of a profile, one at a time, whatever the pool; the study's JSON.
+
+    Args:
+        profile_name: key of `SIZES`.
+        pool: keeps what was measured, and counts.
+
+    Returns:
+        `cells`, see `cell_record`; `model`, see `judged`; `failed`, cells with what went wrong.
+
+    Raises:
+        ValueError: the profile leaves the study out, or there can be no links here.
+    """
+    if profile_name not in SIZES:
+        raise ValueError(f"profile {profile_name!r} leaves this study out; it is in: {', '.join(SIZES)}")
+    if reason := absence():
+        raise ValueError(reason)
+    wanted = cells(SIZES[profile_name])
+    outcomes = replace(pool, job_count=1).outcomes(run_cell, wanted)
+    found = [outcome for outcome in outcomes if not isinstance(outcome, Failure)]
+    return {
+        "profile": profile_name,
+        "cells": found,
+        "model": judged([point(record) for record in found]),
+        "failed": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Failure)],
+        "provenance": provenance(process_count=wanted[0].host_count),
+    }
+
+
+def case_count(profile_name: ProfileName) -> int:
+    """How often `run_links` advances; 0 where it is left out."""
+    return len(cells(SIZES[profile_name])) if profile_name in SIZES else 0
+
+
+def cell_line(record: dict[str, Any]) -> str:
+    """A record in a line."""
+    step, phases = median(record["step_seconds"]), record["phase_seconds"]
+    sent, interface = record["sent_bytes"], record["interface_bytes"]
+    return (
+        f"{record['name']}: {1e3 * step:.1f} ms a step, computing {1e3 * phases['compute']:.1f}, selecting "
+        f"{1e3 * phases['select']:.1f}, communicating {1e3 * phases['communicate']:.1f} ms; a host sends "
+        f"{interface:.0f} bytes a step, {interface / sent - 1:+.1%} of what is counted"
+    )
+
+
+@dataclass(frozen=True)
+class LinksCommand:
+    """A parsed command line."""
+
+    output: Path
+    """where the JSON result goes; its folder must exist"""
+    profile: ProfileName = "quick"
+    """how large the study is"""
+    store: Path | None = None
+    """where measured cells are kept and looked for; nowhere if it is not given"""
+
+
+def read(arguments: Sequence[str] | None = None) -> LinksCommand:
+    """Parse the command line; None is the process's own."""
+    return tyro.cli(
+        LinksCommand,
+        prog="python -m sparsync.experiments.studies.links.study",
+        description="Measure steps over real links.",
+        args=arguments,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; status 1 if a cell failed."""
+    with exit_on_bad_input():
+        command = read(arguments)
+        require_output(command.output)
+        if command.store is not None:
+            require_folder(command.store, option="--store")
+        if reason := absence():
+            sys.stderr.write(f"{reason}; left out\n")
+            return
+        with step_progress(case_count(command.profile), visible=True, title="cells") as advance:
+            store = None if command.store is None else Store(command.store)
+            study = run_links(command.profile, Pool(1, store=store, advance=advance))
+        write_json(command.output, study)
+        for record in study["cells"]:
+            print(cell_line(record))  # noqa: T201
+        for failure in study["failed"]:
+            sys.stderr.write(f"FAILED {failure['case']}: {failure['error']}\n")
+        if study["failed"]:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

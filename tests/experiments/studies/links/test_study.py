@@ -1,0 +1,219 @@
+"""The study of links measures what it says on every road, keeps what it has, and leaves itself out without root."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparsync.experiments.averaging.registry import COLLECTIVES
+from sparsync.experiments.hosts import Traffic, absence
+from sparsync.experiments.studies.links import study
+from sparsync.experiments.studies.links.cells import RATES, SIZES, Cell, Method, Sizes, all_methods, cells
+from sparsync.experiments.studies.links.rank import measure, read_cell, written_cell
+from sparsync.experiments.studies.links.study import case_count, cell_line, cell_name, cell_record, run_cell, run_links
+from sparsync.experiments.studies.links.trainees import PHASES
+from sparsync.experiments.studies.profiles import PROFILES
+from sparsync.kernels.codec_values import VALUE_CODES
+from sparsync.verify.tools.pool import Pool
+from tests.support.workers import run_workers
+
+FNN3 = 199_210
+TOP_K, LOCAL = Method("loop", "top_k", 0.01), Method("local", "chunked_top_k", 0.02, values="int8", inner_steps=10)
+MEASURED = {
+    "dense loop": Method("loop", collective="dense"),
+    "bfloat16 loop": Method("loop", collective="dense_bfloat16"),
+    "sparse loop": TOP_K,
+    "dense hook": Method("hook", exchange="dense"),
+    "bfloat16 hook": Method("hook", exchange="dense_bfloat16"),
+    "powersgd": Method("hook", exchange="powersgd", density=0.01),
+    "feedback hook": Method("hook", "top_k", 0.01, values="int8"),
+    "local": LOCAL,
+}
+STEPS = 3
+
+
+def measured() -> dict[str, dict[str, Any]]:
+    """Every method on this rank, at an interface that counts how often it was asked."""
+    asked: Iterator[int] = iter(range(100))
+    cell = Cell("fnn3", TOP_K, 100.0, host_count=2, steps=STEPS)
+    return {
+        name: measure(replace(cell, method=method), lambda: Traffic(*[30 * next(asked)] * 4))
+        for name, method in MEASURED.items()
+    }
+
+
+def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None:
+    for found in run_workers(measured, 2):
+        for name, result in found.items():
+            assert set(result["seconds"]) == {"step", *PHASES}, name
+            assert all(len(seconds) == STEPS for seconds in result["seconds"].values())
+            assert result["parameter_count"] == FNN3
+            assert result["interface"] == dict.fromkeys(Traffic._fields, 10.0)
+            assert min(result["seconds"]["compute"]) > 0
+            parts = zip(*(result["seconds"][phase] for phase in PHASES[:4]), strict=True)
+            # A hook's parts may overlap, and one of them is of another step.
+            if MEASURED[name].road != "hook":
+                assert list(map(sum, parts)) == pytest.approx(result["seconds"]["step"])
+        # Of two ranks each sends all that it hands to an all-gather or an all-reduce; what is agreed on by three
+        # numbers is not handed over by anybody.
+        counted = {name: (each["handed_bytes"], each["sent_bytes"], each["message_count"]) for name, each in found.items()}
+        assert counted["dense loop"] == (4 * FNN3, 4 * FNN3 + 24, 2 + 3)
+        assert counted["bfloat16 loop"] == (2 * FNN3, 2 * FNN3 + 24, 2 + 3)
+        assert counted["sparse loop"] == (8 + 8 * 1992, 8 + 8 * 1992 + 24, 3 + 3)
+        buckets = found["dense hook"]["bucket_count"]
+        assert buckets > 1
+        assert counted["dense hook"] == (4 * FNN3, 4 * FNN3, 2 * buckets)
+        assert counted["bfloat16 hook"] == (2 * FNN3, 2 * FNN3, 2 * buckets)
+        # P and Q of rank r for matrices of 200 × 784, 200 × 200 and 10 × 200, and 410 biases; r = 2 sends no more than
+        # Top-k of density 0.01.
+        assert counted["powersgd"] == (4 * (2 * (984 + 400 + 210) + 410),) * 2 + (6 * found["powersgd"]["bucket_count"],)
+        handed, sent, messages = counted["feedback hook"]
+        assert handed == sent < 0.02 * 4 * FNN3
+        # A gather and, of biases, a reduction, for each bucket.
+        assert messages >= 2 * buckets
+        handed, sent, messages = counted["local"]
+        # A tenth of two gathers, of int8 values and positions of about six bits for each of 3,984 entries.
+        assert messages == pytest.approx(2 / 10)
+        assert handed == pytest.approx(sent)
+        assert 3984 < 10 * handed < 3 * 3984
+
+
+def test_all_ways_of_sending_are_in_the_study_under_names_of_their_own() -> None:
+    methods = all_methods()
+    assert len({method.name for method in methods}) == len(methods)
+    loops = {method.collective for method in methods if (method.road, method.selector) == ("loop", "gaussian_k")}
+    assert loops == set(COLLECTIVES)
+    codes = {method.values for method in methods if (method.road, method.selector) == ("hook", "gaussian_k")}
+    assert codes == set(VALUE_CODES)
+    assert {method.exchange for method in methods} == {"error_feedback", "dense", "dense_bfloat16", "powersgd"}
+    for sizes in SIZES.values():
+        names = [cell_name(cell) for cell in cells(sizes)]
+        assert len(set(names)) == len(names) == len(sizes.models) * len(sizes.rates) * len(sizes.methods)
+    assert {cell.mbit_per_second for cell in cells(SIZES["record"])} == set(RATES)
+
+
+@pytest.mark.parametrize("method", MEASURED.values(), ids=MEASURED)
+def test_a_rank_is_told_the_whole_cell(method: Method) -> None:
+    cell = Cell("gpt", method, 10.0, host_count=3, warm_up_steps=7, steps=9, bucket_mib=0.5)
+    assert read_cell(written_cell(cell)) == cell
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"model": "fnn9"}, "unknown model 'fnn9'; known: fnn3, resnet20, gpt"),
+        ({"host_count": 1}, "host_count must be at least 2, got 1"),
+        ({"warm_up_steps": 3}, "warm_up_steps must be at least 4, got 3"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+    ],
+)
+def test_a_cell_that_cannot_be_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(Cell("fnn3", TOP_K, 10.0), **fields)
+
+
+def rank_result(rank: int, steps: list[float]) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "parameter_count": 5,
+        "bucket_count": 2,
+        "seconds": {"step": steps, **dict.fromkeys(PHASES, [0.25 * second for second in steps])},
+        "handed_bytes": 10.0,
+        "sent_bytes": 20.0 + 2 * rank,
+        "message_count": 6.0,
+        "interface": {"sent_bytes": 300.0 + rank, "sent_packets": 3.0, "received_bytes": 0.0, "received_packets": 0.0},
+    }
+
+
+def test_a_record_has_medians_of_steps_and_bytes_of_a_step() -> None:
+    ranks = [rank_result(0, [1.0, 2.0, 9.0]), rank_result(1, [3.0, 4.0, 8.0])]
+    record = cell_record(Cell("fnn3", TOP_K, 10.0), ranks)
+    assert record["step_seconds"] == [2.0, 4.0]
+    assert record["phase_seconds"] == dict.fromkeys(PHASES, 0.75)
+    assert (record["handed_bytes"], record["sent_bytes"], record["message_count"]) == (10.0, 21.0, 6.0)
+    assert record["interface_bytes"] == 300.5
+    # Three packets, each with 66 bytes of headers.
+    assert record["carried_bytes"] == 300.5 - 3 * 66
+    assert record["name"] == "fnn3, loop top_k 0.01, sparse, 10 Mbit/s"
+    assert "3000.0 ms a step, computing 750.0, selecting 750.0" in cell_line(record)
+    found = study.point(record)
+    assert (found.step_seconds, found.compute_seconds, found.sent_bytes, found.bucket_count) == (3.0, 0.75, 21.0, 2)
+    local = cell_record(Cell("fnn3", LOCAL, 10.0), ranks)
+    # Measured with an exchange in every step, of which ten have one.
+    assert local["interface_bytes"] == pytest.approx(30.05)
+    json.dumps(local, allow_nan=False)
+
+
+def stubbed(cell: Cell) -> dict[str, Any]:
+    """A cell on hosts whose steps take as long as they should, and that fail at 100 Mbit/s with one method."""
+    if cell.method.road == "local" and cell.mbit_per_second == 100.0:
+        raise RuntimeError("no such luck")
+    seconds = 0.01 + 8e-6 / cell.mbit_per_second * 22
+    return cell_record(cell, [rank_result(rank, [seconds] * cell.steps) for rank in range(2)])
+
+
+@pytest.fixture
+def _stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = (*all_methods()[:6], LOCAL)
+    monkeypatch.setitem(SIZES, "smoke", Sizes(("fnn3",), (10.0, 100.0), methods, steps=2))
+    monkeypatch.setattr(study, "run_cell", stubbed)
+    monkeypatch.setattr(study, "absence", str)
+
+
+@pytest.mark.usefixtures("_stubbed")
+def test_a_cell_that_fails_is_named_and_costs_no_other() -> None:
+    advanced: list[None] = []
+    found = run_links("smoke", Pool(advance=lambda: advanced.append(None)))
+    assert len(advanced) == case_count("smoke") == 14
+    assert len(found["cells"]) == 13
+    (failure,) = found["failed"]
+    assert failure["error"] == "RuntimeError: no such luck"
+    assert "mbit_per_second=100.0" in failure["case"]
+    assert found["model"] is not None
+    assert len(found["model"]["errors"]) == 6
+
+
+@pytest.mark.usefixtures("_stubbed")
+def test_the_command_writes_what_it_has_and_says_what_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        study.main(["--profile", "smoke", "--output", str(tmp_path / "links.json")])
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 13
+    assert "no such luck" in said.err
+    assert len(json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))["cells"]) == 13
+
+
+def test_without_root_the_study_leaves_itself_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("shutil.which", lambda tool: f"/usr/sbin/{tool}")
+    study.main(["--profile", "smoke", "--output", str(tmp_path / "links.json")])
+    assert capsys.readouterr().err == "slow links need root; left out\n"
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="slow links need root"):
+        run_links("smoke")
+
+
+def test_a_profile_without_the_study_is_refused() -> None:
+    assert [name for name in PROFILES if not case_count(name)] == ["full"]
+    with pytest.raises(ValueError, match="profile 'full' leaves this study out"):
+        run_links("full")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(absence()), reason=absence())
+def test_over_a_real_link_bytes_are_those_that_are_counted_and_take_their_time() -> None:
+    record = run_cell(Cell("fnn3", Method("loop", collective="dense"), 100.0, steps=5))
+    # What is not of the mean itself: acknowledgements, and what gloo writes before each message.
+    assert record["sent_bytes"] < record["carried_bytes"] < 1.05 * record["sent_bytes"]
+    # All but what the buckets let through at once, at 100 Mbit/s.
+    assert min(record["step_seconds"]) > 0.95 * 8 * record["sent_bytes"] / 100e6
