@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from sparsync.verify.tools.interrupts import interrupts_held_back
 
-LINK = "link"
+LINK = "slow0"
 """The interface of every host."""
 MOST_HOSTS = 250
 PACKET_BYTES = 1514
@@ -40,7 +40,7 @@ _NAME = re.compile(r"sparsync-(\d+)-(\d+)-[0-9a-f]+-(?:\d+|hub)")
 
 
 class Traffic(NamedTuple):
-    """What an interface has carried, in whole Ethernet frames; one that is cut up behind it counts once, and may be long."""
+    """What an interface has carried, in Ethernet frames; one that is cut up only behind it counts as one, a long one."""
 
     sent_bytes: int
     sent_packets: int
@@ -146,15 +146,15 @@ def _connect(hub: str, port: str, host: Host, mbit_per_second: float) -> None:
         limit = ("root", "tbf", *_bucket(mbit_per_second))
         _run("tc", "-n", space, "qdisc", "add", "dev", interface, *limit)
         _bring_up(space, interface)
-    _run("ip", "-n", hub, "link", "set", port, "master", "bridge")
+    _run("ip", "-n", hub, "link", "set", "dev", port, "master", "bridge")
     _run("ip", "-n", host.space, "addr", "add", f"{host.address}/24", "dev", LINK)
-    _run("ip", "-n", host.space, "link", "set", "lo", "up")
+    _run("ip", "-n", host.space, "link", "set", "dev", "lo", "up")
 
 
 def _bring_up(space: str, interface: str) -> None:
     # No address of IPv6, which gloo might take.
-    _run("ip", "-n", space, "link", "set", interface, "addrgenmode", "none")
-    _run("ip", "-n", space, "link", "set", interface, "up")
+    _run("ip", "-n", space, "link", "set", "dev", interface, "addrgenmode", "none")
+    _run("ip", "-n", space, "link", "set", "dev", interface, "up")
 
 
 def _bucket(mbit_per_second: float) -> tuple[str, ...]:

@@ -88,7 +88,9 @@ def run_across(
             started.append(subprocess.Popen(words, env=variables, start_new_session=True, **files))
         late = _wait(started, timeout_seconds, after_failure_seconds)
         _end(hosts, started)
-        texts = [[_text(folder / f"{stream}-{place}") for stream in ("stdout", "stderr")] for place in range(len(hosts))]
+        texts = [
+            [_text(folder / f"{stream}-{place}") for stream in ("stdout", "stderr")] for place in range(len(hosts))
+        ]
     if late:
         said = "\n".join(texts[place][1][-_SHOWN_CHARACTERS:] for place in late)
         raise RuntimeError(f"hosts {late} have not ended within {timeout_seconds:g} s:\n{said}")
@@ -116,7 +118,9 @@ def _launcher(hosts: Sequence[Host], place: int) -> list[str]:
     return [sys.executable, "-m", "torch.distributed.run", *(word for option in options.items() for word in option)]
 
 
-def _wait(started: Sequence[subprocess.Popen[bytes]], timeout_seconds: float, after_failure_seconds: float) -> list[int]:
+def _wait(
+    started: Sequence[subprocess.Popen[bytes]], timeout_seconds: float, after_failure_seconds: float
+) -> list[int]:
     """Until all have ended, or had time enough after a failure; those that outlived the timeout."""
     deadline, failed = time.monotonic() + timeout_seconds, math.inf
     while None in (statuses := [process.poll() for process in started]):
@@ -204,9 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(failed[0] if failed[0] > 0 else 1)
 
 
-def table(
-    command: NetworkCommand, results: Sequence[HostResult], carried: Sequence[Traffic], seconds: float
-) -> Table:
+def table(command: NetworkCommand, results: Sequence[HostResult], carried: Sequence[Traffic], seconds: float) -> Table:
     """A row for each host: how it ended, and what its interface carried, those of meeting and of torchrun included."""
     shown = Table(title=f"{command.hosts} hosts, {command.mbit:g} Mbit/s, {seconds:.1f} s")
     for heading in ("host", "status", "sent", "received"):

@@ -145,10 +145,7 @@ def all_methods() -> tuple[Method, ...]:
         *(Method("hook", "top_k", LOW_DENSITY, values=each) for each in codes[:2]),
         *(Method(road, "top_k", DENSITY, feedback="dgc") for road in _ROADS),
     ]
-    local = [
-        Method("local", "chunked_top_k", LOCAL_DENSITY, values=each, inner_steps=INNER_STEPS)
-        for each in codes
-    ]
+    local = [Method("local", "chunked_top_k", LOCAL_DENSITY, values=each, inner_steps=INNER_STEPS) for each in codes]
     return (*DENSE, *sparse, *local)
 
 

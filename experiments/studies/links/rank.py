@@ -53,7 +53,7 @@ def measure(cell: Cell, traffic: Callable[[], Traffic] = own_traffic) -> dict[st
     return {
         "rank": dist.get_rank(),
         "parameter_count": trainee.parameter_count,
-        "bucket_count": getattr(trainee, "bucket_count", 1),
+        "bucket_count": trainee.bucket_count,
         "seconds": {name: [seconds[name] for seconds in steps] for name in steps[0]},
         "handed_bytes": (trainee.handed_bytes - handed) / cell.steps,
         "sent_bytes": sent.sent_bytes / cell.steps,

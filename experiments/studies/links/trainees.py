@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Protocol, TypeVar
 
 import torch
@@ -67,6 +68,8 @@ class LoopTrainee:
         cell: on the road "loop".
     """
 
+    bucket_count = 1
+
     def __init__(self, cell: Cell) -> None:
         method, size = cell.method, dist.get_world_size()
         run = Run(
@@ -82,7 +85,7 @@ class LoopTrainee:
             steps=cell.warm_up_steps + cell.steps,
             workers=size,
         )
-        self._replica = new_replica(run, load_dataset(run.data), worker_count=size, device="cpu")
+        self._replica = new_replica(run, _data(run.data), worker_count=size, device="cpu")
         self._worker = TimedWorker(**vars(new_worker(run, dist.get_rank(), self._replica.model)))
         self._averager = TimedAverager(run.collective)
         self._index = 0
@@ -176,11 +179,9 @@ class Network:
     """
 
     def __init__(self, cell: Cell) -> None:
-        self._data: Dataset = load_dataset(DATA[cell.model])
+        self._data = _data(DATA[cell.model])
         torch.manual_seed(0)
-        self.module = new_network(
-            cell.model, self._data.feature_count, self._data.class_count, self._data.image_shape
-        )
+        self.module = new_network(cell.model, self._data.feature_count, self._data.class_count, self._data.image_shape)
         self._schedule = BatchSchedule(
             len(self._data.train_labels),
             worker_count=dist.get_world_size(),
@@ -198,7 +199,9 @@ class Network:
         """Of this rank's next batch, by the module itself or as something has wrapped it."""
         examples = self._schedule.batch(self._index, dist.get_rank())
         self._index += 1
-        scores, classes = scores_and_classes(wrapped(self._data.train_images[examples]), self._data.train_labels[examples])
+        scores, classes = scores_and_classes(
+            wrapped(self._data.train_images[examples]), self._data.train_labels[examples]
+        )
         return nn.functional.cross_entropy(scores, classes)
 
 
@@ -208,6 +211,8 @@ class LocalTrainee:
     Args:
         cell: on the road "local".
     """
+
+    bucket_count = 1
 
     def __init__(self, cell: Cell) -> None:
         self._network, self._every = Network(cell), cell.method.inner_steps
@@ -271,3 +276,8 @@ def _outer_step(cell: Cell, module: nn.Module, group: dist.ProcessGroup | None) 
         values=method.values,
         process_group=group,
     )
+
+
+@cache
+def _data(source: str) -> Dataset:
+    return load_dataset(source)

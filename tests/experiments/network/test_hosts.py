@@ -99,7 +99,7 @@ def test_short_messages_take_the_time_of_the_link() -> None:
 def interrupted(buckets: list[str]) -> None:
     with slow_hosts(2, 100) as found:
         assert len(own_namespaces()) == 3
-        buckets += [bucket(host.space, "link") for host in found]
+        buckets += [bucket(host.space, hosts.LINK) for host in found]
         buckets += [bucket(found[0].space[:-1] + "hub", f"port{place}") for place in (0, 1)]
         raise KeyboardInterrupt
 

@@ -48,7 +48,9 @@ def is_running(process: int) -> bool:
 @NEEDS_LINKS
 @pytest.mark.usefixtures("_shells")
 def test_every_host_is_told_its_place_and_answers_with_output_errors_and_status(pair: list[Host]) -> None:
-    found = run_across(pair, ['echo $PLACE of $COUNT, $NAME; hostname -I >&2; exit "$PLACE"'], 60, environment={"NAME": "x"})
+    found = run_across(
+        pair, ['echo $PLACE of $COUNT, $NAME; hostname -I >&2; exit "$PLACE"'], 60, environment={"NAME": "x"}
+    )
     assert [(result.host, result.status, result.output) for result in found] == [
         (pair[0], 0, "0 of 2, x\n"),
         (pair[1], 1, "1 of 2, x\n"),

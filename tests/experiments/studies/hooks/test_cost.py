@@ -125,4 +125,3 @@ def test_who_is_not_root_is_told_so_in_a_line_and_gets_the_rest(
     study = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert (study["rows"], study["link"]) == ([], [])
     assert not (tmp_path / "out.trace.json").exists()
-

@@ -27,7 +27,6 @@ FNN3 = 199_210
 TOP_K, LOCAL = Method("loop", "top_k", 0.01), Method("local", "chunked_top_k", 0.02, values="int8", inner_steps=10)
 MEASURED = {
     "dense loop": Method("loop", collective="dense"),
-    "bfloat16 loop": Method("loop", collective="dense_bfloat16"),
     "sparse loop": TOP_K,
     "dense hook": Method("hook", exchange="dense"),
     "bfloat16 hook": Method("hook", exchange="dense_bfloat16"),
@@ -41,7 +40,7 @@ STEPS = 3
 def measured() -> dict[str, dict[str, Any]]:
     """Every method on this rank, at an interface that counts how often it was asked."""
     asked: Iterator[int] = iter(range(100))
-    cell = Cell("fnn3", TOP_K, 100.0, host_count=2, steps=STEPS)
+    cell = Cell("fnn3", TOP_K, 100.0, host_count=2, steps=STEPS, bucket_mib=0.05)
     return {
         name: measure(replace(cell, method=method), lambda: Traffic(*[30 * next(asked)] * 4))
         for name, method in MEASURED.items()
@@ -62,21 +61,23 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
                 assert list(map(sum, parts)) == pytest.approx(result["seconds"]["step"])
         # Of two ranks each sends all that it hands to an all-gather or an all-reduce; what is agreed on by three
         # numbers is not handed over by anybody.
-        counted = {name: (each["handed_bytes"], each["sent_bytes"], each["message_count"]) for name, each in found.items()}
+        counted = {
+            name: (each["handed_bytes"], each["sent_bytes"], each["message_count"]) for name, each in found.items()
+        }
         assert counted["dense loop"] == (4 * FNN3, 4 * FNN3 + 24, 2 + 3)
-        assert counted["bfloat16 loop"] == (2 * FNN3, 2 * FNN3 + 24, 2 + 3)
         assert counted["sparse loop"] == (8 + 8 * 1992, 8 + 8 * 1992 + 24, 3 + 3)
         buckets = found["dense hook"]["bucket_count"]
-        assert buckets > 1
+        assert buckets == 2
         assert counted["dense hook"] == (4 * FNN3, 4 * FNN3, 2 * buckets)
         assert counted["bfloat16 hook"] == (2 * FNN3, 2 * FNN3, 2 * buckets)
         # P and Q of rank r for matrices of 200 × 784, 200 × 200 and 10 × 200, and 410 biases; r = 2 sends no more than
         # Top-k of density 0.01.
-        assert counted["powersgd"] == (4 * (2 * (984 + 400 + 210) + 410),) * 2 + (6 * found["powersgd"]["bucket_count"],)
+        assert counted["powersgd"] == (4 * (2 * (984 + 400 + 210) + 410),) * 2 + (
+            6 * found["powersgd"]["bucket_count"],
+        )
         handed, sent, messages = counted["feedback hook"]
         assert handed == sent < 0.02 * 4 * FNN3
-        # A gather and, of biases, a reduction, for each bucket.
-        assert messages >= 2 * buckets
+        assert messages == buckets
         handed, sent, messages = counted["local"]
         # A tenth of two gathers, of int8 values and positions of about six bits for each of 3,984 entries.
         assert messages == pytest.approx(2 / 10)
@@ -123,7 +124,7 @@ def rank_result(rank: int, steps: list[float]) -> dict[str, Any]:
         "rank": rank,
         "parameter_count": 5,
         "bucket_count": 2,
-        "seconds": {"step": steps, **dict.fromkeys(PHASES, [0.25 * second for second in steps])},
+        "seconds": {"step": steps, **{phase: [0.25 * second for second in steps] for phase in PHASES}},
         "handed_bytes": 10.0,
         "sent_bytes": 20.0 + 2 * rank,
         "message_count": 6.0,
@@ -174,7 +175,7 @@ def test_a_cell_that_fails_is_named_and_costs_no_other() -> None:
     assert len(found["cells"]) == 13
     (failure,) = found["failed"]
     assert failure["error"] == "RuntimeError: no such luck"
-    assert "mbit_per_second=100.0" in failure["case"]
+    assert failure["case"].startswith("Cell(model='fnn3', method=Method(road='local'")
     assert found["model"] is not None
     assert len(found["model"]["errors"]) == 6
 
