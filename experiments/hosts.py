@@ -40,7 +40,7 @@ _NAME = re.compile(r"sparsync-(\d+)-(\d+)-[0-9a-f]+-(?:\d+|hub)")
 
 
 class Traffic(NamedTuple):
-    """What an interface has carried, in Ethernet frames; one that is cut up only behind it counts as one, a long one."""
+    """What an interface has carried, in Ethernet frames; one that is cut up only behind it counts as a long one."""
 
     sent_bytes: int
     sent_packets: int

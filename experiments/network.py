@@ -33,6 +33,7 @@ AFTER_FAILURE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _SHOWN_CHARACTERS = 2000
 _RENDEZVOUS_PORT = 29400
+_STREAMS = ("output", "errors")
 
 
 @dataclass(frozen=True)
@@ -79,18 +80,15 @@ def run_across(
         # Registered first: an interrupt may come between two starts.
         stack.callback(_end, hosts, started)
         for place, host in enumerate(hosts):
-            files = {
-                stream: None if shown else stack.enter_context((folder / f"{stream}-{place}").open("wb"))
-                for stream in ("stdout", "stderr")
-            }
+            output, errors = (
+                None if shown else stack.enter_context((folder / f"{stream}-{place}").open("wb")) for stream in _STREAMS
+            )
             variables = {**os.environ, **host.environment, **_APART, **(environment or {})}
             words = [*host.prefix, *_launcher(hosts, place), *command]
-            started.append(subprocess.Popen(words, env=variables, start_new_session=True, **files))
+            started.append(subprocess.Popen(words, env=variables, start_new_session=True, stdout=output, stderr=errors))
         late = _wait(started, timeout_seconds, after_failure_seconds)
         _end(hosts, started)
-        texts = [
-            [_text(folder / f"{stream}-{place}") for stream in ("stdout", "stderr")] for place in range(len(hosts))
-        ]
+        texts = [[_text(folder / f"{stream}-{place}") for stream in _STREAMS] for place in range(len(hosts))]
     if late:
         said = "\n".join(texts[place][1][-_SHOWN_CHARACTERS:] for place in late)
         raise RuntimeError(f"hosts {late} have not ended within {timeout_seconds:g} s:\n{said}")
@@ -100,8 +98,7 @@ def run_across(
 
 
 _APART = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-"""Ranks have a store of their own: torch 2.13 would let them take that of the first host's agent, by that host's name,
-which means nothing here."""
+"""Ranks meet in a store of their own: in that of torch 2.13's agents restarted ones would find addresses of lost ones."""
 
 
 def _launcher(hosts: Sequence[Host], place: int) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch._C._distributed_c10d import GradBucket
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
@@ -28,7 +29,7 @@ from sparsync.experiments.studies.links.travel import Travel, gathered, reduced
 from sparsync.experiments.training.low_rank import largest_rank
 from sparsync.kernels.selection import target_count
 
-Hook = Callable[[Any, dist.GradBucket], torch.futures.Future[torch.Tensor]]
+Hook = Callable[[Any, GradBucket], torch.futures.Future[torch.Tensor]]
 
 SELECTING = ("prepare", "check", "select", "pack", "unpack")
 """Phases of a passage that make a message, or read one."""
@@ -38,8 +39,8 @@ _NUMBERS_PER_ENTRY = 2
 _WARM_UP_STEPS = 4
 """PowerSGD begins after two, and takes its memory in the third."""
 _WHOLE_MIB = 2.0**20
-"""Room for all gradients: PowerSGD of PyTorch 2.13 waits in the threads that gloo sends with, of which there are two, and
-the waiting of several buckets ends in none of them going on."""
+"""Room for all gradients: PowerSGD of PyTorch 2.13 waits in the threads that gloo sends with. There are two, and of two
+buckets each may wait in one, for what neither sends any more."""
 
 
 @dataclass(eq=False)
@@ -59,7 +60,7 @@ class WatchedHook:
     step: int = 0
 
 
-def watched_hook(state: WatchedHook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def watched_hook(state: WatchedHook, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """What the hook inside does, with time stamps."""
     state.watch.ready(state.step, is_first=bucket.index() == 0)
     size = bucket.buffer().nbytes

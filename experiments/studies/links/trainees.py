@@ -47,6 +47,10 @@ class Trainee(Protocol):
         """d."""
 
     @property
+    def bucket_count(self) -> int:
+        """Into how many parts a step divides what it sends while it computes; 1 if it does not."""
+
+    @property
     def handed_bytes(self) -> float:
         """What this rank has handed to collectives so far, as the library counts it."""
 

@@ -117,7 +117,7 @@ def test_what_is_no_point_or_no_model_is_refused() -> None:
         ({"bucket_count": 0}, "bucket_count of p must be at least 1, got 0"),
     ):
         with pytest.raises(ValueError, match=message):
-            replace(point, **changes)  # type: ignore[arg-type]  # of several fields
+            replace(point, **changes)
     with pytest.raises(ValueError, match="no points"):
         fitted([])
     with pytest.raises(ValueError, match="one name"):
