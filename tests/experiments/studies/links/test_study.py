@@ -93,6 +93,8 @@ def test_all_ways_of_sending_are_in_the_study_under_names_of_their_own() -> None
     codes = {method.values for method in methods if (method.road, method.selector) == ("hook", "gaussian_k")}
     assert codes == set(VALUE_CODES)
     assert {method.exchange for method in methods} == {"error_feedback", "dense", "dense_bfloat16", "powersgd"}
+    assert {method.values for method in methods if method.road == "local"} == {"exact", "int8", "int2"}
+    assert {method.road for method in methods if method.feedback == "dgc"} == {"loop", "hook"}
     for sizes in SIZES.values():
         names = [cell_name(cell) for cell in cells(sizes)]
         assert len(set(names)) == len(names) == len(sizes.models) * len(sizes.rates) * len(sizes.methods)
