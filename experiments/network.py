@@ -98,7 +98,7 @@ def run_across(
 
 
 _APART = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-"""Ranks have a store of their own: in that of torch 2.13 agents, restarted ones would find the addresses of lost ones."""
+"""Ranks have a store of their own: in that of torch 2.13 agents restarted ones would find addresses of lost ones."""
 
 
 def _launcher(hosts: Sequence[Host], place: int) -> list[str]:

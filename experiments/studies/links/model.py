@@ -1,11 +1,13 @@
 """Can the time of a step be predicted from what is computed, selected and sent? Fitted on half of the points.
 
-A step takes (1 + w)(C + S) + T − min(ωC, (1 − 1/B)T) with T = αm + βn: C seconds of computing and S of selecting, both
-measured; m messages one after the other and n bytes sent by each worker, by the formulas of the collectives; α and β of
-a link of that rate. w is how much longer all ranks take than one, since they wait for the slowest; ω the share of
-computing in which a hook can send, of B buckets all but the last. α, β, w and ω are fitted by least squares of relative
-errors, and none is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney
-1994 for T; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
+A step takes (1 + w)(C + S) + T − min(ωC, (1 − 1/B)T) with T = αm + (ρ/R + γ)n: C seconds of computing and S of
+selecting, both measured; m messages one after the other and n bytes sent by each worker, by the formulas of the
+collectives, over a link of R bytes a second. α is the latency of a message; ρ is what goes over the link for each byte,
+headers included; γ is what a byte takes beside the link. These are alike for all rates, so that others can be
+predicted. w is how much longer all ranks take than one, since they wait for the slowest; ω is the share of computing in
+which a hook can send, of B buckets all but the last. All five are fitted by least squares of relative errors, and none
+is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney 1994 for αm + βn;
+Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any
 
@@ -78,21 +80,25 @@ class StepModel:
     """What was fitted.
 
     Args:
-        links: α and β, by the rate.
+        latency_seconds: α.
+        wire_share: ρ.
+        seconds_per_byte: γ.
         waiting_share: w.
         hidden_share: ω.
     """
 
-    links: dict[float, Link]
+    latency_seconds: float
+    wire_share: float
+    seconds_per_byte: float
     waiting_share: float
     hidden_share: float
 
-    def seconds(self, point: Point) -> float:
-        """The predicted time of a step.
+    def link(self, mbit_per_second: float) -> Link:
+        """α and β of links of a rate."""
+        return Link(self.latency_seconds, self.wire_share * _link_seconds(mbit_per_second) + self.seconds_per_byte)
 
-        Raises:
-            ValueError: no link of that rate was fitted.
-        """
+    def seconds(self, point: Point) -> float:
+        """The predicted time of a step."""
         sending = self._sending(point)
         hidden = min(self.hidden_share * point.compute_seconds, (1 - point.last_share) * sending)
         return (1 + self.waiting_share) * point.local_seconds + sending - hidden
@@ -106,11 +112,13 @@ class StepModel:
         return self.seconds(point) / point.step_seconds - 1
 
     def _sending(self, point: Point) -> float:
-        if point.mbit_per_second not in self.links:
-            known = ", ".join(f"{rate:g}" for rate in sorted(self.links))
-            raise ValueError(f"no link of {point.mbit_per_second:g} Mbit/s was fitted; known: {known}")
-        link = self.links[point.mbit_per_second]
+        link = self.link(point.mbit_per_second)
         return link.latency_seconds * point.message_count + link.seconds_per_byte * point.sent_bytes
+
+
+def _link_seconds(mbit_per_second: float) -> float:
+    """1/R, of a byte."""
+    return 8e-6 / mbit_per_second
 
 
 def halves(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
@@ -146,8 +154,7 @@ def fitted(points: Sequence[Point]) -> StepModel:
 
 def _with_share(points: Sequence[Point], hidden_share: float) -> StepModel:
     """The best model of a given ω found: which points are hidden decides the equations, and these decide that."""
-    links = {point.mbit_per_second: Link(0.0, 8e-6 / point.mbit_per_second) for point in points}
-    model = StepModel(links, 0.0, hidden_share)
+    model = StepModel(0.0, 1.0, 0.0, 0.0, hidden_share)
     seen: list[StepModel] = []
     assigned: set[tuple[bool, ...]] = set()
     for _ in range(_MOST_ROUNDS):
@@ -162,13 +169,12 @@ def _with_share(points: Sequence[Point], hidden_share: float) -> StepModel:
 
 def _solved(points: Sequence[Point], hidden: Sequence[bool], hidden_share: float) -> StepModel:
     """Least squares of (1 + w)(C + S) + sT − h = t, divided by t, where (s, h) is (1/B, 0) or (1, ωC)."""
-    rates = sorted({point.mbit_per_second for point in points})
-    rows, right = np.zeros((len(points), 1 + 2 * len(rates))), np.zeros(len(points))
+    rows, right = np.zeros((len(points), 4)), np.zeros(len(points))
     for row, (point, is_hidden) in enumerate(zip(points, hidden, strict=True)):
         share = point.last_share if is_hidden else 1.0
-        place = 1 + 2 * rates.index(point.mbit_per_second)
-        rows[row, 0] = point.local_seconds
-        rows[row, place : place + 2] = share * point.message_count, share * point.sent_bytes
+        sent = share * point.sent_bytes
+        link_seconds = _link_seconds(point.mbit_per_second) * sent
+        rows[row] = share * point.message_count, link_seconds, sent, point.local_seconds
         known = point.local_seconds - (0.0 if is_hidden else hidden_share * point.compute_seconds)
         right[row] = point.step_seconds - known
     weights = np.array([1 / point.step_seconds for point in points])
@@ -176,8 +182,8 @@ def _solved(points: Sequence[Point], hidden: Sequence[bool], hidden_share: float
     lengths = np.linalg.norm(rows * weights[:, None], axis=0)
     lengths[lengths == 0] = 1.0
     solution = nnls(rows * weights[:, None] / lengths, right * weights)[0] / lengths
-    found = {rate: Link(*map(float, solution[1 + 2 * at : 3 + 2 * at])) for at, rate in enumerate(rates)}
-    return StepModel(found, float(solution[0]), hidden_share)
+    latency, wire, per_byte, waiting = map(float, solution)
+    return StepModel(latency, wire, per_byte, waiting, hidden_share)
 
 
 def _loss(model: StepModel, points: Sequence[Point]) -> float:
@@ -185,32 +191,23 @@ def _loss(model: StepModel, points: Sequence[Point]) -> float:
 
 
 def judged(points: Sequence[Point]) -> dict[str, Any] | None:
-    """The model of one half, and its errors on the other; None where a rate is in that half alone, or nothing is.
+    """The model of one half, and its errors on the other; None where there is no other.
 
     Returns:
-        `links` by rate, `waiting_share` and `hidden_share`; the names of the points that were `fitted_on`; and of the
-        others `errors` by name, as predicted over measured less one, with the mean, median and largest of their sizes.
+        The fields of `StepModel`; the names of the points that were `fitted_on`; and of the others `errors` by name, as
+        predicted over measured less one, with the mean, median and largest of their sizes.
 
     Raises:
         ValueError: two points have one name.
     """
     first, second = halves(points)
-    if not second or {point.mbit_per_second for point in second} - {point.mbit_per_second for point in first}:
+    if not second:
         return None
     model = fitted(first)
     errors = {point.name: model.error(point) for point in second}
     sizes = [abs(error) for error in errors.values()]
     return {
-        "links": [
-            {
-                "mbit_per_second": rate,
-                "latency_seconds": link.latency_seconds,
-                "seconds_per_byte": link.seconds_per_byte,
-            }
-            for rate, link in sorted(model.links.items())
-        ],
-        "waiting_share": model.waiting_share,
-        "hidden_share": model.hidden_share,
+        **asdict(model),
         "fitted_on": sorted(point.name for point in first),
         "errors": errors,
         "mean_error": fmean(sizes),
