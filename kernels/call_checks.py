@@ -59,11 +59,9 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
             raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
         if gradient.requires_grad or residual.requires_grad:
             raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
-        # Torch computes both when they are read: there is nothing to write into.
-        if residual.is_neg():
+        # `is_neg` is nothing that torch.compile can trace.
+        if residual.resolve_neg() is not residual:
             raise ValueError(f"residual {position} is a negated view, which cannot be changed in place; resolve_neg it")
-        if gradient._is_zerotensor() or residual._is_zerotensor():
-            raise ValueError(f"gradient or residual {position} is a zero tensor, which has no memory; clone it")
     if not torch.compiler.is_compiling():
         check_memory(gradients, residuals)
 
@@ -76,7 +74,9 @@ def check_memory(gradients: Sequence[Tensor], residuals: Sequence[Tensor]) -> No
             cannot be written, or one has no memory of its own.
     """
     may_write_all = torch.is_inference_mode_enabled()
-    for position, residual in enumerate(residuals):
+    for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
+        if gradient._is_zerotensor() or residual._is_zerotensor():
+            raise ValueError(f"gradient or residual {position} is a zero tensor, which has no memory; clone it")
         if not may_write_all and residual.is_inference():
             raise ValueError(
                 f"residual {position} was made in inference mode, outside of which it cannot be changed; clone it"
@@ -110,7 +110,9 @@ def _register(name: str) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor
     `memory` is said to change, so that no compiler drops it or lets the selection, which takes the same, come first.
     """
     torch.library.define(name, "(Tensor[] gradients, Tensor[] residuals, Tensor(a!) memory) -> ()")
-    torch.library.impl(name, "CompositeExplicitAutograd", lambda gradients, residuals, _: check_memory(gradients, residuals))
+    torch.library.impl(
+        name, "CompositeExplicitAutograd", lambda gradients, residuals, _: check_memory(gradients, residuals)
+    )
     torch.library.register_fake(name, lambda *_: None)
     operator: Callable[[Sequence[Tensor], Sequence[Tensor], Tensor], None] = getattr(
         torch.ops.sparsync, name.partition("::")[2]

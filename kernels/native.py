@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import TypeVar, get_args, overload
 
 import torch
@@ -275,7 +275,7 @@ def _number_of(rule: str) -> int:
     return number
 
 
-_REQUIRES_GRADIENT, _IS_INFERENCE = attrgetter("requires_grad"), methodcaller("is_inference")
+_REQUIRES_GRADIENT = attrgetter("requires_grad")
 
 
 def _does_the_op_check(rule: str, gradients: list[Tensor], residuals: list[Tensor], counts: list[int]) -> bool:
@@ -288,8 +288,9 @@ def _does_the_op_check(rule: str, gradients: list[Tensor], residuals: list[Tenso
         if _chosen_operator(rule, residuals, len(counts)) is feedback_reference.feedback_select_:
             return False
         # Who needs a gradient is unknown to the op, and who was made in inference mode.
-        return not (any(map(_REQUIRES_GRADIENT, chain(gradients, residuals))) or any(map(_IS_INFERENCE, residuals)))
-    except AttributeError:
+        needs = any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
+        return not (needs or any(map(Tensor.is_inference, residuals)))
+    except (AttributeError, TypeError):
         # One is not a tensor; the longer check names it.
         return False
 

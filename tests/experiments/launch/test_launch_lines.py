@@ -68,7 +68,11 @@ def trainjob_words(folder: Path) -> list[str]:
     """What the container runs, with the runtime's variables and the volume put in their places."""
     trainer = trainjob()["spec"]["trainer"]
     (volume,) = {mount["mountPath"] for mount in patched_containers()[0]["volumeMounts"]}
-    places = {"$(PET_MASTER_ADDR)": "sparsync-node-0-0.sparsync", "$(PET_MASTER_PORT)": "29500", f"{volume}/": f"{folder}/"}
+    places = {
+        "$(PET_MASTER_ADDR)": "sparsync-node-0-0.sparsync",
+        "$(PET_MASTER_PORT)": "29500",
+        f"{volume}/": f"{folder}/",
+    }
     words = [*trainer["command"], *trainer["args"]]
     for name, value in places.items():
         assert any(name in word for word in words), name
@@ -95,7 +99,7 @@ def check_line(words: list[str], folder: Path, *, rendezvous: str) -> None:
     named = {name_of(word) for word in read.training_script_args if word.startswith("--")}
     assert named - known_options() == set()
     assert {"checkpoint", "every", "resume"} <= named
-    if OF_CHECKPOINTS <= option_names(type(command)):
+    if option_names(type(command)) >= OF_CHECKPOINTS:
         said = vars(command)
         assert said["checkpoint"] == folder / "checkpoint"
         assert said["every"] >= 1

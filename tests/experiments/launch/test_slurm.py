@@ -78,7 +78,9 @@ def test_srun_knows_what_the_script_asks_for() -> None:
 
 
 def test_the_rule_for_options_sees_unknown_short_and_half_ones() -> None:
-    text = "#!/bin/sh\n#SBATCH --nodes=2 --hours=3  # two\n# words\n#SBATCH -N 2\n#SBATCH --time\necho\n#SBATCH --late=1\n"
+    text = (
+        "#!/bin/sh\n#SBATCH --nodes=2 --hours=3  # two\n# words\n#SBATCH -N 2\n#SBATCH --time\necho\n#SBATCH --late=1\n"
+    )
     assert directives(text) == ["--nodes=2", "--hours=3", "-N", "2", "--time"]
     assert faults(directives(text), SBATCH) == ["--hours=3", "-N", "2", "--time"]
     assert faults(["--requeue=1"], SBATCH) == ["--requeue=1"]

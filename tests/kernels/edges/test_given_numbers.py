@@ -85,7 +85,7 @@ def test_an_int_of_64_bits_is_shown_in_digits(number: int) -> None:
 @pytest.mark.parametrize("least", [1e39, 10**39, 10**308])
 def test_a_threshold_beyond_float32_selects_nothing_from_float32_and_what_is_there_from_float64(least: float) -> None:
     for dtype in DTYPES:
-        vector = torch.tensor([1.0, 2.0], dtype=dtype) * torch.finfo(dtype).max / 2
+        vector = torch.tensor([0.25, 0.5], dtype=dtype) * torch.finfo(dtype).max
         payload = feedback_select(vector, torch.zeros_like(vector), 1, rule="threshold", threshold=least)
         expected = [index for index, entry in enumerate(vector.tolist()) if entry >= float(least)]
         assert payload.indices.tolist() == expected

@@ -64,7 +64,7 @@ JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=JSON)
 def test_no_json_is_taken_for_a_note_by_chance(value: Any, tmp_path: Path) -> None:
     target = tmp_path / "library.so"

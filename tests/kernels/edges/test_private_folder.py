@@ -37,7 +37,9 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> dict[int, tuple[str, list[str]]]:
     monkeypatch.setattr(os, "geteuid", lambda: USER)
     monkeypatch.setattr(private_folder, "PACKAGE", Path("/"))
     monkeypatch.setattr(pwd, "getpwuid", lambda number: SimpleNamespace(pw_name=names[number]))
-    monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name=made[number][0], gr_mem=made[number][1]))
+    monkeypatch.setattr(
+        grp, "getgrgid", lambda number: SimpleNamespace(gr_name=made[number][0], gr_mem=made[number][1])
+    )
     return made
 
 
@@ -60,7 +62,9 @@ def test_a_folder_that_others_may_write_is_refused_with_its_mode_and_what_to_do(
     folder.chmod(mode)
     with pytest.raises(PermissionError) as caught:
         made_library(folder / "library.so")
-    expected = f"{folder} has mode {mode:04o}, so that others may write there; chmod go-w {folder}, or set SPARSYNC_CACHE"
+    expected = (
+        f"{folder} has mode {mode:04o}, so that others may write there; chmod go-w {folder}, or set SPARSYNC_CACHE"
+    )
     assert expected in str(caught.value)
     assert list(folder.iterdir()) == []
     folder.chmod(mode & ~0o022)

@@ -1,4 +1,4 @@
-"""The torchrun lines of the launch files, taken apart: what torchrun reads, and what the command reads that it starts."""
+"""The torchrun lines of the launch files, taken apart: what torchrun reads, and what the command that it starts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,5 @@ def read_train(words: Sequence[str]) -> Command:
     Raises:
         ValueError, SystemExit: see `read_command`.
     """
-    has_checkpoints = OF_CHECKPOINTS <= option_names(Command)
-    return read_command(
-        "", "", [word for word in words if has_checkpoints or name_of(word) not in OF_CHECKPOINTS]
-    )
+    has_checkpoints = option_names(Command) >= OF_CHECKPOINTS
+    return read_command("", "", [word for word in words if has_checkpoints or name_of(word) not in OF_CHECKPOINTS])
