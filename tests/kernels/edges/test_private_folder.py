@@ -9,12 +9,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsync.kernels import private_folder
+from sparsync.kernels import native_build, private_folder
 from sparsync.kernels.build_cache import Made, cached
 from sparsync.kernels.native_build import build
 from sparsync.kernels.private_folder import _fault, is_private_file
@@ -129,20 +130,36 @@ def test_what_others_may_have_put_there_while_they_could_is_made_anew(
     plant(library)
     made_library(library)
     assert is_private_file(library)
+    assert not library.is_symlink()
     assert library.lstat().st_ino != number
 
 
 def test_the_library_is_not_built_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = tmp_path / "g++"
-    compiler.write_text("#!/bin/sh\necho 13\n")
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setattr(native_build, "digest_of", lambda *_: "0")
+    monkeypatch.setenv("CXX", "sh")
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="has mode 0777"):
         build(folder, with_cuda=False)
     assert list(folder.iterdir()) == []
+
+
+def test_a_library_is_loaded_from_where_it_was_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link in the way may lead elsewhere by then."""
+    folder, link = tmp_path / "cache", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    monkeypatch.setattr(native_build, "digest_of", lambda *_: "0")
+    monkeypatch.setenv("CXX", "sh")
+
+    def empty(*given: Any) -> Made:
+        given[-1].touch()
+        return Made(("cpu",), "")
+
+    monkeypatch.setattr(native_build, "_make_native", empty)
+    built = build(link, with_cuda=False)
+    assert built.path == folder / "libsparsync-0.so"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

@@ -1,9 +1,10 @@
-"""A compiled step refuses tensors that share memory in the words of an eager one, whatever it was compiled with."""
+"""A compiled step refuses what an eager one refuses, in the same words, whatever it was compiled with."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -114,3 +115,32 @@ def test_a_state_learns_in_a_compiled_step_what_it_learns_in_an_eager_one() -> N
     assert memories[1] is not None
     assert torch.equal(memories[0], memories[1])
     assert int(memories[0].count_nonzero()) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rule": ["x"]}, r"unknown rule \['x'\]; known: "),
+        ({"rule": "threshold", "threshold": "1"}, "at least 0, got '1'"),
+        ({"rule": "threshold", "threshold": 10**400}, "at least 0, got an int of 1329 bits"),
+        ({"rule": "threshold", "threshold": torch.ones(2)}, r"at least 0, got tensor\(\[1\., 1\.\]\)"),
+    ],
+)
+def test_a_compiled_step_names_a_bad_argument(arguments: dict[str, Any], message: str) -> None:
+    def refused(gradient: Tensor, residual: Tensor) -> Tensor:
+        return feedback_select(gradient, residual, 2, **arguments).padded()[0]
+
+    torch.compiler.reset()
+    residual = torch.zeros(4)
+    with pytest.raises(ValueError, match=message):
+        torch.compile(refused, backend="aot_eager")(torch.arange(4.0), residual)
+    assert residual.tolist() == [0.0] * 4
+
+
+@needs_compiler
+def test_a_compiled_step_refuses_a_negated_residual() -> None:
+    torch.compiler.reset()
+    residual = torch._neg_view(torch.ones(4))
+    with pytest.raises(ValueError, match="residual 0 is a negated view, which cannot be changed in place"):
+        torch.compile(step, backend="aot_eager")(torch.arange(4.0), residual)
+    assert residual.tolist() == [-1.0] * 4
