@@ -140,7 +140,7 @@ def test_a_compiled_step_names_a_bad_argument(arguments: dict[str, Any], message
 @needs_compiler
 def test_a_compiled_step_refuses_a_negated_residual() -> None:
     torch.compiler.reset()
-    residual = torch._neg_view(torch.ones(4))
+    residual = torch.ops.aten._neg_view.default(torch.ones(4))
     with pytest.raises(ValueError, match="residual 0 is a negated view, which cannot be changed in place"):
         torch.compile(step, backend="aot_eager")(torch.arange(4.0), residual)
     assert residual.tolist() == [-1.0] * 4

@@ -26,13 +26,13 @@ def entries(dtype: torch.dtype = torch.float32) -> Tensor:
 
 def negated(vector: Tensor) -> Tensor:
     """The same numbers, with the bit set: memory holds the opposite."""
-    view = torch._neg_view(-vector)
+    view = torch.ops.aten._neg_view.default(-vector)
     assert view.is_neg()
     return view
 
 
 def zeros_without_memory(vector: Tensor) -> Tensor:
-    return torch._efficientzerotensor(len(vector), dtype=vector.dtype)
+    return torch.ops.aten._efficientzerotensor.default([len(vector)], dtype=vector.dtype)
 
 
 def of_inference(vector: Tensor) -> Tensor:
