@@ -39,31 +39,41 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
     if dtypes not in _DTYPE_PAIRS:
         raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")
     for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
-        if residual.ndim != 1 or gradient.shape != residual.shape:
-            raise ValueError(
-                f"gradient and residual {position} must be vectors of one length, got shapes "
-                f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
-            )
-        if (gradient.dtype, residual.dtype) != dtypes:
-            raise ValueError(
-                f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
-                f"the first are {dtypes[0]} and {dtypes[1]}"
-            )
-        if gradient.device != device or residual.device != device:
-            raise ValueError(
-                f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
-                f"the first residual on {device}"
-            )
-        if not (gradient.is_contiguous() and residual.is_contiguous()):
-            strides = gradient.stride(), residual.stride()
-            raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
-        if gradient.requires_grad or residual.requires_grad:
-            raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
-        # `is_neg` is nothing that torch.compile can trace.
-        if residual.resolve_neg() is not residual:
-            raise ValueError(f"residual {position} is a negated view, which cannot be changed in place; resolve_neg it")
+        _check_pair(position, gradient, residual, dtypes, device)
     if not torch.compiler.is_compiling():
         check_memory(gradients, residuals)
+
+
+def _check_pair(
+    position: int,
+    gradient: Tensor,
+    residual: Tensor,
+    dtypes: tuple[torch.dtype, torch.dtype],
+    device: torch.device,
+) -> None:
+    if residual.ndim != 1 or gradient.shape != residual.shape:
+        raise ValueError(
+            f"gradient and residual {position} must be vectors of one length, got shapes "
+            f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
+        )
+    if (gradient.dtype, residual.dtype) != dtypes:
+        raise ValueError(
+            f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
+            f"the first are {dtypes[0]} and {dtypes[1]}"
+        )
+    if gradient.device != device or residual.device != device:
+        raise ValueError(
+            f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
+            f"the first residual on {device}"
+        )
+    if not (gradient.is_contiguous() and residual.is_contiguous()):
+        strides = gradient.stride(), residual.stride()
+        raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
+    if gradient.requires_grad or residual.requires_grad:
+        raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
+    # `is_neg` is nothing that torch.compile can trace.
+    if residual.resolve_neg() is not residual:
+        raise ValueError(f"residual {position} is a negated view, which cannot be changed in place; resolve_neg it")
 
 
 def check_memory(gradients: Sequence[Tensor], residuals: Sequence[Tensor]) -> None:

@@ -26,13 +26,14 @@ def entries(dtype: torch.dtype = torch.float32) -> Tensor:
 
 def negated(vector: Tensor) -> Tensor:
     """The same numbers, with the bit set: memory holds the opposite."""
-    view = torch.ops.aten._neg_view.default(-vector)
+    view: Tensor = torch.ops.aten._neg_view.default(-vector)
     assert view.is_neg()
     return view
 
 
 def zeros_without_memory(vector: Tensor) -> Tensor:
-    return torch.ops.aten._efficientzerotensor.default([len(vector)], dtype=vector.dtype)
+    made: Tensor = torch.ops.aten._efficientzerotensor.default([len(vector)], dtype=vector.dtype)
+    return made
 
 
 def of_inference(vector: Tensor) -> Tensor:
