@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 
@@ -37,32 +39,62 @@ def check_pairs(gradients: list[Tensor], residuals: list[Tensor]) -> None:
     if dtypes not in _DTYPE_PAIRS:
         raise ValueError(f"a residual of {dtypes[1]} cannot take a gradient of {dtypes[0]}")
     for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
-        if residual.ndim != 1 or gradient.shape != residual.shape:
-            raise ValueError(
-                f"gradient and residual {position} must be vectors of one length, got shapes "
-                f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
-            )
-        if (gradient.dtype, residual.dtype) != dtypes:
-            raise ValueError(
-                f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
-                f"the first are {dtypes[0]} and {dtypes[1]}"
-            )
-        if gradient.device != device or residual.device != device:
-            raise ValueError(
-                f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
-                f"the first residual on {device}"
-            )
-        if not (gradient.is_contiguous() and residual.is_contiguous()):
-            strides = gradient.stride(), residual.stride()
-            raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
-        if gradient.requires_grad or residual.requires_grad:
-            raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
+        _check_pair(position, gradient, residual, dtypes, device)
     if not torch.compiler.is_compiling():
-        _check_disjoint(gradients, residuals)
+        check_memory(gradients, residuals)
 
 
-def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
-    """No residual shares memory with a gradient or another residual; gradients may with each other."""
+def _check_pair(
+    position: int,
+    gradient: Tensor,
+    residual: Tensor,
+    dtypes: tuple[torch.dtype, torch.dtype],
+    device: torch.device,
+) -> None:
+    if residual.ndim != 1 or gradient.shape != residual.shape:
+        raise ValueError(
+            f"gradient and residual {position} must be vectors of one length, got shapes "
+            f"{tuple(gradient.shape)} and {tuple(residual.shape)}"
+        )
+    if (gradient.dtype, residual.dtype) != dtypes:
+        raise ValueError(
+            f"gradient and residual {position} are {gradient.dtype} and {residual.dtype}, "
+            f"the first are {dtypes[0]} and {dtypes[1]}"
+        )
+    if gradient.device != device or residual.device != device:
+        raise ValueError(
+            f"gradient {position} is on {gradient.device}, residual {position} on {residual.device}, "
+            f"the first residual on {device}"
+        )
+    if not (gradient.is_contiguous() and residual.is_contiguous()):
+        strides = gradient.stride(), residual.stride()
+        raise ValueError(f"gradient and residual {position} must be contiguous, got strides {strides}")
+    if gradient.requires_grad or residual.requires_grad:
+        raise ValueError(f"gradient or residual {position} requires a gradient; detach it")
+    # `is_neg` is nothing that torch.compile can trace.
+    if residual.resolve_neg() is not residual:
+        raise ValueError(f"residual {position} is a negated view, which cannot be changed in place; resolve_neg it")
+
+
+def check_memory(gradients: Sequence[Tensor], residuals: Sequence[Tensor]) -> None:
+    """Refuse what only tensors in memory can tell: who shares it, and whether a residual may be written.
+
+    Raises:
+        ValueError: a residual shares memory with a gradient or another residual (gradients may with each other), or
+            cannot be written, or one has no memory of its own.
+    """
+    may_write_all = torch.is_inference_mode_enabled()
+    for position, (gradient, residual) in enumerate(zip(gradients, residuals, strict=True)):
+        if gradient._is_zerotensor() or residual._is_zerotensor():
+            raise ValueError(f"gradient or residual {position} is a zero tensor, which has no memory; clone it")
+        if not may_write_all and residual.is_inference():
+            raise ValueError(
+                f"residual {position} was made in inference mode, outside of which it cannot be changed; clone it"
+            )
+    _check_disjoint(gradients, residuals)
+
+
+def _check_disjoint(gradients: Sequence[Tensor], residuals: Sequence[Tensor]) -> None:
     try:
         spans = [
             (tensor.data_ptr(), tensor.numel() * tensors[0].element_size(), written, position)
@@ -80,3 +112,23 @@ def _check_disjoint(gradients: list[Tensor], residuals: list[Tensor]) -> None:
         if begin < end:
             raise ValueError(f"{name} shares memory with {other}, and a residual is changed in place")
         ends[written] = max(ends[written], (begin + size, name))
+
+
+def _register(name: str) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor], None]:
+    """An op that does `check_memory` wherever the tensors lie.
+
+    `memory` is said to change, so that no compiler drops it or lets the selection, which takes the same, come first.
+    """
+    torch.library.define(name, "(Tensor[] gradients, Tensor[] residuals, Tensor(a!) memory) -> ()")
+    torch.library.impl(
+        name, "CompositeExplicitAutograd", lambda gradients, residuals, _: check_memory(gradients, residuals)
+    )
+    torch.library.register_fake(name, lambda *_: None)
+    operator: Callable[[Sequence[Tensor], Sequence[Tensor], Tensor], None] = getattr(
+        torch.ops.sparsync, name.partition("::")[2]
+    ).default
+    return operator
+
+
+CHECK_MEMORY = _register("sparsync::check_memory_")
+"""`check_memory` as an op: in a compiled step tensors have no memory until it runs."""

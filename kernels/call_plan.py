@@ -6,7 +6,6 @@ A model has hundreds of tensors and takes the same numbers at every step.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -14,6 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from sparsync.kernels.given_numbers import is_threshold, shown
 from sparsync.kernels.reference import two_sided_quantile
 
 Rule = Literal["top_k", "gaussian_k", "gaussian_k_released", "threshold", "chunked_top_k"]
@@ -83,16 +83,16 @@ _REAL = {float, int, type(None)}
 
 def _check_count(k: int, dimension: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= dimension:
-        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {k!r}")
+        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {shown(k)}")
 
 
 def _parameter(rule: Rule, k: int, dimension: int, threshold: float | None) -> float:
     if rule == "threshold":
-        if threshold is None or not (math.isfinite(threshold) and threshold >= 0):
-            raise ValueError(f"rule 'threshold' needs a finite threshold of at least 0, got {threshold}")
+        if threshold is None or not is_threshold(threshold):
+            raise ValueError(f"rule 'threshold' needs a finite threshold of at least 0, got {shown(threshold)}")
         return float(threshold)
     if threshold is not None:
-        raise ValueError(f"rule {rule!r} takes no threshold, got {threshold}")
+        raise ValueError(f"rule {rule!r} takes no threshold, got {shown(threshold)}")
     return _quantile(k, dimension) if rule == "gaussian_k_released" else 0.0
 
 
@@ -107,7 +107,7 @@ def _capacity(rule: Rule, k: int, dimension: int, asked: int | None) -> int:
     if asked is None:
         return natural
     if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-        raise ValueError(f"the capacity must be an int of at least 1, got {asked!r}")
+        raise ValueError(f"the capacity must be an int of at least 1, got {shown(asked)}")
     return min(natural, asked)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sparsync.kernels.given_numbers import shown
+
 # For each dtype: the integer dtype of the same width, and the number of mantissa bits.
 _FORMATS = {
     torch.float16: (torch.int16, 10),
@@ -46,7 +48,7 @@ def check_selection_input(corrected: Tensor, k: int) -> None:
     if dimension > _LARGEST_DIMENSION:
         raise ValueError(f"d = {dimension} does not fit int32 indices")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= dimension:
-        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {k!r}")
+        raise ValueError(f"k must be an int with 1 <= k <= d = {dimension}, got {shown(k)}")
     if not is_finite(corrected):
         first = int((~corrected.isfinite()).nonzero()[0])
         raise NonFiniteError(f"entry {first} is not finite: {corrected[first].item()}")
@@ -60,7 +62,8 @@ def is_finite(vector: Tensor) -> bool:
 def magnitude_bits(vector: Tensor) -> Tensor:
     """The bits of |u_i| read as integers, [d], in the integer dtype of the same width; order-preserving."""
     integer_dtype, _ = _FORMATS[vector.dtype]
-    return vector.view(integer_dtype) & torch.iinfo(integer_dtype).max
+    # Of a negated view memory holds the opposite.
+    return vector.resolve_neg().view(integer_dtype) & torch.iinfo(integer_dtype).max
 
 
 def magnitude_bit_width(dtype: torch.dtype) -> int:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from sparsync.kernels import feedback_reference, native_build
-from sparsync.kernels.call_checks import check_pairs
+from sparsync.kernels.call_checks import CHECK_MEMORY, check_pairs
 from sparsync.kernels.call_plan import Rule as Rule
 from sparsync.kernels.call_plan import dimensions_of, plan_of
 from sparsync.kernels.chunks import CHUNK_SIZE
@@ -102,8 +102,9 @@ def feedback_select(
         capacity: return at most this many, those of lowest index; the rest stays in the residual. None never cuts.
 
     Raises:
-        ValueError: an argument is not as said, a tensor is not contiguous or requires a gradient, the two overlap, or
-            `state` belongs to another call; nothing has changed then.
+        ValueError: an argument is not as said, a tensor is not contiguous or requires a gradient, the two overlap, the
+            residual is a negated or a zero tensor, which have no memory of their own, or an inference tensor outside
+            inference mode, or `state` belongs to another call; nothing has changed then.
         NonFiniteError: on a CPU, the sum is not finite somewhere; the residual is then e + g where that is finite and e
             elsewhere, and nothing is selected.
     """
@@ -238,6 +239,8 @@ def _select(
     if not isinstance(state, SelectionState | None):
         raise ValueError(f"state must be a SelectionState or None, got {state!r}")
     memory = _empty_memory(len(counts), device) if state is None else state.memory_for(rule, len(counts), device)
+    if torch.compiler.is_compiling():
+        CHECK_MEMORY(gradients, residuals, memory)
     operator = _chosen_operator(rule, residuals, len(counts))
     try:
         values, indices, table = operator(
@@ -266,7 +269,7 @@ def _select(
 
 
 def _number_of(rule: str) -> int:
-    number = _RULE_NUMBERS.get(rule)
+    number = _RULE_NUMBERS.get(rule) if isinstance(rule, str) else None
     if number is None:
         raise ValueError(f"unknown rule {rule!r}; known: {', '.join(_RULE_NUMBERS)}")
     return number
@@ -284,9 +287,10 @@ def _does_the_op_check(rule: str, gradients: list[Tensor], residuals: list[Tenso
     try:
         if _chosen_operator(rule, residuals, len(counts)) is feedback_reference.feedback_select_:
             return False
-        # Who needs a gradient is unknown to the op.
-        return not any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
-    except AttributeError:
+        # Who needs a gradient is unknown to the op, and who was made in inference mode.
+        needs = any(map(_REQUIRES_GRADIENT, chain(gradients, residuals)))
+        return not (needs or any(map(Tensor.is_inference, residuals)))
+    except (AttributeError, TypeError):
         # One is not a tensor; the longer check names it.
         return False
 

@@ -29,6 +29,7 @@ from torch import Tensor
 from sparsync.kernels import prebuilt
 from sparsync.kernels.build_cache import Made, cache_folder, cached, digest
 from sparsync.kernels.feedback_reference import REPORT_COLUMN_COUNT
+from sparsync.kernels.private_folder import private_folder
 
 SOURCE_FOLDER = Path(__file__).resolve().parent / "csrc"
 CUDA_SOURCE = "cuda/op.cu"
@@ -159,13 +160,13 @@ def build(folder: Path | None = None, *, with_cuda: bool = True) -> Library:
 
     Raises:
         BuildError: there is no host compiler, or it failed. Where only nvcc fails, the library serves CPUs alone.
-        OSError: the cache cannot be written.
+        OSError: the cache cannot be written, or others may write into it, see `private_folder`.
     """
     compiler, cuda_compiler = host_compiler(), _cuda_compiler() if with_cuda else None
     compilers = [compiler, cuda_compiler] if cuda_compiler else [compiler]
     paths = [path for path in SOURCE_FOLDER.rglob("*") if cuda_compiler or path.suffix in _HOST_SUFFIXES]
     name = f"libsparsync-{digest_of(compilers, _host_commands(compiler), paths)}.so"
-    target = (folder or cache_folder()) / name
+    target = private_folder(folder or cache_folder()) / name
     made = cached(target, lambda scratch, output: _make_native(compiler, cuda_compiler, scratch, output))
     return Library(target, made.devices, made.reason)
 

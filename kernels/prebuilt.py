@@ -75,5 +75,5 @@ def _note(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         major, minor = found["torch_target"]
         return {**found, "sources": str(found["sources"]), "torch_target": [int(major), int(minor)]}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise PrebuiltError(f"the note of the prebuilt library cannot be read: {path}: {error!r}") from error

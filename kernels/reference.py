@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from sparsync.kernels.band_search import ThresholdSearch, count_band, search_threshold
+from sparsync.kernels.given_numbers import is_threshold, shown
 from sparsync.kernels.magnitude import (
     check_selection_input,
     magnitude_bit_width,
@@ -322,12 +323,12 @@ def threshold(corrected: Tensor, least: float) -> SparsePayload:
         least: t ≥ 0, finite; rounded to the dtype of `corrected` before comparing.
 
     Raises:
-        ValueError: see `check_selection_input`; t is negative or not finite.
+        ValueError: see `check_selection_input`; t is no number, negative or not finite.
     """
     check_selection_input(corrected, 1)
-    if not (math.isfinite(least) and least >= 0):
-        raise ValueError(f"the threshold must be finite and at least 0, got {least}")
-    rounded = torch.tensor(least, dtype=corrected.dtype, device=corrected.device)
+    if not is_threshold(least):
+        raise ValueError(f"the threshold must be finite and at least 0, got {shown(least)}")
+    rounded = torch.tensor(float(least), dtype=corrected.dtype, device=corrected.device)
     return _payload_at(corrected, (corrected.abs() >= rounded).nonzero().flatten())
 
 

@@ -9,7 +9,7 @@ PACKAGED_SUFFIXES = (".py", ".v", ".h", ".cpp", ".cu", ".cuh")
 PACKAGED_DATA = {
     f"experiments/embedded/{name}"
     for name in ("fashion_mnist_subset.npz", "bible_kjv.txt.xz", "bible_kjv.md", "LICENSE", "README.md")
-}
+} | {f"experiments/launch/{name}" for name in ("slurm.sh", "trainjob.yaml")}
 
 
 def packaged_files() -> set[str]:
