@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,12 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
+from sparsync.experiments.checkpoints.keeper import Keeping
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.record import result_line
 from sparsync.experiments.training.runs import RUNS, Run
 from sparsync.verify.tools.interrupts import interrupt_as_line
+from sparsync.verify.tools.locks import held
 from sparsync.verify.tools.provenance import require_output
 
 _USAGE_STATUS = 2
@@ -41,6 +43,27 @@ class Command:
     """where the JSON result goes; its folder must exist"""
     settings: Annotated[Run, tyro.conf.arg(name="")]
     """the run with its overrides"""
+    checkpoint: Path | None = None
+    """folder that keeps the state of this run and no other, on a disk that all processes see; None keeps nothing"""
+    every: int = 100
+    """updates from one checkpoint to the next"""
+    keep: int = 2
+    """how many checkpoints stay, the last ones"""
+    resume: bool = False
+    """go on from the newest checkpoint, if there is one; without it there must be none"""
+
+    @property
+    def keeping(self) -> Keeping | None:
+        """What is asked of checkpoints.
+
+        Raises:
+            ValueError: a number below 1, or options without a folder.
+        """
+        if self.checkpoint is not None:
+            return Keeping(self.checkpoint, every=self.every, keep=self.keep, resume=self.resume)
+        if self.resume:
+            raise ValueError("--resume goes on from the folder that --checkpoint names, and there is none")
+        return None
 
 
 def read_command(program: str, description: str, arguments: Sequence[str] | None = None) -> Command:
@@ -67,7 +90,17 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
     require_output(command.output)
+    _ = command.keeping
     return command
+
+
+def output_held(command: Command) -> AbstractContextManager[None]:
+    """Have the command's output for oneself, while the result is made and written.
+
+    Raises:
+        ValueError: on entering, if another process has it.
+    """
+    return held(command.output, patience_seconds=0.0 if command.keeping is None else command.keeping.patience_seconds)
 
 
 def say_result(command: Command, result: TrainingResult) -> None:

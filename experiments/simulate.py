@@ -10,10 +10,18 @@ from dataclasses import replace
 
 import torch
 
-from sparsync.experiments.command import Command, exit_on_bad_input, read_command, say_result, step_progress
+from sparsync.experiments.checkpoints.keeper import open_keeper
+from sparsync.experiments.command import (
+    Command,
+    exit_on_bad_input,
+    output_held,
+    read_command,
+    say_result,
+    step_progress,
+)
 from sparsync.experiments.training.collectives import Averager, LocalAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
-from sparsync.experiments.training.loop import Observer, TrainingResult, run_training
+from sparsync.experiments.training.loop import Keeper, Observer, TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import Run
 from sparsync.verify.tools.provenance import write_json
@@ -29,6 +37,7 @@ def simulate(
     device: torch.device | str = "cpu",
     advance: Callable[[], object] = lambda: None,
     averager: Averager | None = None,
+    keeper: Keeper | None = None,
 ) -> TrainingResult:
     """Train with `run.workers` workers (4 if None) in this process.
 
@@ -39,6 +48,7 @@ def simulate(
         device: where everything is computed.
         advance: called after each update.
         averager: how the workers meet, for what is none of `COLLECTIVES`; None is `run.collective`.
+        keeper: see `run_training`.
 
     Raises:
         ValueError: see `load_dataset` and `run_training`.
@@ -57,6 +67,7 @@ def simulate(
         device=device,
         observe=observe,
         advance=advance,
+        keeper=keeper,
     )
 
 
@@ -66,9 +77,13 @@ def main() -> None:
         command: Command = read_command(
             "python -m sparsync.experiments.simulate", "Simulate distributed training in one process."
         )
-        with step_progress(command.settings.steps, visible=True) as advance:
-            result = simulate(command.settings, advance=advance)
-        write_json(command.output, training_record(command.run, result, process_count=1))
+        with (
+            output_held(command),
+            open_keeper(command.keeping) as keeper,
+            step_progress(command.settings.steps, visible=True) as advance,
+        ):
+            result = simulate(command.settings, advance=advance, keeper=keeper)
+            write_json(command.output, training_record(command.run, result, process_count=1))
         say_result(command, result)
 
 

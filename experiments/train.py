@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
 
@@ -16,7 +16,16 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from sparsync.experiments.command import Command, exit_on_bad_input, read_command, say_result, step_progress
+from sparsync.experiments.checkpoints.keeper import open_keeper
+from sparsync.experiments.checkpoints.together import together
+from sparsync.experiments.command import (
+    Command,
+    exit_on_bad_input,
+    output_held,
+    read_command,
+    say_result,
+    step_progress,
+)
 from sparsync.experiments.training.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import TrainingResult, run_training
@@ -33,23 +42,25 @@ def train(command: Command) -> None:
 
     Raises:
         ValueError: the number of processes differs from `--workers`, settings differ between ranks, a rank has no GPU
-            where others have, or see `load_dataset` and `run_training`.
+            where others have, another process writes the same output, or see `load_dataset` and `run_training`.
         FloatingPointError: see `run_training`.
+        OSError: a checkpoint or the result cannot be written, or the launcher has ended.
     """
     rank, worker_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     run = command.settings
     if run.workers not in (None, worker_count):
         raise ValueError(f"--workers {run.workers} differs from the {worker_count} processes started")
     run = replace(run, workers=worker_count)
+    require_launcher = _launcher_check()
     # Before any arithmetic, since sums depend on it.
     torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
-    with (
-        _averager(run, worker_count, device) as averager,
-        step_progress(run.steps, visible=rank == 0) as advance,
-    ):
+    with _averager(run, worker_count, device) as averager, ExitStack() as stack:
         require_equal_settings(run, data.sha256, averager)
+        shown = stack.enter_context(step_progress(run.steps, visible=rank == 0))
+        together(averager, lambda: stack.enter_context(output_held(command)) if rank == 0 else None)
+        keeper = stack.enter_context(open_keeper(command.keeping, process=rank, process_count=worker_count))
         result: TrainingResult = run_training(
             run,
             data,
@@ -57,11 +68,13 @@ def train(command: Command) -> None:
             local_ranks=[rank],
             averager=averager,
             device=device,
-            advance=advance,
+            advance=lambda: (require_launcher(), shown()),
+            keeper=keeper,
         )
-    if rank == 0:
-        write_json(command.output, training_record(command.run, result, process_count=worker_count))
-        say_result(command, result)
+        require_launcher()
+        if rank == 0:
+            write_json(command.output, training_record(command.run, result, process_count=worker_count))
+            say_result(command, result)
 
 
 def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> None:
@@ -81,6 +94,21 @@ def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> No
         raise ValueError(f"{said}, by another version of sparsync")
     different = [name for name, value in settings.items() if ranks_unlike_the_first(value, averager)]
     raise ValueError(f"{said}: here {', '.join(f'{name} is {settings[name]!r}' for name in different)}")
+
+
+def _launcher_check() -> Callable[[], None]:
+    """What refuses to go on once torchrun's agent is gone: another may have started the run anew, and write its result.
+
+    Raises:
+        ProcessLookupError: when it is called, and the process that started this one has ended.
+    """
+    agent = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+
+    def require_launcher() -> None:
+        if agent is not None and os.getppid() != agent:
+            raise ProcessLookupError(f"process {agent}, which launched this rank, has ended; no result is written")
+
+    return require_launcher
 
 
 def _device() -> torch.device:

@@ -31,7 +31,10 @@ ALLOWED = {
         "sparsync.theory",
         "sparsync.kernels",
         "sparsync.verify.monitors",
-        *(f"sparsync.verify.tools.{name}" for name in ("arithmetic", "interrupts", "pool", "provenance", "store")),
+        *(
+            f"sparsync.verify.tools.{name}"
+            for name in ("arithmetic", "interrupts", "locks", "pool", "provenance", "store")
+        ),
     ),
     "paper": ("sparsync.theory", "sparsync.verify"),
 }

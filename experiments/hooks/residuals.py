@@ -152,10 +152,10 @@ def resized(states: Sequence[Mapping[str, Any]], world_size: int) -> list[dict[s
     """The states of all ranks of a run, for another number of ranks: what the mean still owes stays what it was.
 
     A mean over P ranks owes (1/P) Σ eₚ. Each of P′ ranks gets ē, that mean rounded to the residuals' dtype, and rank 0
-    also P′ times what the rounding took (but nothing below zero where ē is not), so that (1/P′) Σ e′ differs by one
-    rounding of a term that is a rounding itself. Copying eₚ to more ranks instead would lose part of what is pending.
-    Estimates, momenta and mean squares are carried likewise: all variants but "rmsprop" are linear but for their
-    selections, so their means over the ranks go on as they would have.
+    also P′ times what the rounding took (but nothing below zero where ē is not). That sum is rounded once more, so that
+    (1/P′) Σ e′ differs by half a unit in the last place of rank 0's, divided by P′. Copying eₚ to more ranks instead
+    would lose part of what is pending. Estimates, momenta and mean squares are carried likewise: all variants but
+    "rmsprop" are linear but for their selections, so their means over the ranks go on as they would have.
 
     Args:
         states: as `ErrorFeedbackState.state_dict` returns them, of every rank of one step.

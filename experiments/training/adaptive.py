@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -25,6 +26,19 @@ _CALLS_PER_THRESHOLD = 32
 _RISE_COUNT = 5
 _RISE = 1.03
 _CORRECTION = 1.012
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A selector that learns."""
+
+    def state(self) -> dict[str, Any]:
+        """What it has learnt, as JSON can hold it."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Know what `state` returned instead."""
+        ...
 
 
 class SidcoAdaptive:
@@ -57,6 +71,15 @@ class SidcoAdaptive:
             self.stage_count = max(1, min(self.stage_count + change, most))
             self._recent.clear()
         return payload
+
+    def state(self) -> dict[str, Any]:
+        """The number of stages, and count/k of the calls since the last review."""
+        return {"stage_count": self.stage_count, "recent": [fraction.as_integer_ratio() for fraction in self._recent]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from those."""
+        self.stage_count = int(state["stage_count"])
+        self._recent = [Fraction(count, k) for count, k in state["recent"]]
 
 
 class OkTopkReleased:
@@ -94,6 +117,14 @@ class OkTopkReleased:
         elif 4 * indices.numel() > 5 * k:
             self._least *= _CORRECTION
         return SparsePayload(corrected[indices], indices.to(torch.int32), corrected.numel())
+
+    def state(self) -> dict[str, Any]:
+        """The number of calls, and the threshold."""
+        return {"call_count": self._call_count, "least": self._least}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from those."""
+        self._call_count, self._least = int(state["call_count"]), float(state["least"])
 
     def _raised(self, magnitudes: Tensor, k: int) -> Tensor:
         indices = _above(magnitudes, self._least)

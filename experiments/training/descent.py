@@ -5,6 +5,7 @@ Momentum and weight decay act after aggregation, as in the released code of Shi 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import torch
@@ -26,6 +27,14 @@ class Descent(Protocol):
 
     def apply(self, mean: Tensor, step_size: float) -> None:
         """Move the parameters by one step along `mean` [d]."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """What is remembered, by name; of the tensors themselves, which the next step changes."""
+        ...
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Remember what `state` returned instead."""
         ...
 
 
@@ -82,6 +91,14 @@ class MomentumDescent:
             self._velocity.add_(self._parameters, alpha=decay)
         self._parameters.sub_(self._velocity, alpha=1.0 if self._inside else step_size)
 
+    def state(self) -> dict[str, Tensor]:
+        """The velocity [d]."""
+        return {"velocity": self._velocity}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from that velocity."""
+        self._velocity.copy_(state["velocity"])
+
 
 class AdamWDescent:
     """x ← (1 − ηλ)x − η m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², where ^ divides by 1 − βᵗ.
@@ -110,3 +127,13 @@ class AdamWDescent:
         root = self._square.div(1 - SQUARE_DECAY**self._step_count).sqrt_().add_(SMALLEST_ROOT)
         length = step_size / (1 - self._momentum**self._step_count)
         self._parameters.mul_(1 - step_size * self._weight_decay).addcdiv_(self._mean, root, value=-length)
+
+    def state(self) -> dict[str, Tensor]:
+        """Both running means [d], and the number of steps that they are of."""
+        return {"mean": self._mean, "square": self._square, "step_count": torch.tensor(self._step_count)}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from those."""
+        self._mean.copy_(state["mean"])
+        self._square.copy_(state["square"])
+        self._step_count = int(state["step_count"])

@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Protocol
 
 import torch
 
@@ -37,6 +39,21 @@ class Evaluation:
     test_loss: float
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """From a start, or from a checkpoint, until the end or until the processes were lost.
+
+    Args:
+        first_step: the number of updates that it began with.
+        worker_count: n.
+        step_count: of updates that were done when it ended; None if it goes on.
+    """
+
+    first_step: int
+    worker_count: int
+    step_count: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
     """What a run measured.
@@ -50,7 +67,8 @@ class TrainingResult:
         steps: one `StepFacts` per update.
         evaluations: before the first update, every `run.evaluate_every` updates, and after the last.
         parameters: [d], final.
-        wall_seconds: of the loop, evaluations included.
+        wall_seconds: of the loop, evaluations included, in all attempts, but for what was lost.
+        attempts: one, or as many as the run was begun with or gone on with.
         diverged_at_step: the number of updates after which a loss, a gradient or an output on the test images was not
             finite, and the run ended. None for a run that went to its end.
         divergence: what was not finite, in words; empty likewise.
@@ -65,6 +83,7 @@ class TrainingResult:
     evaluations: list[Evaluation]
     parameters: torch.Tensor
     wall_seconds: float
+    attempts: list[Attempt]
     diverged_at_step: int | None = None
     divergence: str = ""
 
@@ -74,9 +93,68 @@ class TrainingResult:
         return self.evaluations[-1].test_accuracy
 
     @property
+    def lost_steps(self) -> int:
+        """Updates that were done again, since processes were lost after the last checkpoint."""
+        return sum(max(0, (old.step_count or 0) - new.first_step) for old, new in pairwise(self.attempts))
+
+    @property
     def parameters_sha256(self) -> str:
         """Digest of the final parameters' bytes: equal digests mean equal bits."""
         return _sha256(self.parameters)
+
+
+@dataclass(eq=False)
+class Training:
+    """A run under way, of which this process holds some workers.
+
+    Args:
+        replica: the parameters, and what moves them.
+        workers: those that live here, in rank order.
+        averager: how they meet the others.
+        steps: what each update so far measured, those of earlier attempts too.
+        evaluations: likewise.
+        attempts: of which the last is this one.
+        past_seconds: of the loop, in earlier attempts.
+    """
+
+    replica: Replica
+    workers: Sequence[Worker]
+    averager: Averager
+    steps: list[StepFacts] = field(default_factory=list)
+    evaluations: list[Evaluation] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    past_seconds: float = 0.0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def worker_count(self) -> int:
+        """Over all processes."""
+        return self.replica.schedule.worker_count
+
+    @property
+    def wall_seconds(self) -> float:
+        """Of the loop, earlier attempts included."""
+        return self.past_seconds + time.perf_counter() - self.started
+
+
+class Keeper(Protocol):
+    """Keeps a run's state, so that another process can go on with it."""
+
+    def begin(self, training: Training) -> None:
+        """Before the first step: bring the run to where it was, if it was anywhere."""
+        ...
+
+    def after_step(self, training: Training) -> None:
+        """After every update, with its measurements."""
+        ...
+
+
+class _KeepsNothing:
+    def begin(self, training: Training) -> None:
+        training.attempts.append(Attempt(0, training.worker_count))
+
+    def after_step(self, training: Training) -> None:
+        pass
 
 
 def run_training(
@@ -89,6 +167,7 @@ def run_training(
     device: torch.device | str = "cpu",
     observe: Observer | None = None,
     advance: Callable[[], object] = lambda: None,
+    keeper: Keeper | None = None,
 ) -> TrainingResult:
     """Train `run.steps` updates with the workers `local_ranks` in this process; fewer if the run diverges.
 
@@ -99,71 +178,91 @@ def run_training(
         local_ranks: the workers that live here, ascending.
         averager: how they meet the others.
         device: where parameters, residuals and examples live.
-        observe: called after each update with the number of updates done and the corrected gradients [d] of the
-            local workers, which are put together for it alone.
-        advance: called after each update.
+        observe: called after each update, and before the keeper, with the number of updates done and the corrected
+            gradients [d] of the local workers, which are put together for it alone.
+        advance: called after each update, and for those of earlier attempts at once.
+        keeper: of the run's state; None keeps nothing.
 
     Raises:
         ValueError: a model that does not take such data; fewer training examples than one step needs; `run.kernel` is
-            "native" and there is none; or, at an evaluation and on every rank alike, unequal parameters.
+            "native" and there is none; the keeper refuses; or, at an evaluation and on every rank alike, unequal
+            parameters.
         FloatingPointError: already the first output on the test images is not finite.
     """
+    training = new_training(
+        run, data, worker_count=worker_count, local_ranks=local_ranks, averager=averager, device=device
+    )
+    keeper = _KeepsNothing() if keeper is None else keeper
+    keeper.begin(training)
+    for _ in training.steps:
+        advance()
+    if not training.evaluations:
+        training.evaluations.append(_evaluation(0, training))
+    return _result(training, _advance(training, keeper, observe, advance))
+
+
+def new_training(
+    run: Run,
+    data: Dataset,
+    *,
+    worker_count: int,
+    local_ranks: Sequence[int],
+    averager: Averager,
+    device: torch.device | str = "cpu",
+) -> Training:
+    """A run before its first step; see `run_training`."""
     replica = new_replica(run, _taken(run, data, device), worker_count=worker_count, device=device)
-    data, model = replica.data, replica.model
-    workers = [new_worker(run, rank, model) for rank in local_ranks]
-    started = time.perf_counter()
-    steps: list[StepFacts] = []
-    evaluations = [_evaluation(0, replica, workers, averager)]
-    divergence = _advance(replica, workers, averager, steps, evaluations, observe, advance)
+    return Training(replica, [new_worker(run, rank, replica.model) for rank in local_ranks], averager)
+
+
+def _result(training: Training, divergence: tuple[int, str] | None) -> TrainingResult:
+    replica = training.replica
     return TrainingResult(
-        run=run,
-        dimension=model.parameters.numel(),
-        data_sha256=data.sha256,
-        train_count=len(data.train_labels),
-        test_count=len(data.test_labels),
-        steps=steps,
-        evaluations=evaluations,
-        parameters=model.parameters,
-        wall_seconds=time.perf_counter() - started,
+        run=replica.run,
+        dimension=replica.model.parameters.numel(),
+        data_sha256=replica.data.sha256,
+        train_count=len(replica.data.train_labels),
+        test_count=len(replica.data.test_labels),
+        steps=training.steps,
+        evaluations=training.evaluations,
+        attempts=training.attempts,
+        parameters=replica.model.parameters,
+        wall_seconds=training.wall_seconds,
         diverged_at_step=None if divergence is None else divergence[0],
         divergence="" if divergence is None else divergence[1],
     )
 
 
 def _advance(
-    replica: Replica,
-    workers: Sequence[Worker],
-    averager: Averager,
-    steps: list[StepFacts],
-    evaluations: list[Evaluation],
-    observe: Observer | None,
-    advance: Callable[[], object],
+    training: Training, keeper: Keeper, observe: Observer | None, advance: Callable[[], object]
 ) -> tuple[int, str] | None:
     """Run all steps, noting facts and evaluations; where the run diverges, after how many updates, and how it did.
 
     Every rank meets the divergence in the same step: see `step`; and all evaluate the same model.
     """
-    run = replica.run
-    for index in range(run.steps):
+    run, steps = training.replica.run, training.steps
+    for index in range(len(steps), run.steps):
         try:
-            facts, sent = step(index, replica, workers, averager)
+            facts, sent = step(index, training.replica, training.workers, training.averager)
             steps.append(facts)
             if (index + 1) % run.evaluate_every == 0 or index + 1 == run.steps:
-                evaluations.append(_evaluation(index + 1, replica, workers, averager))
+                training.evaluations.append(_evaluation(index + 1, training))
         except FloatingPointError as error:
             return len(steps), str(error)
-        advance()
         if observe is not None:
             observe(index + 1, [made.corrected() for made in sent])
+        keeper.after_step(training)
+        advance()
     return None
 
 
-def _evaluation(step_count: int, replica: Replica, workers: Sequence[Worker], averager: Averager) -> Evaluation:
+def _evaluation(step_count: int, training: Training) -> Evaluation:
     """How good the one model is now that all ranks have; where their processors round alike, they have.
 
     Layers that normalise over the batch do it by the mean of all workers' statistics.
     """
-    model, data = replica.model, replica.data
+    model, data = training.replica.model, training.replica.data
+    workers, averager = training.workers, training.averager
     ranks = ranks_unlike_the_first(_sha256(model.parameters), averager, local_count=len(workers))
     if ranks:
         raise ValueError(

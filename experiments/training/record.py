@@ -21,9 +21,11 @@ def result_line(run_name: str, result: TrainingResult) -> str:
     dense = steps * workers * result.dimension * result.parameters.element_size()
     ended = "" if result.diverged_at_step is None else f"diverged at step {result.diverged_at_step}; before that "
     share = f" ({sent / dense:.2%} of dense)" if dense else ""
+    again = f", {len(result.attempts)} attempts, {result.lost_steps} updates done again"
     return (
         f"{run_name}: {ended}test accuracy {result.test_accuracy:.1%} after {result.evaluations[-1].step_count} "
         f"updates of {workers} workers, {readable_size(sent)} sent{share}, {result.wall_seconds:.1f} s"
+        f"{again if len(result.attempts) > 1 else ''}"
     )
 
 
@@ -63,6 +65,8 @@ def training_record(run_name: str, result: TrainingResult, *, process_count: int
         "test_accuracy": result.test_accuracy,
         "diverged_at_step": result.diverged_at_step,
         "parameters_sha256": result.parameters_sha256,
+        "attempts": [asdict(attempt) for attempt in result.attempts],
+        "lost_steps": result.lost_steps,
         "wall_seconds": result.wall_seconds,
         "provenance": provenance(process_count=process_count, device=result.parameters.device),
     }

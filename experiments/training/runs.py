@@ -8,6 +8,7 @@ momentum, weight decay, warm-up of density and step size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sparsync.experiments.averaging.registry import require_collective
 from sparsync.experiments.feedbacks.feedback import StepLocation
@@ -115,10 +116,10 @@ class Run:
         density = max(self.density, self.density_warmup[epoch]) if warming else self.density
         return target_count(density, dimension)
 
-    def step_size_at(self, step: int, steps_per_epoch: int) -> float:
-        """The step size of a step (from 0): positive at every step of the run."""
-        warmup_steps = self.step_size_warmup_epochs * steps_per_epoch
-        warmed = self.step_size * min(1.0, (step + 1) / warmup_steps) if warmup_steps else self.step_size
+    def step_size_at(self, step: int, epochs: Fraction) -> float:
+        """The step size of a step (from 0), with so many epochs done after it: positive at every step of the run."""
+        warmup = self.step_size_warmup_epochs
+        warmed = self.step_size * min(1.0, float(epochs / warmup)) if warmup else self.step_size
         return warmed * (1 - (1 - self.step_size_end) * step / self.steps)
 
 

@@ -72,12 +72,12 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
     Raises:
         FloatingPointError: a loss or corrected gradient is not finite; on every rank alike, before anything is sent.
     """
-    run, epoch = replica.run, index // replica.schedule.steps_per_epoch
-    step_size = run.step_size_at(index, replica.schedule.steps_per_epoch)
-    target_count = run.target_count(replica.model.parameters.numel(), epoch)
+    run, schedule = replica.run, replica.schedule
+    step_size = run.step_size_at(index, schedule.epochs(index + 1))
+    target_count = run.target_count(replica.model.parameters.numel(), schedule.position(index).epoch)
     losses, sent = [], []
     for worker in workers:
-        examples = replica.schedule.batch(index, worker.rank)
+        examples = schedule.batch(index, worker.rank)
         images, labels = replica.data.train_images[examples], replica.data.train_labels[examples]
         # One model serves all workers of a process, each of which has seen batches of its own.
         replica.model.statistics.copy_(worker.statistics)

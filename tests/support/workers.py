@@ -49,7 +49,7 @@ def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collect
     Raises:
         RuntimeError: a rank raised, exited with another status than it should, or outlived the deadline.
     """
-    context = _context()
+    context = process_context()
     answers: multiprocessing.Queue[Answer] = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         # Ranks meet through a file: no port to find free, and none that another process could take first.
@@ -75,7 +75,7 @@ def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collect
     return [results.get(rank) for rank in range(world_size)]
 
 
-def _context() -> ForkServerContext:
+def process_context() -> ForkServerContext:
     """Processes are forked from one that has imported torch and does nothing else: none spends seconds on that."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
@@ -166,7 +166,7 @@ def _forked(function: Callable[[], object], environments: Sequence[Mapping[str, 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         processes = [
-            _context().Process(target=_redirected, args=(function, environment, folder), daemon=True)
+            process_context().Process(target=_redirected, args=(function, environment, folder), daemon=True)
             for environment in environments
         ]
         for process in processes:

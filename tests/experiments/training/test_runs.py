@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -104,15 +105,15 @@ def test_density_warmup_ends_and_never_falls_below_the_density() -> None:
 
 def test_the_step_size_rises_linearly_over_the_warmup_epochs() -> None:
     run = Run(selector="top_k", step_size=1.0, step_size_warmup_epochs=2)
-    assert [run.step_size_at(step, steps_per_epoch=2) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
-    assert Run(selector="top_k", step_size=0.5).step_size_at(0, steps_per_epoch=2) == 0.5
+    assert [run.step_size_at(step, Fraction(step + 1, 2)) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    assert Run(selector="top_k", step_size=0.5).step_size_at(0, Fraction(1, 2)) == 0.5
 
 
 def test_the_step_size_falls_linearly_and_stays_positive() -> None:
     run = Run(selector="top_k", step_size=1.0, steps=4, step_size_end=0.0)
-    assert [run.step_size_at(step, steps_per_epoch=2) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert [run.step_size_at(step, Fraction(step + 1, 2)) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
     warmed = replace(run, step_size_warmup_epochs=1, step_size_end=0.5)
-    assert [warmed.step_size_at(step, steps_per_epoch=2) for step in range(4)] == [0.5, 0.875, 0.75, 0.625]
+    assert [warmed.step_size_at(step, Fraction(step + 1, 2)) for step in range(4)] == [0.5, 0.875, 0.75, 0.625]
 
 
 def test_adamw_takes_gradients_that_no_step_size_has_scaled() -> None:
