@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sparsync.experiments.checkpoints.keeper import Keeping
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.record import result_line
 from sparsync.experiments.training.runs import RUNS, Run
@@ -43,6 +44,8 @@ class Command:
     """where the JSON result goes; its folder must exist"""
     settings: Annotated[Run, tyro.conf.arg(name="")]
     """the run with its overrides"""
+    timeout_seconds: float = TIMEOUT_SECONDS
+    """how long a rank waits for the others in an exchange before all of them end; in one process nobody waits"""
     checkpoint: Path | None = None
     """folder that keeps the state of this run and no other, on a disk that all processes see; None keeps nothing"""
     every: int = 100
@@ -89,6 +92,7 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     )
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
+    require_timeout(command.timeout_seconds)
     require_output(command.output)
     _ = command.keeping
     return command
