@@ -27,6 +27,8 @@ from sparsync.experiments.averaging.messages import AllGather, Average, Conversa
 from sparsync.experiments.averaging.sparse import gathered_mean
 from sparsync.kernels.payload import SparsePayload
 
+_NOTE = "link"
+"""Of the fields of a link that was measured, float64."""
 _SHORT_BYTES, _LONG_BYTES, _REPETITIONS = 8, 2**20, 7
 
 
@@ -53,12 +55,15 @@ CANDIDATES: dict[str, tuple[Callable[[Link, Load], float], Callable[[_Case], Con
 
 def automatic(place: Place) -> Body:
     """A candidate at every call; the link is measured at the first unless the place says what it is."""
-    regions, link = Regions(), place.link
+    regions = Regions(place.notes)
 
     def average(payload: SparsePayload, exchange: Exchange) -> Conversation[Average]:
-        nonlocal link
-        if link is None:
+        link = place.link
+        if link is None and _NOTE not in place.notes:
             link = yield from measured_link(place.size, payload.values.device)
+            place.notes[_NOTE] = torch.tensor([link.latency_seconds, link.seconds_per_byte], dtype=torch.float64)
+        elif link is None:
+            link = Link(*place.notes[_NOTE].tolist())
         name = fastest(link, _load(payload, exchange.counts, place))
         found = yield from CANDIDATES[name][1](_Case(payload, exchange, place, regions))
         return replace(found, collective=name)

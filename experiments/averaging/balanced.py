@@ -40,31 +40,36 @@ REFRESH_CALLS = 64
 SAMPLES_PER_REGION = 4
 """How many of its indices a worker tells, for each region; see `region_starts`."""
 NUMBER_BYTES = 8
+_NOTE = "regions"
+"""Of the dimension, of how many calls are left, and of where regions begin, int64."""
 
 
 class Regions:
-    """Where regions begin, agreed on by all workers, and until when that holds."""
+    """Where regions begin, agreed on by all workers, and until when that holds.
 
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._dimension = self._calls_left = 0
+    Args:
+        notes: where that is remembered, see `Place`.
+    """
+
+    def __init__(self, notes: dict[str, Tensor]) -> None:
+        self._notes = notes
 
     def agreed(self, payload: SparsePayload, counts: list[int]) -> Conversation[tuple[list[int], int]]:
         """Where all regions but the first begin, and the bytes that all workers sent to agree on it now."""
         sent_bytes = 0
-        if self._calls_left == 0 or self._dimension != payload.dimension:
+        dimension, calls_left, *starts = self._notes[_NOTE].tolist() if _NOTE in self._notes else (0, 0)
+        if calls_left == 0 or dimension != payload.dimension:
             sample = _sample(payload, SAMPLES_PER_REGION * len(counts))
             samples = yield AllGather(sample)
-            self._starts = region_starts(torch.stack(samples), counts)
-            self._dimension, self._calls_left = payload.dimension, REFRESH_CALLS
+            starts, calls_left = region_starts(torch.stack(samples), counts), REFRESH_CALLS
             sent_bytes = len(counts) * sample.numel() * sample.element_size()
-        self._calls_left -= 1
-        return self._starts, sent_bytes
+        self._notes[_NOTE] = torch.tensor([payload.dimension, calls_left - 1, *starts])
+        return starts, sent_bytes
 
 
 def balanced(place: Place) -> Body:
     """Every worker adds the entries of one region, and receives the sums of the others."""
-    return partial(owned_mean, place=place, regions=Regions())
+    return partial(owned_mean, place=place, regions=Regions(place.notes))
 
 
 def owned_mean(payload: SparsePayload, exchange: Exchange, *, place: Place, regions: Regions) -> Conversation[Average]:

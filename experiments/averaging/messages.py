@@ -8,7 +8,7 @@ A collective is a *conversation*: a generator that yields messages, is sent thei
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 import torch
@@ -81,6 +81,7 @@ class Place:
         node_size: how many neighbours in rank share a node; the last node may have fewer.
         link: between any two workers; None is measured when it is needed.
         is_checked: what is received is compared with checksums; not where all workers live in one process.
+        notes: what a procedure remembers from call to call, by name, alike on all workers; a run that goes on has them.
     """
 
     rank: int
@@ -89,6 +90,7 @@ class Place:
     node_size: int = 1
     link: Link | None = None
     is_checked: bool = True
+    notes: dict[str, Tensor] = field(default_factory=dict, compare=False)
 
 
 Procedure: TypeAlias = Callable[[SparsePayload, int], Conversation[Average]]

@@ -1,6 +1,6 @@
 """A run's state as named tensors, and back: for as many workers bit for bit, for others so that the mean owes as much.
 
-    parameters, descent/NAME, progress              alike on all processes
+    parameters, descent/NAME, averager/NAME, progress              alike on all processes
     workers/RANK/{memory/NAME, statistics, generator, selector}    of each worker
 
 What makes a selection faster but never different, the kernel's `SelectionState`, is not part of it.
@@ -19,6 +19,7 @@ from torch import Tensor
 from sparsync.experiments.hooks.residuals import resized_by_mean
 from sparsync.experiments.training.adaptive import Remembering
 from sparsync.experiments.training.batches import BatchSchedule, Position
+from sparsync.experiments.training.collectives import Noting
 from sparsync.experiments.training.loop import Evaluation, Training
 from sparsync.experiments.training.roads import Worker
 from sparsync.experiments.training.seeding import random_stream
@@ -35,16 +36,19 @@ class Source(Protocol):
 
 def tensors(training: Training) -> dict[str, Tensor]:
     """All that this process knows, by name; the tensors themselves, which the next step changes."""
-    replica = training.replica
+    replica, averager = training.replica, training.averager
+    notes = averager.state() if isinstance(averager, Noting) else {}
     progress = {
         "worker_count": training.worker_count,
         "schedule": asdict(replica.schedule.start),
         "steps": [asdict(facts) for facts in training.steps],
         "evaluations": [asdict(evaluation) for evaluation in training.evaluations],
         "wall_seconds": training.wall_seconds,
+        "averager": [*notes],
     }
     found = {"parameters": replica.model.parameters, "progress": _packed(progress)}
     found |= {f"descent/{name}": tensor for name, tensor in replica.descent.state().items()}
+    found |= {f"averager/{name}": note for name, note in notes.items()}
     for worker in training.workers:
         own = {f"memory/{name}": vector for name, vector in worker.memory.items()}
         own |= {"statistics": worker.statistics, "generator": worker.generator.get_state()}
@@ -75,6 +79,9 @@ def restore(training: Training, source: Source) -> None:
     training.evaluations[:] = [Evaluation(**evaluation) for evaluation in progress["evaluations"]]
     training.past_seconds = progress["wall_seconds"]
     old_count, step = int(progress["worker_count"]), len(training.steps)
+    if training.worker_count == old_count and isinstance(training.averager, Noting):
+        notes = source.read(f"averager/{name}" for name in progress["averager"])
+        training.averager.restore({name.removeprefix("averager/"): note for name, note in notes.items()})
     _restore_schedule(training, Position(**progress["schedule"]), old_count, step)
     for worker in training.workers:
         names = [f"memory/{name}" for name in worker.memory] + ["statistics"] * bool(worker.statistics.numel())

@@ -8,11 +8,10 @@ are all-reduced. Here are the calls of torch.distributed that this takes, and th
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.distributed as dist
@@ -42,11 +41,8 @@ from sparsync.experiments.averaging.messages import (
 from sparsync.experiments.averaging.payloads import common_dimension
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
+from sparsync.experiments.training.groups import kept, present
 from sparsync.kernels.payload import SparsePayload
-
-_KEPT: list[dist.ProcessGroup] = []
-"""Groups in which something was sent in the background; see `_keep`."""
-atexit.register(_KEPT.clear)
 
 
 class Averager(Protocol):
@@ -65,6 +61,19 @@ class Averager(Protocol):
 
         It is for what is measured: whole vectors travel, and their bytes are nobody's.
         """
+        ...
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """An averager that remembers something from call to call."""
+
+    def state(self) -> dict[str, Tensor]:
+        """That, by name, alike on all processes."""
+        ...
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Remember what `state` returned instead, of as many workers."""
         ...
 
 
@@ -98,6 +107,8 @@ class LocalAverager:
         require_collective(collective, node_size)
         self._collective, self._node_size, self._link = collective, node_size, link
         self._procedures: list[Procedure] = []
+        self._notes: list[dict[str, Tensor]] = []
+        self._first_notes: dict[str, Tensor] = {}
         self._step = 0
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
@@ -113,6 +124,7 @@ class LocalAverager:
         """
         common_dimension(payloads)
         if len(self._procedures) != len(payloads):
+            self._notes = [dict(self._first_notes) for _ in payloads]
             self._procedures = [self._procedure(rank, len(payloads)) for rank in range(len(payloads))]
         step, self._step = self._step, self._step + 1
         return answer_each_other([say(payload, step) for say, payload in zip(self._procedures, payloads, strict=True)])
@@ -121,8 +133,24 @@ class LocalAverager:
         """The mean of the given vectors, in their order."""
         return vectors_mean(vectors, vectors[0].dtype)
 
+    def state(self) -> dict[str, Tensor]:
+        """The notes of the collective, see `Place`."""
+        return dict(self._notes[0] if self._notes else self._first_notes)
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Begin anew with those notes."""
+        self._first_notes, self._procedures, self._notes = dict(state), [], []
+
     def _procedure(self, rank: int, size: int) -> Procedure:
-        place = Place(rank, size, rank_order=True, node_size=self._node_size, link=self._link, is_checked=False)
+        place = Place(
+            rank,
+            size,
+            rank_order=True,
+            node_size=self._node_size,
+            link=self._link,
+            is_checked=False,
+            notes=self._notes[rank],
+        )
         return procedure(self._collective, place)
 
 
@@ -171,6 +199,7 @@ class GroupAverager:
         self._device = torch.device(device)
         self._group, self._watch, self._timeout_seconds = group, watch, timeout_seconds
         self._procedure: Procedure | None = None
+        self._notes: dict[str, Tensor] = {}
         self._step = 0
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
@@ -194,7 +223,8 @@ class GroupAverager:
         payload = _only_payload(payloads)
         if self._procedure is None:
             rank, size = dist.get_rank(self._group), dist.get_world_size(self._group)
-            place = Place(rank, size, rank_order=self._rank_order, node_size=self._node_size, link=self._link)
+            order, nodes, link, notes = self._rank_order, self._node_size, self._link, self._notes
+            place = Place(rank, size, rank_order=order, node_size=nodes, link=link, notes=notes)
             self._procedure = procedure(self._collective, place)
         say = self._procedure
         return self._carried(self._collective, lambda step: say(payload, step), self._watch)
@@ -210,6 +240,15 @@ class GroupAverager:
             raise ValueError(f"expected exactly one vector, that of this rank, got {len(vectors)}")
         place = Place(dist.get_rank(self._group), dist.get_world_size(self._group))
         return self._carried("mean", lambda step: gathered_vectors_mean(vectors[0], step, place))
+
+    def state(self) -> dict[str, Tensor]:
+        """The notes of the collective, see `Place`."""
+        return dict(self._notes)
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on with those notes."""
+        self._notes.clear()
+        self._notes.update(state)
 
     def _carried(
         self, kind: str, say: Callable[[int], Conversation[Answer]], watch: Callable[[Message], None] | None = None
@@ -245,7 +284,7 @@ def measure_link(
 
 def begin_all_gather(mine: Tensor, call: Call) -> tuple[Tensor, torch.futures.Future[list[Tensor]]]:
     """Start sending a vector [n] to all ranks: where all of them arrive, [ranks, n], and what ends when they have."""
-    group: Any = _kept(call.group)
+    group: Any = kept(call.group)
     everyone = torch.empty((dist.get_world_size(group), *mine.shape), dtype=mine.dtype, device=mine.device)
     # PyTorch 2.13 renamed it. That of `torch.distributed` takes no timeout.
     gather = getattr(group, "all_gather_single", None) or group._allgather_base
@@ -257,7 +296,7 @@ def begin_all_gather(mine: Tensor, call: Call) -> tuple[Tensor, torch.futures.Fu
 
 def begin_all_reduce(part: Tensor, call: Call) -> torch.futures.Future[list[Tensor]]:
     """Start adding a vector over all ranks, in place, and return what ends when it has been."""
-    group: Any = _kept(call.group)
+    group: Any = kept(call.group)
     future: torch.futures.Future[list[Tensor]] = group.allreduce([part], call.reduce_options(part.device)).get_future()
     return future
 
@@ -272,40 +311,6 @@ def add_over_ranks(part: Tensor, call: Call) -> None:
         begin_all_reduce(part, call).wait()
     except RuntimeError as error:
         raise call.lost(error) from None
-
-
-def _kept(group: dist.ProcessGroup | None) -> dist.ProcessGroup:
-    """Keep a group from being freed by whoever holds Python's lock, as DistributedDataParallel's reducer does.
-
-    To be freed, a gloo group joins its threads, and they need that lock to let go of what was sent in the background:
-    the process would hang. Python itself frees a group without the lock.
-    """
-    group = _present(group)
-    if group not in _KEPT:
-        # Time enough has passed for the threads of groups that were destroyed before this one was made.
-        _KEPT[:] = [kept for kept in _KEPT if _is_in_use(kept)]
-        _KEPT.append(group)
-    return group
-
-
-def _present(group: dist.ProcessGroup | None) -> dist.ProcessGroup:
-    """The group itself.
-
-    Raises:
-        ValueError: there is none.
-    """
-    group = dist.group.WORLD if group is None else group
-    if group is None:
-        raise ValueError("there is no process group; call torch.distributed.init_process_group first")
-    return group
-
-
-def _is_in_use(group: dist.ProcessGroup) -> bool:
-    try:
-        dist.get_process_group_ranks(group)
-    except KeyError:
-        return False
-    return True
 
 
 def _only_payload(payloads: object) -> SparsePayload:
@@ -355,7 +360,7 @@ def _answer(message: Message, call: Call) -> list[Tensor]:
         case AllGather(mine):
             return _all_gather(mine, call)
         case AllReduce(mine):
-            group: Any = _present(call.group)
+            group: Any = present(call.group)
             call.finish(group.allreduce([mine], call.reduce_options(mine.device)), mine.device)
             return [mine]
         case Swap():
@@ -363,7 +368,7 @@ def _answer(message: Message, call: Call) -> list[Tensor]:
 
 
 def _all_gather(mine: Tensor, call: Call) -> list[Tensor]:
-    group: Any = _present(call.group)
+    group: Any = present(call.group)
     theirs = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
     # That of `torch.distributed` takes no timeout.
     call.finish(group.allgather([theirs], [mine], call.gather_options(mine.device)), mine.device)

@@ -9,7 +9,7 @@ residuals is all that is ever used of them, and all that is kept here.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -59,6 +59,16 @@ class LowRankAverager:
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """The mean of the given vectors, in their order."""
         return self._inner.mean(vectors)
+
+    def state(self) -> dict[str, Tensor]:
+        """What is not sent yet, and the factors of the parameters that have some."""
+        factors = {f"factor {place}": factor for place, factor in enumerate(self.factors) if factor.numel()}
+        return {"residual": self.residual, **factors}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on with those."""
+        self.residual = state["residual"].clone()
+        self.factors = [state.get(f"factor {place}", factor) for place, factor in enumerate(self.factors)]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """The approximate mean of whole gradients, as `keep_all` has them.
