@@ -150,7 +150,15 @@ class Folder:
                 warnings.filterwarnings("ignore", message=_ALONE)
                 save(dict(tensors), storage_writer=writer, no_dist=alone)
         except CheckpointException as error:
-            raise OSError(f"the checkpoint of step {step} was not written: {_causes(error)}") from error
+            raise OSError(f"{self._unwritten(step)}: {_causes(error)}") from error
+        except RuntimeError as error:
+            # Another process is lost.
+            raise OSError(f"{self._unwritten(step)}: {_first_line(error)}") from error
+
+    def _unwritten(self, step: int) -> str:
+        # PyTorch's words do not always say that a disk was full.
+        free = shutil.disk_usage(self.path).free
+        return f"the checkpoint of step {step} was not written in {self.path}, where {free} bytes are free"
 
     def finish(self, step: int, manifest: Mapping[str, Any]) -> None:
         """Put the manifest there, and the checkpoint in its place; then remove those that are too old.
@@ -197,7 +205,11 @@ def differences(saved: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
 
 
 def _causes(error: CheckpointException) -> str:
-    return "; ".join(f"rank {rank}: {failure[0]}" for rank, failure in sorted(error.failures.items()))
+    return "; ".join(f"rank {rank}: {_first_line(failure[0])}" for rank, failure in sorted(error.failures.items()))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _sha256(path: Path) -> str:
