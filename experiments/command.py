@@ -19,6 +19,7 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.record import result_line
 from sparsync.experiments.training.runs import RUNS, Run
@@ -41,6 +42,8 @@ class Command:
     """where the JSON result goes; its folder must exist"""
     settings: Annotated[Run, tyro.conf.arg(name="")]
     """the run with its overrides"""
+    timeout_seconds: float = TIMEOUT_SECONDS
+    """how long a rank waits for the others in an exchange before all of them end; in one process nobody waits"""
 
 
 def read_command(program: str, description: str, arguments: Sequence[str] | None = None) -> Command:
@@ -66,6 +69,7 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     )
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
+    require_timeout(command.timeout_seconds)
     require_output(command.output)
     return command
 

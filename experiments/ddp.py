@@ -35,6 +35,7 @@ from sparsync.experiments.hooks.side import side_for
 from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
 from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.kernels.codec import Values
 
 Granularity = Literal["tensor", "bucket", "model"]
@@ -88,6 +89,7 @@ class ErrorFeedbackState:
             and it is the next backward that raises, or who asks for `skipped`, `pending` or `state_dict` before.
         seed: names the draws of a random selector.
         process_group: of the wrapped model; None is the default one.
+        timeout_seconds: how long ranks wait for each other in an exchange, and for one that evaluates or saves alone.
         telemetry: who watches, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or none.
 
     Raises:
@@ -116,11 +118,13 @@ class ErrorFeedbackState:
         non_finite: NonFinite = "raise",
         seed: int = 0,
         process_group: dist.ProcessGroup | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
         telemetry: Watch | None = None,
     ) -> None:
         parameters = named_parameters(model)
         require_selector(selector)
         require_clipping(clip_norm, clip, non_finite)
+        require_timeout(timeout_seconds)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values=values)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
@@ -129,7 +133,7 @@ class ErrorFeedbackState:
         self._rules.check(parameters)
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")
         self._density, self._granularity, self._dense_steps = density, granularity, dense_steps
-        self._clip_norm, self._clip = clip_norm, clip
+        self._clip_norm, self._clip, self._timeout_seconds = clip_norm, clip, timeout_seconds
         # One that is not enabled neither scales a loss nor skips a step.
         self._scaler = scaler if scaler is not None and scaler.is_enabled() else None
         self._skips = self._scaler is not None or non_finite == "skip"
@@ -138,10 +142,8 @@ class ErrorFeedbackState:
         self._parameters, self._order = parameters, {name: place for place, name in enumerate(parameters)}
         self._residuals = Residuals(parameters, variant)
         self._agreed: set[tuple[str, ...]] = set()
-        self._before: list[tuple[Memory, Memory]] = []
-        self._refused: list[tuple[str, int]] = []
-        self._waiting: list[Waiting] = []
-        self._failure = ""
+        self._before, self._refused = list[tuple[Memory, Memory]](), list[tuple[str, int]]()
+        self._waiting, self._failure = list[Waiting](), ""
         self._exchanges: dict[int, tuple[object, Exchange]] = {}
         self._unread: dict[int, Unread] = {}
         self.step = 0
@@ -307,12 +309,9 @@ class ErrorFeedbackState:
         pieces = []
         for name, part in zip(names, parts, strict=True):
             treatment = self._treatment(name, density)
-            if treatment == "excluded":
-                pieces.append(Piece(name, part, treatment, None))
-            elif dense or treatment == "dense":
-                pieces.append(Piece(name, part, "dense", None))
-            else:
-                pieces.append(Piece(name, part, treatment, self._residuals.memory(name)))
+            treatment = "dense" if dense and treatment != "excluded" else treatment
+            memory = None if isinstance(treatment, str) else self._residuals.memory(name)
+            pieces.append(Piece(name, part, treatment, memory))
         return pieces
 
     def _treatment(self, name: str, density: float) -> Treatment:
@@ -378,12 +377,13 @@ class ErrorFeedbackState:
             # What a variant delivers is to be alike on all ranks.
             "the averages of estimates": averages_of(pieces),
         }
-        require_agreement(parts, what=f"step {self.step}, before {names[0]!r} is sent", group=self.process_group)
+        what, limit = f"step {self.step}, before {names[0]!r} is sent", self._timeout_seconds
+        require_agreement(parts, what=what, group=self.process_group, timeout_seconds=limit)
         self._agreed.add(names)
 
     def _group(self) -> Group:
         group = self.process_group
-        return Group(group, dist.get_rank(group), dist.get_world_size(group))
+        return Group(group, dist.get_rank(group), dist.get_world_size(group), self._timeout_seconds)
 
 
 def error_feedback_hook(state: ErrorFeedbackState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:

@@ -35,6 +35,7 @@ from sparsync.experiments.hooks.side import side_for
 from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
 from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 
 Granularity = Literal["tensor", "group"]
 GRANULARITIES: tuple[Granularity, ...] = ("tensor", "group")
@@ -66,6 +67,8 @@ class ShardedErrorFeedback:
         granularity: one selection from each shard of a tensor, or from all shards of one call of `fully_shard`.
         dense_steps: so many steps at first send everything.
         seed: names the draws of a random selector.
+        timeout_seconds: how long replicas wait for each other in an exchange, and so for one that evaluates or saves
+            alone.
         telemetry: who watches what replicas exchange, see `sparsync.experiments.hooks.telemetry`; on some ranks, all or
             none.
 
@@ -87,9 +90,11 @@ class ShardedErrorFeedback:
         granularity: Granularity = "tensor",
         dense_steps: int = 0,
         seed: int = 0,
+        timeout_seconds: float = TIMEOUT_SECONDS,
         telemetry: Watch | None = None,
     ) -> None:
         require_selector(selector)
+        require_timeout(timeout_seconds)
         require_granularity(granularity, GRANULARITIES)
         require_schedule(density, dense_steps)
         variant = chosen_feedback(feedback, feedback_settings, selector=selector, values="exact")
@@ -98,7 +103,7 @@ class ShardedErrorFeedback:
         self._rules = Rules(dict(rules or {}))
         self._rules.check(shards.shapes)
         self._selector, self._density, self._granularity = selector, density, granularity
-        self._dense_steps, self._telemetry = dense_steps, telemetry
+        self._dense_steps, self._telemetry, self._timeout_seconds = dense_steps, telemetry, timeout_seconds
         self._rule = Rule(selector, variant, "exact", seed, is_joint=granularity == "group")
         self.process_group: dist.ProcessGroup = mesh.get_group(0)
         """The ranks with the same shards."""
@@ -111,11 +116,9 @@ class ShardedErrorFeedback:
         self._agreed: set[str] = set()
         # All of them: the next gradient begins a step.
         self._in_step = set(self._places)
-        self._refused: list[tuple[str, int]] = []
-        self._failure = ""
+        self._refused, self._failure = list[tuple[str, int]](), ""
         self._exchanges: dict[str, tuple[object, Exchange | None]] = {}
-        self._side = cache(side_for)
-        self._unread: dict[str, Unread] = {}
+        self._side, self._unread = cache(side_for), dict[str, Unread]()
         self.step = 0
         """Steps in which gradients were exchanged; one begins when a module's are exchanged again."""
         self.sent_bytes = 0
@@ -251,12 +254,16 @@ class ShardedErrorFeedback:
             exchange = Exchange(
                 pieces,
                 [buffer],
-                group=Group(self.process_group, dist.get_rank(self.process_group), self.place()["world_size"]),
+                group=self._replicas(),
                 rule=self._rule,
                 side=self._side(buffer.device),
             )
         self._exchanges[group.name] = (key, exchange)
         return exchange
+
+    def _replicas(self) -> Group:
+        group = self.process_group
+        return Group(group, dist.get_rank(group), self.place()["world_size"], self._timeout_seconds)
 
     def _pieces(self, treatments: Mapping[str, Treatment], parts: Mapping[str, Tensor]) -> tuple[list[Piece], Tensor]:
         """The shards that are sent, as parts of a buffer that stays from step to step, without padding."""
@@ -318,7 +325,7 @@ class ShardedErrorFeedback:
             "the values of the parameters": [_digest(local[piece.name]) for piece in pieces],
         }
         what = f"step {step}, before the gradients of {group.title()} are sent"
-        require_agreement(parts, what=what, group=self.process_group)
+        require_agreement(parts, what=what, group=self.process_group, timeout_seconds=self._timeout_seconds)
         self._agreed.add(group.name)
 
     @cached_property

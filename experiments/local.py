@@ -24,6 +24,7 @@ from sparsync.experiments.hooks.agreement import require_agreement
 from sparsync.experiments.hooks.naming import named_parameters
 from sparsync.experiments.hooks.treatments import require_density
 from sparsync.experiments.local_messages import encoded, gathered, mean_of
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.call_plan import Rule
 from sparsync.kernels.codec import Indices, Values, keep_error
@@ -61,6 +62,7 @@ class OuterStep:
             mean as its gradient: there are no groups of parameters, and no shapes.
         seed: names the draws of a random selector.
         process_group: None is the default one.
+        timeout_seconds: how long ranks wait for each other: the slowest for H inner steps longer than the fastest.
 
     Raises:
         ValueError: an argument is not as said; or, on every rank alike, ranks have other settings or parameters.
@@ -79,13 +81,15 @@ class OuterStep:
         outer_optimiser: OuterOptimiser = plain_step,
         seed: int = 0,
         process_group: dist.ProcessGroup | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         _require_steps(inner_steps, decay)
+        require_timeout(timeout_seconds)
         _require_known("selector", selector, SELECTORS)
         _require_known("value code", values, VALUE_CODES)
         _require_known("position code", positions, INDEX_CODES)
         require_density(density, "density")
-        self.process_group = process_group
+        self.process_group, self._timeout_seconds = process_group, timeout_seconds
         self._parameters = named_parameters(model)
         self._device = next(iter(self._parameters.values())).device
         self._inner_steps, self._selector, self._decay = inner_steps, selector, decay
@@ -104,15 +108,17 @@ class OuterStep:
         names = [(name, tuple(p.shape), p.dtype) for name, p in self._parameters.items()]
         settings = (inner_steps, selector, self._k, decay, values, positions, seed, repr(self._outer))
         parts = {"the parameters": names, "the settings": settings, "the values of the parameters": self._digest()}
-        require_agreement(parts, what="before the first step", group=process_group)
+        require_agreement(parts, what="before the first step", group=process_group, timeout_seconds=timeout_seconds)
 
     def step(self) -> bool:
         """Count an inner step; at every H-th exchange, and put θ into the model. True iff it did.
 
         Raises:
-            ValueError: the parameters have moved to another device; or, on every rank alike, ranks are at other steps.
+            ValueError: the parameters have moved to another device.
+            ExchangeError: on every rank alike, if ranks are at other steps, one of them does not come in time, or what
+                arrives is not what was sent.
             FloatingPointError: on every rank alike, if what a rank would send is not finite. θ and e have not changed
-                in either case.
+                in any of these cases.
         """
         self.step_count += 1
         if self.step_count % self._inner_steps:
@@ -176,7 +182,14 @@ class OuterStep:
         """The mean of all ranks' messages [d]; e becomes what this rank's lacks."""
         residual = self._residual * self._decay
         message = self._message(change, residual)
-        messages, sent_bytes = gathered(message, self.step_count, group=self.process_group, near=change.device)
+        messages, sent_bytes = gathered(
+            message,
+            self.step_count,
+            dimension=self._dimension,
+            group=self.process_group,
+            near=change.device,
+            timeout_seconds=self._timeout_seconds,
+        )
         self._residual = residual
         self.sent_bytes += sent_bytes
         return mean_of(messages, change)

@@ -1,4 +1,4 @@
-"""What ranks tell each other in an outer step: a message of the codec each, and before it how long that is.
+"""What ranks tell each other in an outer step: a message of the codec each, and before it a header with its length.
 
 The model has a device, a process group serves devices, and the codec works on CPUs. So entries come to the CPU, bytes
 travel on a device that the group serves, and means go back to the model's; each of that waits. An outer step is rare.
@@ -12,9 +12,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from sparsync.experiments.training.collectives import begin_all_gather
+from sparsync.experiments.averaging.checksum import checksum
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES, begun
+from sparsync.experiments.averaging.header import Header
+from sparsync.experiments.averaging.messages import AllGather, Conversation, Place
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call
+from sparsync.experiments.training.collectives import converse
 from sparsync.kernels.codec import Indices, Values, decode, encode_into, encoded_bound
 from sparsync.kernels.payload import SparsePayload
+
+KIND = "outer step"
+"""What headers call it."""
 
 
 def served_device(configuration: str, near: torch.device) -> torch.device:
@@ -50,34 +58,51 @@ def encoded(payload: SparsePayload, *, values: Values, positions: Indices) -> tu
 
 
 def gathered(
-    message: Tensor, step: int, *, group: dist.ProcessGroup | None, near: torch.device
+    message: Tensor,
+    step: int,
+    *,
+    dimension: int,
+    group: dist.ProcessGroup | None,
+    near: torch.device,
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[list[Tensor], int]:
     """Every rank's message, on the CPU, and how many bytes this rank handed to collectives. Every rank calls this.
 
     Args:
         message: [n] uint8 on the CPU; without a byte it says that its rank has nothing finite to send.
         step: of the rank.
+        dimension: of what messages stand for.
         group: the ranks; None is the default group.
         near: the model's device.
+        timeout_seconds: how long ranks wait for each other.
 
     Raises:
-        ValueError: on every rank alike, if ranks are at different steps.
+        ExchangeError: on every rank alike, if ranks are at different steps, a message is not what was sent, or a rank
+            does not come in time.
         FloatingPointError: on every rank alike, if a rank has nothing finite to send.
     """
     device = served_device(dist.get_backend_config(group), near)
-    own = torch.tensor([len(message), step], device=device)
-    everyone, future = begin_all_gather(own, group)
-    future.wait()
-    lengths, steps = everyone.T.tolist()
-    if len({*steps}) > 1:
-        raise ValueError(f"ranks exchange in different steps: {steps}, by rank")
+    place = Place(dist.get_rank(group), dist.get_world_size(group))
+    said = Header(KIND, step, dimension=dimension, count=len(message), checksum=_checksum(message))
+    call = Call(said.title, group, timeout_seconds)
+    messages = converse(_exchanged(message, said, place, device), call)
+    return messages, ENVELOPE_BYTES + max(map(len, messages))
+
+
+def _exchanged(message: Tensor, said: Header, place: Place, device: torch.device) -> Conversation[list[Tensor]]:
+    """Every rank's message, on the CPU, once all have received what was sent."""
+    exchange = yield from begun(said, place, device)
+    lengths = exchange.counts
     if lost := [rank for rank, length in enumerate(lengths) if length == 0]:
-        raise FloatingPointError(f"step {step}: what ranks {lost} would send of their parameters is not finite")
+        raise FloatingPointError(f"step {said.step}: what ranks {lost} would send of their parameters is not finite")
     padded = torch.nn.functional.pad(message.to(device), (0, max(lengths) - len(message)))
-    everyone, future = begin_all_gather(padded, group)
-    future.wait()
-    rows = zip(everyone.cpu(), lengths, strict=True)
-    return [row[:length] for row, length in rows], own.nbytes + padded.nbytes
+    gathered = yield AllGather(padded)
+    messages = [theirs.cpu()[:length] for theirs, length in zip(gathered, lengths, strict=True)]
+    for rank, (theirs, told) in enumerate(zip(messages, exchange.checksums, strict=True)):
+        if _checksum(theirs) != told:
+            exchange.blame(rank)
+    yield from exchange.close()
+    return messages
 
 
 def mean_of(messages: Sequence[Tensor], like: Tensor) -> Tensor:
@@ -92,3 +117,7 @@ def mean_of(messages: Sequence[Tensor], like: Tensor) -> Tensor:
 
 def _moved(payload: SparsePayload, device: torch.device) -> SparsePayload:
     return SparsePayload(payload.values.to(device), payload.indices.to(device), payload.dimension)
+
+
+def _checksum(message: Tensor) -> int:
+    return int(checksum(message)) if len(message) else 0

@@ -24,8 +24,8 @@ from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import Run
 from sparsync.verify.tools.provenance import write_json
 
-# A lost peer ends the others within this time, on backends that do not notice at once.
-_COLLECTIVE_TIMEOUT = timedelta(minutes=5)
+# For ranks that load their data more slowly than others; each exchange has its own time.
+_MEETING_TIMEOUT = timedelta(minutes=5)
 
 
 def train(command: Command) -> None:
@@ -46,7 +46,7 @@ def train(command: Command) -> None:
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
     with (
-        _averager(run, worker_count, device) as averager,
+        _averager(run, worker_count, device, command.timeout_seconds) as averager,
         step_progress(run.steps, visible=rank == 0) as advance,
     ):
         require_equal_settings(run, data.sha256, averager)
@@ -98,7 +98,7 @@ def _device() -> torch.device:
 
 
 @contextmanager
-def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+def _averager(run: Run, worker_count: int, device: torch.device, timeout_seconds: float) -> Iterator[Averager]:
     """Join the process group for as long as the training lasts; a lone process needs none.
 
     A rank that fails leaves the group only as its process ends, when its error is said: torchrun ends it, whatever it
@@ -112,9 +112,15 @@ def _averager(run: Run, worker_count: int, device: torch.device) -> Iterator[Ave
         store=_store(),
         rank=int(os.environ["RANK"]),
         world_size=worker_count,
-        timeout=_COLLECTIVE_TIMEOUT,
+        timeout=_MEETING_TIMEOUT,
     )
-    yield GroupAverager(run.collective, rank_order=run.rank_order, node_size=run.node_size, device=device)
+    yield GroupAverager(
+        run.collective,
+        rank_order=run.rank_order,
+        node_size=run.node_size,
+        device=device,
+        timeout_seconds=timeout_seconds,
+    )
     dist.destroy_process_group()
 
 
@@ -123,7 +129,7 @@ def _store() -> Store:
 
     One node counts its restarts, several each their own, which may differ: there nothing tells old from new.
     """
-    store, _, _ = next(rendezvous("env://", timeout=_COLLECTIVE_TIMEOUT))
+    store, _, _ = next(rendezvous("env://", timeout=_MEETING_TIMEOUT))
     lone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
     return PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0) if lone else 0}", store)
 

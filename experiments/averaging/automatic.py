@@ -15,6 +15,7 @@ import torch
 
 from sparsync.experiments.averaging.balanced import Regions, owned_mean
 from sparsync.experiments.averaging.dense import whole_mean
+from sparsync.experiments.averaging.envelope import Body, Exchange
 from sparsync.experiments.averaging.link import (
     Link,
     Load,
@@ -22,8 +23,7 @@ from sparsync.experiments.averaging.link import (
     dense_seconds,
     sparse_seconds,
 )
-from sparsync.experiments.averaging.messages import AllGather, Average, Conversation, Place, Procedure
-from sparsync.experiments.averaging.payloads import HEADER_BYTES, agreed_counts
+from sparsync.experiments.averaging.messages import AllGather, Average, Conversation, Place
 from sparsync.experiments.averaging.sparse import gathered_mean
 from sparsync.kernels.payload import SparsePayload
 
@@ -32,41 +32,35 @@ _SHORT_BYTES, _LONG_BYTES, _REPETITIONS = 8, 2**20, 7
 
 @dataclass(eq=False)
 class _Case:
-    """What a candidate may need: a payload, the counts of all, the place, and regions that are kept between calls."""
+    """What a candidate may need: a payload, the exchange, the place, and regions that are kept between calls."""
 
     payload: SparsePayload
-    counts: list[int]
+    exchange: Exchange
     place: Place
     regions: Regions
 
 
-def _dense(case: _Case) -> Conversation[Average]:
-    average = yield from whole_mean(case.payload, place=case.place)
-    return replace(average, sent_bytes=average.sent_bytes + HEADER_BYTES * case.place.size)
-
-
 CANDIDATES: dict[str, tuple[Callable[[Link, Load], float], Callable[[_Case], Conversation[Average]]]] = {
-    "sparse": (sparse_seconds, lambda case: gathered_mean(case.payload, case.counts)),
+    "sparse": (sparse_seconds, lambda case: gathered_mean(case.payload, case.exchange)),
     "balanced": (
         balanced_seconds,
-        lambda case: owned_mean(case.payload, case.counts, case.place, case.regions),
+        lambda case: owned_mean(case.payload, case.exchange, place=case.place, regions=case.regions),
     ),
-    "dense": (dense_seconds, _dense),
+    "dense": (dense_seconds, lambda case: whole_mean(case.payload, case.exchange, place=case.place)),
 }
 """By name, the predicted time and what follows once counts are known; of equally fast ones the first is chosen."""
 
 
-def automatic(place: Place) -> Procedure:
+def automatic(place: Place) -> Body:
     """A candidate at every call; the link is measured at the first unless the place says what it is."""
     regions, link = Regions(), place.link
 
-    def average(payload: SparsePayload) -> Conversation[Average]:
+    def average(payload: SparsePayload, exchange: Exchange) -> Conversation[Average]:
         nonlocal link
         if link is None:
             link = yield from measured_link(place.size, payload.values.device)
-        counts = yield from agreed_counts(payload)
-        name = fastest(link, _load(payload, counts, place))
-        found = yield from CANDIDATES[name][1](_Case(payload, counts, place, regions))
+        name = fastest(link, _load(payload, exchange.counts, place))
+        found = yield from CANDIDATES[name][1](_Case(payload, exchange, place, regions))
         return replace(found, collective=name)
 
     return average

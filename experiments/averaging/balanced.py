@@ -13,16 +13,17 @@ never more than d, and a little more than by the all-gather where no two choose 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from sparsync.experiments.averaging.messages import AllGather, Average, Conversation, Place, Procedure, Swap
+from sparsync.experiments.averaging.envelope import Body, Exchange, Received
+from sparsync.experiments.averaging.header import settings_digest
+from sparsync.experiments.averaging.messages import AllGather, Average, Conversation, Place, Swap
 from sparsync.experiments.averaging.payloads import (
-    HEADER_BYTES,
     Entries,
-    agreed_counts,
     entry_bytes,
     gathered_numbers,
     mean_in_rank_order,
@@ -31,7 +32,6 @@ from sparsync.experiments.averaging.payloads import (
     numbers_message,
     packed,
     sum_in_order,
-    unpacked,
 )
 from sparsync.kernels.payload import SparsePayload
 
@@ -62,45 +62,44 @@ class Regions:
         return self._starts, sent_bytes
 
 
-def balanced(place: Place) -> Procedure:
+def balanced(place: Place) -> Body:
     """Every worker adds the entries of one region, and receives the sums of the others."""
-    regions = Regions()
-
-    def average(payload: SparsePayload) -> Conversation[Average]:
-        counts = yield from agreed_counts(payload)
-        return (yield from owned_mean(payload, counts, place, regions))
-
-    return average
+    return partial(owned_mean, place=place, regions=Regions())
 
 
-def owned_mean(payload: SparsePayload, counts: list[int], place: Place, regions: Regions) -> Conversation[Average]:
-    """What follows once all workers know their counts; the bytes of the headers are counted.
+def owned_mean(payload: SparsePayload, exchange: Exchange, *, place: Place, regions: Regions) -> Conversation[Average]:
+    """The mean of all payloads by way of the owners of regions.
 
     Args:
         payload: this worker's.
-        counts: of entries, in rank order.
+        exchange: that all have begun.
         place: this worker's.
         regions: remembered from call to call.
     """
-    sent_bytes = HEADER_BYTES * place.size
-    if not any(counts):
-        return Average(mean_in_rank_order([payload]), sent_bytes)
-    starts, sample_bytes = yield from regions.agreed(payload, counts)
-    parts = _cut(payload, starts)
-    own = yield from _owned_sum(parts, place)
+    if not any(exchange.counts):
+        yield from exchange.close()
+        return Average(mean_in_rank_order([payload]), 0)
+    starts, sample_bytes = yield from regions.agreed(payload, exchange.counts)
+    parts, size = _cut(payload, starts), entry_bytes(payload)
+    own = yield from _owned_sum(parts, exchange, place)
     entry_count = payload.count - len(parts[place.rank].indices)
-    facts = yield from gathered_numbers([len(own.indices), entry_count], payload.values.device)
-    longest = max(count for count, _ in facts)
-    message = torch.nn.functional.pad(packed(own), (0, (longest - len(own.indices)) * entry_bytes(payload)))
-    gathered = yield AllGather(message)
-    sums = [
-        unpacked(theirs[: count * entry_bytes(payload)], payload.values.dtype)
-        for theirs, (count, _) in zip(gathered, facts, strict=True)
+    message, dtype = packed(own), payload.values.dtype
+    said = [len(own.indices), entry_count, exchange.checksum_of(message, dtype)]
+    facts = yield from gathered_numbers(said, payload.values.device)
+    longest = max(exchange.require_count(count, rank) for rank, (count, _, _) in enumerate(facts))
+    gathered = yield AllGather(torch.nn.functional.pad(message, (0, (longest - len(own.indices)) * size)))
+    received = [
+        Received(rank, theirs, count, told)
+        for rank, (theirs, (count, _, told)) in enumerate(zip(gathered, facts, strict=True))
     ]
-    number_count = place.size * (place.size - 1) + 2 * place.size
-    sent_count = sum(sent for _, sent in facts) + place.size * longest
-    sent_bytes += sample_bytes + number_count * NUMBER_BYTES + sent_count * entry_bytes(payload)
-    return Average(mean_of_sums(sums, payload, place.size), sent_bytes)
+    sums = exchange.verified(received, dtype)
+    # Had workers cut elsewhere, owners would have sums at the same places.
+    yield from exchange.close(settings_digest(starts))
+    number_count = 2 * place.size * (place.size - 1) + 3 * place.size
+    sent_count = sum(sent for _, sent, _ in facts) + place.size * longest
+    return Average(
+        mean_of_sums(sums, payload, place.size), sample_bytes + number_count * NUMBER_BYTES + sent_count * size
+    )
 
 
 def region_starts(samples: Tensor, counts: Sequence[int]) -> list[int]:
@@ -140,18 +139,25 @@ def _cut(payload: SparsePayload, starts: Sequence[int]) -> list[Entries]:
     return [Entries(payload.values[first:end], payload.indices[first:end]) for first, end in pairwise(cuts)]
 
 
-def _owned_sum(parts: Sequence[Entries], place: Place) -> Conversation[Entries]:
-    """The sums of this worker's region: everyone says how many entries come, sends them, and adds in rank order."""
+def _owned_sum(parts: Sequence[Entries], exchange: Exchange, place: Place) -> Conversation[Entries]:
+    """The sums of this worker's region: everyone says which entries come, sends them, and adds in rank order."""
     own = parts[place.rank]
     device, dtype = own.values.device, own.values.dtype
     others = [rank for rank in range(place.size) if rank != place.rank]
-    counted = yield Swap(
-        {rank: numbers_message([len(parts[rank].indices)], device) for rank in others},
-        dict.fromkeys(others, NUMBER_BYTES),
+    messages = {rank: packed(parts[rank]) for rank in others}
+    said = {rank: [len(parts[rank].indices), exchange.checksum_of(messages[rank], dtype)] for rank in others}
+    answers = yield Swap(
+        {rank: numbers_message(numbers, device) for rank, numbers in said.items()},
+        dict.fromkeys(others, 2 * NUMBER_BYTES),
         device,
     )
+    told = [numbers_in(answer) for answer in answers]
     size = dtype.itemsize + torch.int32.itemsize
-    expected = {rank: numbers_in(count)[0] * size for rank, count in zip(others, counted, strict=True)}
-    received = yield Swap({rank: packed(parts[rank]) for rank in others}, expected, device)
-    by_rank = [unpacked(message, dtype) for message in received]
+    expected = {rank: exchange.require_count(count, rank) * size for rank, (count, _) in zip(others, told, strict=True)}
+    arrived = yield Swap(messages, expected, device)
+    received = [
+        Received(rank, message, count, checksum)
+        for rank, message, (count, checksum) in zip(others, arrived, told, strict=True)
+    ]
+    by_rank = exchange.verified(received, dtype)
     return sum_in_order([*by_rank[: place.rank], own, *by_rank[place.rank :]])

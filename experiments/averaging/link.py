@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sparsync.experiments.averaging.header import HEADER_BYTES
+
 _INDEX_BYTES, _NUMBER_BYTES = 4, 8
 
 
@@ -65,29 +67,34 @@ class Load:
 
 
 def sparse_seconds(link: Link, load: Load) -> float:
-    """3(P − 1)α + (P − 1)(8 + k(v + 4))β: headers, values and indices are gathered one after the other."""
-    values, indices = load.largest_count * load.value_bytes, load.largest_count * _INDEX_BYTES
-    return sum(link.all_gather_seconds(load.worker_count, size) for size in (_NUMBER_BYTES, values, indices))
+    """3(P − 1)α + (P − 1)(2h + k(v + 4))β: headers of h bytes are gathered, then entries, and headers again."""
+    entries = load.largest_count * (load.value_bytes + _INDEX_BYTES)
+    return headers_seconds(link, load) + link.all_gather_seconds(load.worker_count, entries)
 
 
 def dense_seconds(link: Link, load: Load) -> float:
-    """2(P − 1)(α + dvβ/P) for an all-reduce; (P − 1)(α + dvβ) in rank order."""
+    """Headers, and 2(P − 1)(α + dvβ/P) for an all-reduce; (P − 1)(α + dvβ) in rank order."""
     size = load.dimension * load.value_bytes
     if load.rank_order:
-        return link.all_gather_seconds(load.worker_count, size)
-    return 2 * link.all_gather_seconds(load.worker_count, size / load.worker_count)
+        return headers_seconds(link, load) + link.all_gather_seconds(load.worker_count, size)
+    return headers_seconds(link, load) + 2 * link.all_gather_seconds(load.worker_count, size / load.worker_count)
 
 
 def balanced_seconds(link: Link, load: Load) -> float:
-    """5(P − 1)α + (P − 1)(32 + (k + U)(v + 4)/P)β, where U is `expected_union`.
+    """6(P − 1)α + (P − 1)(2h + 40 + (k + U)(v + 4)/P)β, where U is `expected_union`.
 
-    Headers of 8 bytes are gathered; each worker sends the number 8 bytes long and k/P entries to every other; then 16
-    bytes, and the U/P sums of each region are gathered. Regions are chosen too seldom to count.
+    Besides headers each worker sends 16 bytes of numbers and k/P entries to every other; then 24 bytes, and the U/P
+    sums of each region are gathered. Regions are chosen too seldom to count.
     """
     entry, workers = load.value_bytes + _INDEX_BYTES, load.worker_count
     entries = (load.largest_count / workers * entry, expected_union(load) / workers * entry)
-    sizes = (_NUMBER_BYTES, _NUMBER_BYTES, 2 * _NUMBER_BYTES, *entries)
-    return sum(link.all_gather_seconds(workers, size) for size in sizes)
+    sizes = (2 * _NUMBER_BYTES, 3 * _NUMBER_BYTES, *entries)
+    return headers_seconds(link, load) + sum(link.all_gather_seconds(workers, size) for size in sizes)
+
+
+def headers_seconds(link: Link, load: Load) -> float:
+    """2(P − 1)(α + hβ): one header of h bytes begins an exchange, and one ends it."""
+    return 2 * link.all_gather_seconds(load.worker_count, HEADER_BYTES)
 
 
 def expected_union(load: Load) -> float:

@@ -8,7 +8,7 @@ A collective is a *conversation*: a generator that yields messages, is sent thei
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import torch
@@ -80,17 +80,19 @@ class Place:
         rank_order: dense vectors are gathered and added in rank order, instead of all-reduced.
         node_size: how many neighbours in rank share a node; the last node may have fewer.
         link: between any two workers; None is measured when it is needed.
+        is_checked: what is received is compared with checksums; not where all workers live in one process.
     """
 
     rank: int
     size: int
     rank_order: bool = False
     node_size: int = 1
-    link: Link | None = field(default=None)
+    link: Link | None = None
+    is_checked: bool = True
 
 
-Procedure: TypeAlias = Callable[[SparsePayload], Conversation[Average]]
-"""What one worker does with its payload of a step; it may remember what helps in the next."""
+Procedure: TypeAlias = Callable[[SparsePayload, int], Conversation[Average]]
+"""What one worker does with its payload, and the number of the step; it may remember what helps in the next."""
 
 
 def answer_each_other(conversations: Sequence[Conversation[Answer]]) -> Answer:

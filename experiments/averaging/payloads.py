@@ -1,4 +1,4 @@
-"""What all collectives of payloads share: the header that is agreed on first, entries as bytes, sums in rank order."""
+"""What all collectives of payloads share: entries as bytes, numbers that workers are told, sums in rank order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,6 @@ from torch import Tensor
 
 from sparsync.experiments.averaging.messages import AllGather, Conversation
 from sparsync.kernels.payload import SparsePayload
-
-# One int64: the number of the dtype among these, less two, in 2 bits, then dimension and count in 31 bits each.
-_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-HEADER_BYTES = 8
-_LARGEST_DIMENSION = torch.iinfo(torch.int32).max
-_UNFIT = 1
-"""What is said in place of a header that cannot be: as one, it would be of an entry among none."""
 
 
 class Entries(NamedTuple):
@@ -99,11 +92,14 @@ def packed(entries: Entries) -> Tensor:
 
 
 def unpacked(message: Tensor, dtype: torch.dtype) -> Entries:
-    """The entries of `packed`, their values of the given dtype."""
+    """The entries of `packed`, their values of the given dtype; parts of the message where they can be."""
     places = message.numel() // (dtype.itemsize + torch.int32.itemsize) * torch.int32.itemsize
-    # A copy begins where its memory does, as a view of wider numbers must.
-    indices, values = message[:places].clone(), message[places:].clone()
-    return Entries(values.view(dtype), indices.view(torch.int32))
+    return Entries(_viewed(message[places:], dtype), _viewed(message[:places], torch.int32))
+
+
+def _viewed(part: Tensor, dtype: torch.dtype) -> Tensor:
+    """Bytes as wider numbers; a copy, which begins where its memory does, if they do not begin at a multiple."""
+    return (part.clone() if part.storage_offset() % dtype.itemsize else part).view(dtype)
 
 
 def numbers_message(numbers: Sequence[int], device: torch.device) -> Tensor:
@@ -121,48 +117,3 @@ def gathered_numbers(numbers: Sequence[int], device: torch.device) -> Conversati
     """Every worker's whole numbers, equally many, in rank order; 8 bytes each."""
     answer = yield AllGather(torch.tensor(numbers, dtype=torch.int64, device=device))
     return torch.stack(answer).tolist()
-
-
-def agreed_counts(payload: SparsePayload, node_size: int | None = None) -> Conversation[list[int]]:
-    """Every worker's count, once all are known to have this payload's dimension and dtype; `HEADER_BYTES` each.
-
-    Args:
-        payload: this worker's.
-        node_size: on which all have to agree as well, for 8 bytes more.
-
-    Raises:
-        ValueError: on every worker, if they differ, or one has a dimension beyond int32 or no floating dtype.
-    """
-    numbers = [_header(payload)] if node_size is None else [_header(payload), node_size]
-    gathered = yield from gathered_numbers(numbers, payload.values.device)
-    headers = [found[0] for found in gathered]
-    if _obstacle(payload):
-        raise ValueError(_obstacle(payload))
-    unfit = [rank for rank, found in enumerate(headers) if found == _UNFIT]
-    if unfit:
-        raise ValueError(f"ranks {unfit} have payloads whose dimension or dtype no header names")
-    _require_common("payloads of different dimensions", [found >> 31 & _LARGEST_DIMENSION for found in headers])
-    _require_common("payloads of different dtypes", [_DTYPES[(found >> 62) + 2] for found in headers])
-    _require_common("nodes of different sizes", [found[-1] for found in gathered] if node_size is not None else [])
-    return [found & _LARGEST_DIMENSION for found in headers]
-
-
-def _obstacle(payload: SparsePayload) -> str:
-    """Why a payload has no header; empty if it has."""
-    if payload.dimension > _LARGEST_DIMENSION:
-        return f"a payload of dimension {payload.dimension} has places that no int32 index reaches"
-    if payload.values.dtype not in _DTYPES:
-        return f"a payload of {payload.values.dtype} is none of {', '.join(map(str, _DTYPES))}"
-    return ""
-
-
-def _header(payload: SparsePayload) -> int:
-    if _obstacle(payload):
-        return _UNFIT
-    return (_DTYPES.index(payload.values.dtype) - 2 << 62) + (payload.dimension << 31) + payload.count
-
-
-def _require_common(complaint: str, by_rank: Sequence[object]) -> None:
-    if len(set(by_rank)) > 1:
-        listed = ", ".join(f"{found} on rank {rank}" for rank, found in enumerate(by_rank))
-        raise ValueError(f"{complaint}: {listed}")

@@ -25,7 +25,8 @@ from torch.distributed.tensor import empty as empty_distributed
 
 from sparsync.experiments.hooks.residuals import Foreign, Missing, resized_by_mean
 from sparsync.experiments.hooks.sharding import Shards
-from sparsync.experiments.training.collectives import begin_all_reduce
+from sparsync.experiments.training.arrivals import Call
+from sparsync.experiments.training.collectives import add_over_ranks
 
 KEY = "error_feedback"
 
@@ -156,6 +157,6 @@ def _require_shapes(shards: Shards, sizes: Mapping[str, TensorStorageMetadata]) 
 
 def _resized(local: Tensor, count: int, rank: int, size: int, state: Remembering) -> Tensor:
     total = local.double().sum(0)
-    begin_all_reduce(total, state.process_group).wait()
+    add_over_ranks(total, Call("carrying residuals to another number of ranks", state.process_group))
     mean, first = resized_by_mean(total.div_(count), local.dtype, size)
     return mean if rank else first

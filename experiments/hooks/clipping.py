@@ -10,7 +10,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from sparsync.experiments.hooks.pieces import Factor, Scaling
-from sparsync.experiments.training.collectives import begin_all_reduce
+from sparsync.experiments.training.arrivals import Call
+from sparsync.experiments.training.collectives import add_over_ranks
 
 Clipping = Literal["local", "global"]
 
@@ -21,7 +22,7 @@ def scaling_of(
     scaler: torch.amp.GradScaler | None,
     clip_norm: float | None,
     clip: Clipping,
-    group: dist.ProcessGroup | None,
+    call: Call,
     waits: bool,
 ) -> Scaling:
     """What all gradients of a step are multiplied by.
@@ -31,7 +32,7 @@ def scaling_of(
         scaler: of the losses.
         clip_norm: the longest that they may be; None does not clip.
         clip: by whose norm, see `clip_factor`.
-        group: the ranks.
+        call: to the other ranks.
         waits: for the device, so as to have numbers; else they stay there.
     """
     loss_scale: Factor = 1.0
@@ -41,13 +42,11 @@ def scaling_of(
         loss_scale = float(scaler.get_scale()) if waits else scaler.scale(one)
     if clip_norm is None:
         return Scaling(loss_scale=loss_scale)
-    factor = clip_factor(gradients, clip_norm, clip=clip, loss_scale=loss_scale, group=group)
+    factor = clip_factor(gradients, clip_norm, clip=clip, loss_scale=loss_scale, call=call)
     return Scaling(float(factor) if waits else factor, loss_scale)
 
 
-def clip_factor(
-    gradients: Sequence[Tensor], norm: float, *, clip: Clipping, loss_scale: Factor, group: dist.ProcessGroup | None
-) -> Tensor:
+def clip_factor(gradients: Sequence[Tensor], norm: float, *, clip: Clipping, loss_scale: Factor, call: Call) -> Tensor:
     """min(1, norm/‖g‖), [] float64 on their device; "global" waits for the other ranks, but for no GPU.
 
     Args:
@@ -56,7 +55,7 @@ def clip_factor(
         clip: ‖g‖ is this rank's ("local"; Lin et al. 2018 clip so, before the gradient is added to the residual), or
             the root mean square of all ranks' norms ("global"), which is at least the norm of their mean.
         loss_scale: of the gradients.
-        group: the ranks.
+        call: to the other ranks.
 
     Returns:
         The factor; 1 where the norm is not finite, which is for others to refuse.
@@ -64,8 +63,8 @@ def clip_factor(
     own = torch.stack(torch._foreach_norm(list(gradients), 2, dtype=torch.float64))
     square = torch.linalg.vector_norm(own).square_()
     if clip == "global":
-        begin_all_reduce(square, group).wait()
-        square /= dist.get_world_size(group)
+        add_over_ranks(square, call)
+        square /= dist.get_world_size(call.group)
     length = square.sqrt() / loss_scale
     is_longer = (norm < length) & length.isfinite()
     # A number over a tensor would be rounded twice.

@@ -17,13 +17,15 @@ from torch import Tensor
 from sparsync.experiments.feedbacks.feedback import Memory
 from sparsync.experiments.hooks.clipping import Clipping, scaling_of
 from sparsync.experiments.hooks.coding import Coding
-from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
+from sparsync.experiments.hooks.integrity import Integrity
+from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, Layout
 from sparsync.experiments.hooks.pieces import Factor, Group, Piece, Rule, Scaling, multiply
 from sparsync.experiments.hooks.residuals import copied
 from sparsync.experiments.hooks.selection import Choice, Chooser, Unit, capacity_of, fills_capacity
 from sparsync.experiments.hooks.side import Arrivals, Side, placed
 from sparsync.experiments.hooks.unread import Unread, flags_of, refusing_all
 from sparsync.experiments.hooks.watching import Content, Passage, Phase
+from sparsync.experiments.training.arrivals import Call
 from sparsync.experiments.training.collectives import begin_all_gather, begin_all_reduce
 from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import any_non_finite
@@ -84,13 +86,15 @@ class Exchange:
             capacities = []
         room = 0 if self._coding is None else self._coding.room_bytes
         self._layout = Layout(len(pieces), (*capacities, *map(len, spans)), self._dtype, room)
+        its = [range(unit.places[0], unit.places[-1] + unit.gradients[-1].numel()) for unit in self._units]
+        self._integrity = Integrity(self._layout, [*(its if self._coding is None else []), *spans], device)
         self._size = torch.full((), group.size, dtype=self._dtype, device=device)
-        self.unread = self._reader(spans)
+        self.unread = self._reader()
         """What becomes known after the step; None where it is known within."""
         self.passage: Passage | None = None
         """Where the next step's time stamps go, if anywhere."""
 
-    def _reader(self, spans: Sequence[range]) -> Unread | None:
+    def _reader(self) -> Unread | None:
         """The codec works on CPUs, and so waits for what it encodes."""
         if self._side is None or self._coding is not None:
             return None
@@ -98,7 +102,7 @@ class Exchange:
             self.pieces,
             self._packed,
             layout=self._layout,
-            starts=[*(unit.places[0] for unit in self._units), *(span.start for span in spans)],
+            integrity=self._integrity,
             is_full=not self._units or fills_capacity(self._rule.selector),
             feedback=self._rule.feedback,
             side=self._side,
@@ -142,7 +146,7 @@ class Exchange:
             scaler=scaler,
             clip_norm=clip_norm,
             clip=clip,
-            group=self._group.process_group,
+            call=self._group.call("the norm of the gradients"),
             waits=self.unread is None,
         )
 
@@ -159,16 +163,17 @@ class Exchange:
         """
         buffer = self._pack(step, scaling) if self.unread is None else self._pack_unread(self.unread, step, scaling)
         self._ends("pack")
-        gathered, future = begin_all_gather(buffer, self._group.process_group)
+        call = self._group.call(self._title(step))
+        gathered, future = begin_all_gather(buffer, call)
         futures = [future]
         for part in self._reduced:
             multiply([part], scaling.clip)
             # Before the sum, and by a product, as DDP does it.
-            futures.append(begin_all_reduce(part.mul_(1 / self._group.size), self._group.process_group))
+            futures.append(begin_all_reduce(part.mul_(1 / self._group.size), call))
 
         def finish(arrived: Arrivals) -> None:
             self._ends("communicate")
-            self._require_arrival(arrived, step)
+            self._require_arrival(arrived, call)
             if self.unread is None:
                 self._finish(gathered, step, scaling.loss_scale, refuse)
             else:
@@ -284,7 +289,7 @@ class Exchange:
         return [0 if first or piece.gradient.any() else ZERO for first, piece in zip(firsts, self.pieces, strict=True)]
 
     def _finish(self, gathered: Tensor, step: int, loss_scale: Factor, refuse: Refuse) -> None:
-        flags = self._layout.flags(self._layout.heads(gathered), step)
+        flags = self._layout.flags(self._layout.heads(gathered), self._integrity.faults(gathered), step)
         refused = [
             (piece.name, rank)
             for place, piece in enumerate(self.pieces)
@@ -315,7 +320,7 @@ class Exchange:
     def _finish_unread(self, unread: Unread, gathered: Tensor, step: int, loss_scale: Factor) -> None:
         """The same by marks on the device."""
         verdict = unread.verdict(gathered)
-        unread.note(gathered, step, self.passage)
+        unread.note(gathered, verdict, step, self.passage)
         for part in (*self._reduced, *self._excluded):
             part.masked_fill_(verdict.refused, torch.inf)
         if not self._packed:
@@ -336,14 +341,16 @@ class Exchange:
         if self._in_place is None:
             torch._foreach_copy_([piece.gradient for piece in self._packed], means)
 
-    def _require_arrival(self, arrived: Arrivals, step: int) -> None:
+    def _title(self, step: int) -> str:
+        return f"step {step}: a rank was lost as {self.pieces[0].name!r} to {self.pieces[-1].name!r} were sent"
+
+    def _require_arrival(self, arrived: Arrivals, call: Call) -> None:
         """Raise if a rank was lost; on a GPU, let what follows wait for what arrives."""
         try:
             for future in arrived.value():
                 future.wait()
         except RuntimeError as error:
-            first, last = self.pieces[0].name, self.pieces[-1].name
-            raise ExchangeError(f"step {step}: a rank was lost as {first!r} to {last!r} were sent: {error}") from None
+            raise call.lost(error) from None
 
     def _empty_total(self, device: torch.device) -> Tensor:
         """Room for the packed pieces one after another."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sparsync.experiments.feedbacks.feedback import Feedback, Memory
 from sparsync.experiments.hooks.treatments import Treatment
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call
 from sparsync.kernels.codec import Values
 
 DENSE_IN_BUFFER = 4096
@@ -52,11 +53,17 @@ class Group:
         process_group: None is the default one.
         rank: of this process in it.
         size: P.
+        timeout_seconds: how long they wait for each other in an exchange.
     """
 
     process_group: dist.ProcessGroup | None
     rank: int
     size: int
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+    def call(self, title: str) -> Call:
+        """What is sent in the background; an error begins with the title."""
+        return Call(title, self.process_group, self.timeout_seconds, is_background=True)
 
 
 @dataclass(frozen=True)

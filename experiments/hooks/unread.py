@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.feedbacks.feedback import Feedback, Memory
+from sparsync.experiments.hooks.integrity import Integrity
 from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, Layout
 from sparsync.experiments.hooks.pieces import Piece
 from sparsync.experiments.hooks.side import Side, placed
@@ -41,15 +43,17 @@ def refusing_all(flags: Tensor, *, where: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What the flags of all ranks mean, on the device.
+    """What the buffers of all ranks mean, on the device.
 
     Args:
-        refused: [] bool, whether a gradient is not finite on some rank.
+        refused: [] bool, whether a gradient is not finite on some rank, or a buffer is not to be believed.
         unused: [pieces] bool, whether it is zero on all.
+        faults: of each rank's buffer, see `Integrity.faults`.
     """
 
     refused: Tensor
     unused: Tensor
+    faults: Tensor
 
 
 class Before:
@@ -97,7 +101,7 @@ class Unread:
         pieces: of the exchange.
         packed: those that travel in the buffer.
         layout: of the buffer.
-        starts: where each selection's first entry may lie in the exchange, at least; of dense spans their beginning.
+        integrity: of the buffers.
         is_full: every selection always fills its places.
         feedback: of all memories.
         side: where it is found.
@@ -109,7 +113,7 @@ class Unread:
         packed: Sequence[Piece],
         *,
         layout: Layout,
-        starts: Sequence[int],
+        integrity: Integrity,
         is_full: bool,
         feedback: Feedback,
         side: Side,
@@ -121,7 +125,8 @@ class Unread:
         self._column = {id(piece): column for column, piece in enumerate(pieces)}
         self._columns = placed([self._column[id(piece)] for piece in packed], device=device)
         self._ends = placed([piece.gradient.numel() for piece in packed], device=device).cumsum(0)
-        self._padding = None if is_full else Padding(layout, starts, device)
+        self._integrity = integrity
+        self._padding = None if is_full else Padding(layout, integrity.starts, device)
         self._host: Tensor | None = None
         self._mark: Any = None
         self._passage: Passage | None = None
@@ -134,8 +139,9 @@ class Unread:
 
     def verdict(self, gathered: Tensor) -> Verdict:
         """What the buffers of all ranks [ranks, words] say together."""
-        flags = self._layout.heads(gathered)[:, 2:]
-        return Verdict((flags & NON_FINITE).any(), (flags & ZERO).bool().all(0))
+        flags, faults = self._layout.flags_in(gathered), self._integrity.faults(gathered)
+        refused = (flags & NON_FINITE).any() | faults.any() | self._layout.are_alike(gathered).logical_not()
+        return Verdict(refused, (flags & ZERO).bool().all(0), faults)
 
     def unused(self, verdict: Verdict, piece: Piece) -> Tensor:
         """Whether this piece is, [] bool."""
@@ -170,12 +176,12 @@ class Unread:
         else:
             total.div_(size)
 
-    def note(self, gathered: Tensor, step: int, passage: Passage | None = None) -> None:
+    def note(self, gathered: Tensor, verdict: Verdict, step: int, passage: Passage | None = None) -> None:
         """Copy what all ranks say to the host, which reads it later, and tells the passage."""
-        heads = self._layout.heads(gathered)
+        said = torch.cat([self._layout.heads(gathered), verdict.faults.unsqueeze(1)], dim=1)
         if self._host is None:
-            self._host = self._side.room(heads.shape)
-        self._host.copy_(heads.contiguous(), non_blocking=True)
+            self._host = self._side.room(said.shape)
+        self._host.copy_(said, non_blocking=True)
         self._mark, self._passage, self.step = self._side.mark(), passage, step
 
     def read(self) -> list[tuple[str, int]]:
@@ -184,12 +190,12 @@ class Unread:
         Where there are none, memories of unused parameters are what they were before.
 
         Raises:
-            ExchangeError: a rank's buffer was of another step, or was none.
+            ExchangeError: a rank's buffer was of another step, was none, or is not to be believed.
         """
         assert self._host is not None
         if self._mark is not None:
             self._mark.synchronize()
-        flags = self._layout.flags(self._host, self.step)
+        flags = self._layout.flags(self._host[:, :-1], self._host[:, -1], self.step)
         refused = [
             (piece.name, rank)
             for place, piece in enumerate(self._pieces)
@@ -215,13 +221,21 @@ def read_all(found: Sequence[Unread]) -> list[tuple[str, int]]:
     """What the exchanges of a step found, as `Unread.read` says; if that is anything, all memories are what they were.
 
     Raises:
-        ExchangeError: see `Unread.read`.
+        ExchangeError: see `Unread.read`; all memories are what they were then too.
     """
-    refused = [one for unread in found for one in unread.read()]
+    try:
+        refused = [one for unread in found for one in unread.read()]
+    except ExchangeError:
+        _put_all_back(found)
+        raise
     if refused:
-        for unread in found:
-            unread.put_back()
+        _put_all_back(found)
     return refused
+
+
+def _put_all_back(found: Sequence[Unread]) -> None:
+    for unread in found:
+        unread.put_back()
 
 
 class Padding:
@@ -231,7 +245,7 @@ class Padding:
 
     Args:
         layout: of the buffer.
-        starts: see `Unread`.
+        starts: where each selection's first entry may lie in the exchange, at least.
         device: of the buffer.
     """
 

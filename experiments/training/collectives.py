@@ -12,7 +12,7 @@ import atexit
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
@@ -23,7 +23,9 @@ import torch.distributed.nn.functional
 from torch import Tensor
 
 from sparsync.experiments.averaging.automatic import measured_link
-from sparsync.experiments.averaging.dense import vectors_mean
+from sparsync.experiments.averaging.dense import gathered_vectors_mean, vectors_mean
+from sparsync.experiments.averaging.envelope import begun, gathered_floats
+from sparsync.experiments.averaging.header import Header
 from sparsync.experiments.averaging.link import NOMINAL_LINK, Link
 from sparsync.experiments.averaging.messages import (
     AllGather,
@@ -38,7 +40,8 @@ from sparsync.experiments.averaging.messages import (
     answer_each_other,
 )
 from sparsync.experiments.averaging.payloads import common_dimension
-from sparsync.experiments.averaging.registry import COLLECTIVES, require_collective
+from sparsync.experiments.averaging.registry import procedure, require_collective
+from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
 from sparsync.kernels.payload import SparsePayload
 
 _KEPT: list[dist.ProcessGroup] = []
@@ -95,6 +98,7 @@ class LocalAverager:
         require_collective(collective, node_size)
         self._collective, self._node_size, self._link = collective, node_size, link
         self._procedures: list[Procedure] = []
+        self._step = 0
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """The numbers themselves."""
@@ -104,24 +108,30 @@ class LocalAverager:
         """The mean over the given payloads, in their order.
 
         Raises:
-            ValueError: anything but a sequence of payloads, none, or dimensions or dtypes that differ.
+            ValueError: anything but a sequence of payloads, none, dimensions or dtypes that differ, or indices that do
+                not ascend strictly within the dimension.
         """
         common_dimension(payloads)
         if len(self._procedures) != len(payloads):
             self._procedures = [self._procedure(rank, len(payloads)) for rank in range(len(payloads))]
-        return answer_each_other([say(payload) for say, payload in zip(self._procedures, payloads, strict=True)])
+        step, self._step = self._step, self._step + 1
+        return answer_each_other([say(payload, step) for say, payload in zip(self._procedures, payloads, strict=True)])
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """The mean of the given vectors, in their order."""
         return vectors_mean(vectors, vectors[0].dtype)
 
     def _procedure(self, rank: int, size: int) -> Procedure:
-        place = Place(rank, size, rank_order=True, node_size=self._node_size, link=self._link)
-        return COLLECTIVES[self._collective](place)
+        place = Place(rank, size, rank_order=True, node_size=self._node_size, link=self._link, is_checked=False)
+        return procedure(self._collective, place)
 
 
 class GroupAverager:
     """One worker in this process; its peers are the ranks of a process group.
+
+    Every call begins with a header from each rank, which says kind and step: all of them raise `ExchangeError`, alike
+    and instead of an average, where ranks are in different calls or steps, vectors do not fit together, indices do not
+    ascend strictly within the dimension, or what arrives is not what was sent; and where a rank does not come in time.
 
     Args:
         collective: key of `COLLECTIVES`, the same on all ranks.
@@ -132,9 +142,12 @@ class GroupAverager:
         device: where gathered numbers live, the GPU for NCCL; payloads stay where they are.
         group: None is the default one.
         watch: shown every message of a collective before it is sent, for whoever counts.
+        timeout_seconds: how long a rank waits for the others in one operation, of which a call has a few; with NCCL it
+            waits on the host.
 
     Raises:
-        ValueError: `collective` is unknown, `node_size` is not positive, or this rank is not in the group.
+        ValueError: `collective` is unknown, `node_size` or `timeout_seconds` is not positive, or this rank is not in
+            the group.
     """
 
     def __init__(
@@ -147,97 +160,144 @@ class GroupAverager:
         device: torch.device | str = "cpu",
         group: dist.ProcessGroup | None = None,
         watch: Callable[[Message], None] | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         if group is not None and dist.get_rank(group) < 0:
             raise ValueError("this rank is not in the group")
         require_collective(collective, node_size)
+        require_timeout(timeout_seconds)
         self._collective = collective
         self._rank_order, self._node_size, self._link = rank_order, node_size, link
         self._device = torch.device(device)
-        self._group, self._watch = group, watch
+        self._group, self._watch, self._timeout_seconds = group, watch, timeout_seconds
         self._procedure: Procedure | None = None
+        self._step = 0
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """This rank's one number in, every rank's out.
 
         Raises:
             ValueError: not a list of exactly one number.
+            ExchangeError: on every rank alike, see the class.
         """
-        mine = torch.tensor([_only_number(numbers)], dtype=torch.float64, device=self._device)
-        return [float(theirs) for theirs in _all_gather(mine, self._group)]
+        number = _only_number(numbers)
+        return self._carried("gather", lambda step: gathered_floats(number, step, self._device))
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """This rank's one payload in, the mean over all ranks out.
 
-        Vectors of a dense collective must be of one length and dtype on all ranks, which nobody checks: that would take
-        one more exchange.
-
         Raises:
-            ValueError: not a list of exactly one payload; or, on every rank alike and before entries are sent, sparse
-                payloads whose dimension or dtype, or nodes whose size, differs between ranks, or a payload whose
-                dimension does not fit int32 or whose dtype is none of the four floating ones.
+            ValueError: not a list of exactly one payload.
+            ExchangeError: on every rank alike, see the class; or a dimension does not fit int32, a dtype is none of
+                the four floating ones, or nodes have different sizes.
         """
         payload = _only_payload(payloads)
         if self._procedure is None:
             rank, size = dist.get_rank(self._group), dist.get_world_size(self._group)
             place = Place(rank, size, rank_order=self._rank_order, node_size=self._node_size, link=self._link)
-            self._procedure = COLLECTIVES[self._collective](place)
-        return _converse(self._procedure(payload), self._group, self._watch)
+            self._procedure = procedure(self._collective, place)
+        say = self._procedure
+        return self._carried(self._collective, lambda step: say(payload, step), self._watch)
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
-        """This rank's one vector in, the mean over all ranks out; of one length and dtype on all of them.
+        """This rank's one vector in, the mean over all ranks out.
 
         Raises:
             ValueError: not exactly one vector.
+            ExchangeError: on every rank alike, see the class.
         """
         if len(vectors) != 1:
             raise ValueError(f"expected exactly one vector, that of this rank, got {len(vectors)}")
-        return vectors_mean(_all_gather(vectors[0], self._group), vectors[0].dtype)
+        place = Place(dist.get_rank(self._group), dist.get_world_size(self._group))
+        return self._carried("mean", lambda step: gathered_vectors_mean(vectors[0], step, place))
+
+    def _carried(
+        self, kind: str, say: Callable[[int], Conversation[Answer]], watch: Callable[[Message], None] | None = None
+    ) -> Answer:
+        """What the conversation of the next step returns."""
+        step, self._step = self._step, self._step + 1
+        return converse(say(step), Call(f"{kind}, step {step}", self._group, self._timeout_seconds), watch)
 
 
-def measure_link(group: dist.ProcessGroup | None = None, device: torch.device | str = "cpu") -> Link:
+def measure_link(
+    group: dist.ProcessGroup | None = None,
+    device: torch.device | str = "cpu",
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Link:
     """Latency and bandwidth between the ranks of a group, asked on all of them, with the same answer.
 
     Args:
         group: None is the default one.
         device: where messages live, the GPU for NCCL.
+        timeout_seconds: how long a rank waits for the others.
+
+    Raises:
+        ExchangeError: on every rank alike, where another rank is in another call, or does not come in time.
     """
-    return _converse(measured_link(dist.get_world_size(group), torch.device(device)), group)
+    place, device = Place(dist.get_rank(group), dist.get_world_size(group)), torch.device(device)
+
+    def measure() -> Conversation[Link]:
+        yield from begun(Header("link", 0), place, device)
+        return (yield from measured_link(place.size, device))
+
+    return converse(measure(), Call("link, step 0", group, timeout_seconds))
 
 
-def begin_all_gather(
-    mine: Tensor, group: dist.ProcessGroup | None
-) -> tuple[Tensor, torch.futures.Future[list[Tensor]]]:
+def begin_all_gather(mine: Tensor, call: Call) -> tuple[Tensor, torch.futures.Future[list[Tensor]]]:
     """Start sending a vector [n] to all ranks: where all of them arrive, [ranks, n], and what ends when they have."""
-    _keep(group)
+    group: Any = _kept(call.group)
     everyone = torch.empty((dist.get_world_size(group), *mine.shape), dtype=mine.dtype, device=mine.device)
-    # PyTorch 2.13 renamed it and warns of the old name.
-    gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+    # PyTorch 2.13 renamed it. That of `torch.distributed` takes no timeout.
+    gather = getattr(group, "all_gather_single", None) or group._allgather_base
     future: torch.futures.Future[list[Tensor]] = gather(
-        everyone.view(-1), mine, group=group, async_op=True
+        everyone.view(-1), mine, call.gather_options(mine.device)
     ).get_future()
     return everyone, future
 
 
-def begin_all_reduce(part: Tensor, group: dist.ProcessGroup | None) -> torch.futures.Future[list[Tensor]]:
+def begin_all_reduce(part: Tensor, call: Call) -> torch.futures.Future[list[Tensor]]:
     """Start adding a vector over all ranks, in place, and return what ends when it has been."""
-    _keep(group)
-    future: torch.futures.Future[list[Tensor]] = dist.all_reduce(part, group=group, async_op=True).get_future()
+    group: Any = _kept(call.group)
+    future: torch.futures.Future[list[Tensor]] = group.allreduce([part], call.reduce_options(part.device)).get_future()
     return future
 
 
-def _keep(group: dist.ProcessGroup | None) -> None:
+def add_over_ranks(part: Tensor, call: Call) -> None:
+    """Add a vector over all ranks, in place; waits for them, but for no GPU.
+
+    Raises:
+        ExchangeError: a rank does not come in time, or is lost.
+    """
+    try:
+        begin_all_reduce(part, call).wait()
+    except RuntimeError as error:
+        raise call.lost(error) from None
+
+
+def _kept(group: dist.ProcessGroup | None) -> dist.ProcessGroup:
     """Keep a group from being freed by whoever holds Python's lock, as DistributedDataParallel's reducer does.
 
     To be freed, a gloo group joins its threads, and they need that lock to let go of what was sent in the background:
     the process would hang. Python itself frees a group without the lock.
     """
+    group = _present(group)
+    if group not in _KEPT:
+        # Time enough has passed for the threads of groups that were destroyed before this one was made.
+        _KEPT[:] = [kept for kept in _KEPT if _is_in_use(kept)]
+        _KEPT.append(group)
+    return group
+
+
+def _present(group: dist.ProcessGroup | None) -> dist.ProcessGroup:
+    """The group itself.
+
+    Raises:
+        ValueError: there is none.
+    """
     group = dist.group.WORLD if group is None else group
-    if group is None or group in _KEPT:
-        return
-    # Time enough has passed for the threads of groups that were destroyed before this one was made.
-    _KEPT[:] = [kept for kept in _KEPT if _is_in_use(kept)]
-    _KEPT.append(group)
+    if group is None:
+        raise ValueError("there is no process group; call torch.distributed.init_process_group first")
+    return group
 
 
 def _is_in_use(group: dist.ProcessGroup) -> bool:
@@ -272,17 +332,19 @@ def _kind(given: object) -> str:
     return type(given).__name__
 
 
-def _converse(
-    conversation: Conversation[Answer],
-    group: dist.ProcessGroup | None,
-    watch: Callable[[Message], None] | None = None,
+def converse(
+    conversation: Conversation[Answer], call: Call, watch: Callable[[Message], None] | None = None
 ) -> Answer:
-    """Carry this rank's side to its end; what that returns."""
+    """Carry this rank's side to its end; what that returns.
+
+    Raises:
+        ExchangeError: a rank does not come in time, or is lost; or whatever the conversation raises.
+    """
     message = next(conversation)
     while True:
         if watch is not None:
             watch(message)
-        answer = _answer(message, group)
+        answer = _answer(message, call)
         try:
             message = conversation.send(answer)
         except StopIteration as end:
@@ -290,33 +352,43 @@ def _converse(
             return found
 
 
-def _answer(message: Message, group: dist.ProcessGroup | None) -> list[Tensor]:
+def _answer(message: Message, call: Call) -> list[Tensor]:
     match message:
         case AllGather(mine):
-            return _all_gather(mine, group)
+            return _all_gather(mine, call)
         case AllReduce(mine):
-            dist.all_reduce(mine, group=group)
+            group: Any = _present(call.group)
+            call.finish(group.allreduce([mine], call.reduce_options(mine.device)), mine.device)
             return [mine]
         case Swap():
-            return _swap(message, group)
+            return _swap(message, call)
 
 
-def _all_gather(mine: Tensor, group: dist.ProcessGroup | None) -> list[Tensor]:
+def _all_gather(mine: Tensor, call: Call) -> list[Tensor]:
+    group: Any = _present(call.group)
     theirs = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(theirs, mine, group=group)
+    # That of `torch.distributed` takes no timeout.
+    call.finish(group.allgather([theirs], [mine], call.gather_options(mine.device)), mine.device)
     return theirs
 
 
-def _swap(swap: Swap, group: dist.ProcessGroup | None) -> list[Tensor]:
+def _swap(swap: Swap, call: Call) -> list[Tensor]:
     """Single messages rather than an all-to-all, which would send empty ones over the slow links between nodes."""
     received = {
         rank: torch.empty(count, dtype=torch.uint8, device=swap.device) for rank, count in swap.expected.items()
     }
 
     def operations(kind: Callable[..., object], parts: Mapping[int, Tensor]) -> list[dist.P2POp]:
-        return [dist.P2POp(kind, part, group=group, group_peer=rank) for rank, part in parts.items() if part.numel()]
+        return [
+            dist.P2POp(kind, part, group=call.group, group_peer=rank) for rank, part in parts.items() if part.numel()
+        ]
 
     both = operations(dist.isend, swap.parts) + operations(dist.irecv, received)
-    for request in dist.batch_isend_irecv(both) if both else ():
-        request.wait()
+    try:
+        requests = dist.batch_isend_irecv(both) if both else []
+    except RuntimeError as error:
+        # Over a connection that is lost already nothing can be sent.
+        raise call.lost(error) from None
+    for request in requests:
+        call.finish(request, swap.device)
     return list(received.values())

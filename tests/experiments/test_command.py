@@ -43,6 +43,14 @@ def test_fields_override_the_run(tmp_path: Path) -> None:
     assert settings.selector == "top_k"
 
 
+def test_a_rank_waits_a_minute_for_the_others_or_as_long_as_it_is_told(tmp_path: Path) -> None:
+    words = ["--run", "fnn3_top_k", "--output", str(tmp_path / "out.json")]
+    assert read_command("", "", words).timeout_seconds == 60
+    assert read_command("", "", [*words, "--timeout-seconds", "5"]).timeout_seconds == 5
+    with pytest.raises(ValueError, match="timeout_seconds must be positive and at most 1e6, got 0"):
+        read_command("", "", [*words, "--timeout-seconds", "0"])
+
+
 def test_an_unknown_run_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="unknown run 'fnn4'; known: fnn3_dense"):
         read_command("", "", ["--run", "fnn4", "--output", "out.json"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
-from datetime import timedelta
 from functools import cache, partial
 from typing import Any
 
@@ -146,16 +145,15 @@ def test_ranks_whose_peer_is_killed_end_and_say_in_which_step() -> None:
     for words in (first, last):
         assert words.startswith("in step 2: ")
         assert "step 2: a rank was lost as " in words
+        assert "a connection was lost; missing: ranks [1] (" in words
 
 
 def stalled_run() -> str:
-    """Rank 1 stops after the second step and says nothing more; the group's timeout is short."""
+    """Rank 1 stops after the second step and says nothing more; the time of an exchange is short."""
     everyone: list[Any] = [None, None]
     dist.all_gather_object(everyone, os.getpid())
-    group = dist.new_group(timeout=timedelta(seconds=2))
-    assert isinstance(group, dist.ProcessGroup)
     model = seeded_model()
-    ddp = hooked(model, ErrorFeedbackState(model, process_group=group), process_group=group)
+    ddp = hooked(model, ErrorFeedbackState(model, timeout_seconds=2.0))
     for step in range(100):
         if (step, dist.get_rank()) == (2, 1):
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -167,11 +165,12 @@ def stalled_run() -> str:
     return "nothing"
 
 
-def test_ranks_whose_peer_stops_end_when_the_timeout_of_their_group_is_over() -> None:
+def test_ranks_whose_peer_stops_end_when_the_time_of_an_exchange_is_over_and_name_it() -> None:
     words, stopped = run_workers(stalled_run, 2, killed=[1])
     assert stopped is None
     assert words.startswith("in step 2: ")
     assert "step 2: a rank was lost as " in words
+    assert "not all ranks came within 2 s; missing: ranks [1] (" in words
 
 
 def spoilt_exclusion(non_finite: str) -> list[Any]:

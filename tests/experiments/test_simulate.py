@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.averaging.payloads import mean_in_rank_order
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS, new_selector
@@ -113,8 +114,8 @@ def test_measured_delta_of_top_k_is_at_least_the_density_and_of_dense_is_one() -
 
 def test_sparse_training_sends_what_its_counts_say() -> None:
     top_k = simulated("fnn3_top_k")
-    assert {facts.sent_bytes for facts in top_k.steps} == {4 * (8 + 199 * 8)}
-    assert {facts.sent_bytes for facts in simulated("fnn3_dense").steps} == {4 * 4 * top_k.dimension}
+    assert {facts.sent_bytes for facts in top_k.steps} == {4 * (ENVELOPE_BYTES + 199 * 8)}
+    assert {facts.sent_bytes for facts in simulated("fnn3_dense").steps} == {4 * (ENVELOPE_BYTES + 4 * top_k.dimension)}
 
 
 def test_accuracy_is_measured_before_every_so_often_and_after() -> None:

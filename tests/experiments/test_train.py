@@ -60,7 +60,7 @@ def run_program(text: str, folder: Path, *arguments: str, restarts: int = 0) -> 
 
 
 @contextmanager
-def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device, _: float) -> Iterator[Averager]:
     assert worker_count == dist.get_world_size()
     yield GroupAverager(run.collective, rank_order=run.rank_order, node_size=run.node_size, device=device)
 

@@ -33,7 +33,7 @@ RUNS = {
 
 
 @contextmanager
-def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device) -> Iterator[Averager]:
+def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device, _: float) -> Iterator[Averager]:
     assert worker_count == dist.get_world_size()
     yield GroupAverager(run.collective, device=device)
 

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from sparsync.experiments.averaging.header import HEADER_BYTES
 from sparsync.experiments.averaging.messages import Average, Message
 from sparsync.experiments.local import OuterStep
 from sparsync.experiments.studies.links.cells import BATCH_SIZES, DATA, Cell
@@ -35,7 +36,6 @@ the few numbers that the loop has every rank tell, where others are waited for f
 within backward."""
 STEP_SIZE = 0.01
 """No run diverges with it in the few steps of a cell."""
-_NUMBER_BYTES = 8
 Result = TypeVar("Result")
 
 
@@ -152,7 +152,7 @@ class TimedAverager:
 
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """As `GroupAverager.gather`."""
-        self.travel += gathered(self._size, _NUMBER_BYTES)
+        self.travel += gathered(self._size, HEADER_BYTES)
         return self._timed("agree", lambda: self._inner.gather(numbers))
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
@@ -237,10 +237,10 @@ class LocalTrainee:
 
     @property
     def travel(self) -> Travel:
-        """Lengths are gathered, then messages."""
+        """Headers are gathered, then messages, and headers again."""
         size = dist.get_world_size()
-        lengths = gathered(size, 0.0).times(self._outer.step_count / self._every)
-        return lengths + lengths + Travel(0.0, (size - 1) * self.handed_bytes)
+        gathering = gathered(size, 0.0).times(self._outer.step_count / self._every)
+        return gathering + gathering + gathering + Travel(0.0, (size - 1) * self.handed_bytes)
 
     def prepare(self, step_count: int) -> None:
         """Nothing is left to measure."""

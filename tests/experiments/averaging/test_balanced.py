@@ -15,6 +15,7 @@ from sparsync.experiments.averaging.balanced import (
     _sample,
     region_starts,
 )
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.kernels.payload import SparsePayload
 from tests.support.averaging.drawn_payloads import payloads_of_workers
@@ -47,7 +48,7 @@ def test_where_all_choose_the_same_each_hands_over_less_than_two_payloads_howeve
         sent_bytes = averager.average(crowded(worker_count, 500)).sent_bytes
         # Entries, sums of a region of 1.5 times the average with the longest for padding, and numbers.
         entries = 8 * (1000 * (worker_count - 1) / worker_count + 1.5 * 1000 / worker_count + worker_count)
-        assert sent_bytes / worker_count <= entries + 8 * (worker_count + 3)
+        assert sent_bytes / worker_count <= ENVELOPE_BYTES + entries + 8 * (2 * (worker_count - 1) + 3)
 
 
 def test_regions_are_chosen_anew_when_their_time_is_over_and_for_another_dimension(

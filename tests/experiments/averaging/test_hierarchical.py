@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.kernels.payload import SparsePayload
 
-HEADER_BYTES, NUMBER_BYTES, ENTRY_BYTES = 16, 8, 8
+NUMBER_BYTES, ENTRY_BYTES = 8, 8
 
 
 def alike(worker_count: int) -> list[SparsePayload]:
@@ -22,9 +23,9 @@ def test_one_node_says_nothing_to_others() -> None:
 def test_a_node_that_chooses_alike_sends_as_much_as_one_worker() -> None:
     for node_size in (1, 2, 4):
         average = LocalAverager("hierarchical", node_size=node_size).average(alike(2 * node_size))
-        between = 2 * node_size * HEADER_BYTES + 2 * (NUMBER_BYTES + 100 * ENTRY_BYTES)
+        between = 2 * node_size * ENVELOPE_BYTES + 2 * (2 * NUMBER_BYTES + 100 * ENTRY_BYTES)
         assert average.between_nodes_bytes == between
-        inside = 2 * (node_size - 1) * (2 * NUMBER_BYTES + 2 * 100 * ENTRY_BYTES)
+        inside = 2 * (node_size - 1) * (3 * NUMBER_BYTES + 2 * 100 * ENTRY_BYTES)
         assert average.sent_bytes == between + inside
 
 

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.hooks import exchange as module
 from sparsync.experiments.hooks.exchange import Exchange, Part
-from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, ExchangeError, Layout
+from sparsync.experiments.hooks.integrity import Integrity
+from sparsync.experiments.hooks.packing import NON_FINITE, ZERO, Layout
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule, multiply
 from sparsync.experiments.hooks.side import Side
 from sparsync.experiments.hooks.telemetry import Ages
@@ -156,11 +158,10 @@ def test_a_factor_on_the_device_gives_the_bits_of_the_number(factor: float, dtyp
 def unread_of(lengths: Sequence[int], layout: Layout) -> Unread:
     """Of one selection from each of some vectors."""
     pieces = [Piece(str(place), torch.zeros(length), "dense", None) for place, length in enumerate(lengths)]
-    starts = list(accumulate(lengths[:-1], initial=0))
+    ends, cpu = list(accumulate(lengths)), torch.device("cpu")
+    integrity = Integrity(layout, [range(end - length, end) for end, length in zip(ends, lengths, strict=True)], cpu)
     variant = new_feedback("ef14", step_location="outside")
-    return Unread(
-        pieces, pieces, layout=layout, starts=starts, is_full=False, feedback=variant, side=Side(torch.device("cpu"))
-    )
+    return Unread(pieces, pieces, layout=layout, integrity=integrity, is_full=False, feedback=variant, side=Side(cpu))
 
 
 def drawn_part(lengths: Sequence[int], capacities: Sequence[int], seed: int) -> Part:
@@ -198,6 +199,6 @@ def test_a_buffer_of_another_step_is_found_as_that_is_read() -> None:
     layout = Layout(1, (3,), torch.float32)
     unread = unread_of([3], layout)
     buffers = torch.stack([layout.pack_nothing(step, [0], torch.device("cpu")) for step in (3, 4)])
-    unread.note(buffers, 3)
+    unread.note(buffers, unread.verdict(buffers), 3)
     with pytest.raises(ExchangeError, match="step 3: rank 1 is at step 4"):
         unread.read()

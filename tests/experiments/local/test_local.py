@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.local import OuterStep, plain_step
 from sparsync.kernels.selection import SELECTORS
 from tests.support.hooks.local_steps import INNER, OUTER, anchor_of, flat, local_step, outer_of, trainable
@@ -220,14 +221,16 @@ def at_other_steps() -> tuple[str, bool]:
     outer = outer_of(seeded_model(), {})
     outer.step_count = INNER * (1 + dist.get_rank()) - 1
     saved = anchor_of(outer)
-    with pytest.raises(ValueError, match="ranks exchange") as caught:
+    with pytest.raises(ExchangeError, match="outer step") as caught:
         outer.step()
     return str(caught.value), torch.equal(saved, anchor_of(outer))
 
 
 def test_ranks_at_other_steps_are_refused() -> None:
     """As when one went on from an older file than the others."""
-    said = f"ranks exchange in different steps: {[INNER, 2 * INNER]}, by rank"
+    said = (
+        f"ranks are in different calls: outer step of step {INNER} on rank 0, outer step of step {2 * INNER} on rank 1"
+    )
     assert run_workers(at_other_steps, 2) == [(said, True)] * 2
 
 

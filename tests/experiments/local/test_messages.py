@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.local import OuterStep
 from sparsync.experiments.local_messages import served_device
 from sparsync.kernels.chunks import CHUNK_SIZE, chunk_shares
@@ -59,8 +60,8 @@ def test_positions_of_twelve_bits_take_the_bytes_that_the_codec_promises() -> No
     for (dimension, k), sent in zip(CASES, counts, strict=True):
         shares = chunk_shares(k, dimension)
         width = int(shares.max() - shares.min()).bit_length()
-        # The length and the step go first. Values are a scale for each 1024 of them, and a byte each.
-        before = 2 * 8 + HEADER_BYTES + -(-k // 1024) + k
+        # Headers go first and last. Values are a scale for each 1024 of them, and a byte each.
+        before = ENVELOPE_BYTES + HEADER_BYTES + -(-k // 1024) + k
         assert sent["int32"] == before + 4 * k
         assert sent["int12"] == before + 3 + -(-width * len(shares) // 8) + -(-12 * k // 8)
     two_percent, three_each, two_each = counts

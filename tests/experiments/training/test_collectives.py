@@ -9,6 +9,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
+from sparsync.experiments.averaging.link import Link
 from sparsync.experiments.averaging.payloads import mean_in_rank_order
 from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
@@ -37,6 +39,9 @@ DTYPES = (*HALVES, torch.float32, torch.float64)
 
 SOME_RANKS = (0, 2)
 """A group of their own."""
+
+NARROW = Link(0.0, 1.0)
+"""On which bytes alone count, so that "auto" chooses alike whether sums are all-reduced or not."""
 
 LARGE = 2.0**48 - 1
 """What digests of settings can be, which ranks compare."""
@@ -88,7 +93,9 @@ def exchange_in_a_group() -> list[Any]:
     payload = payloads_with(COUNTS["everything"])[dist.get_rank()]
     try:
         averagers = [
-            GroupAverager(name, rank_order=order, group=group) for name in COLLECTIVES for order in (False, True)
+            GroupAverager(name, rank_order=order, link=NARROW, group=group)
+            for name in COLLECTIVES
+            for order in (False, True)
         ]
     except ValueError as error:
         return [str(error)]
@@ -187,7 +194,7 @@ def test_a_group_averages_among_its_ranks_and_no_other_may(seen: list[dict[str, 
     payloads = payloads_with(COUNTS["everything"])
     collectives: list[str] = [name for name in COLLECTIVES for _ in range(2)]
     for place, collective in enumerate(collectives):
-        expected = LocalAverager(collective).average([payloads[rank] for rank in SOME_RANKS])
+        expected = LocalAverager(collective, link=NARROW).average([payloads[rank] for rank in SOME_RANKS])
         for rank in SOME_RANKS:
             average, numbers = seen[rank]["group"][place]
             assert (average.sent_bytes, numbers) == (expected.sent_bytes, list(SOME_RANKS))
@@ -199,19 +206,19 @@ def test_a_group_averages_among_its_ranks_and_no_other_may(seen: list[dict[str, 
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        ("all empty", 3 * 8),
-        ("unequal", 3 * (8 + 14 * (4 + 4))),
-        ("everything", 3 * (8 + DIMENSION * (4 + 4))),
+        ("all empty", 3 * ENVELOPE_BYTES),
+        ("unequal", 3 * (ENVELOPE_BYTES + 14 * (4 + 4))),
+        ("everything", 3 * (ENVELOPE_BYTES + DIMENSION * (4 + 4))),
     ],
 )
-def test_sparse_bytes_are_counts_and_padded_pairs(case: str, expected: int) -> None:
+def test_sparse_bytes_are_headers_and_padded_pairs(case: str, expected: int) -> None:
     assert LocalAverager("sparse").average(payloads_with(COUNTS[case])).sent_bytes == expected
 
 
 @pytest.mark.parametrize(("collective", "value_bytes"), [("dense", 4), ("dense_bfloat16", 2)])
 def test_dense_bytes_are_the_vectors_in_their_wire_format(collective: Any, value_bytes: int) -> None:
     average = LocalAverager(collective).average(payloads_with(COUNTS["everything"]))
-    assert average.sent_bytes == 3 * DIMENSION * value_bytes
+    assert average.sent_bytes == 3 * (ENVELOPE_BYTES + DIMENSION * value_bytes)
 
 
 @pytest.mark.parametrize("name", SELECTORS)
@@ -241,13 +248,14 @@ def test_payloads_of_different_dimensions_are_refused() -> None:
 def test_every_rank_refuses_payloads_of_different_dimensions_and_can_go_on(
     case: str, seen: list[dict[str, Any]]
 ) -> None:
-    said = "payloads of different dimensions: 1000 on rank 0, 1001 on rank 1, 1000 on rank 2"
+    said = "sparse, step 0: payloads of different dimensions: 1000 on rank 0, 1001 on rank 1, 1000 on rank 2"
     assert [seen[rank][f"{case}, refused"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
 
 
 @pytest.mark.parametrize("case", DISAGREEING)
 def test_every_rank_refuses_payloads_of_different_dtypes_and_can_go_on(case: str, seen: list[dict[str, Any]]) -> None:
-    said = "payloads of different dtypes: torch.float16 on rank 0, torch.bfloat16 on rank 1, torch.float16 on rank 2"
+    dtypes = "torch.float16 on rank 0, torch.bfloat16 on rank 1, torch.float16 on rank 2"
+    said = f"sparse, step 0: payloads of different dtypes: {dtypes}"
     assert [seen[rank][f"{case}, other dtype"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
 
 
@@ -266,15 +274,15 @@ def test_payloads_of_every_floating_dtype_are_averaged_as_in_the_simulation(
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("dtype", "a payload of torch.int32 is none of torch.bfloat16, torch.float16, torch.float32, torch.float64"),
-        ("dimension", "a payload of dimension 2147483648 has places that no int32 index reaches"),
+        ("dtype", "whose dtype is none of torch.bfloat16, torch.float16, torch.float32, torch.float64"),
+        ("dimension", "of dimension 2147483648, with places that no int32 index reaches"),
     ],
 )
 def test_every_rank_refuses_what_no_header_of_one_rank_can_name(
     case: str, said: str, seen: list[dict[str, Any]]
 ) -> None:
-    others = "ranks [1] have payloads whose dimension or dtype no header names"
-    assert [seen[rank][f"unfit {case}"] for rank in range(WORLD_SIZE)] == [others, said, others]
+    words = f"sparse, step 0: rank 1 has a payload {said}"
+    assert [seen[rank][f"unfit {case}"] for rank in range(WORLD_SIZE)] == [words] * WORLD_SIZE
 
 
 def test_payloads_of_different_dtypes_are_refused_in_one_process() -> None:
@@ -285,7 +293,8 @@ def test_payloads_of_different_dtypes_are_refused_in_one_process() -> None:
 
 
 def test_the_largest_dimensions_reach_the_other_ranks_whole(seen: list[dict[str, Any]]) -> None:
-    said = "payloads of different dimensions: 2147483647 on rank 0, 2147483646 on rank 1, 2147483645 on rank 2"
+    dimensions = "2147483647 on rank 0, 2147483646 on rank 1, 2147483645 on rank 2"
+    said = f"sparse, step 0: payloads of different dimensions: {dimensions}"
     assert [seen[rank]["largest, refused"] for rank in range(WORLD_SIZE)] == [said] * WORLD_SIZE
 
 

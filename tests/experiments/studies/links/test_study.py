@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
+from sparsync.experiments.averaging.header import HEADER_BYTES
 from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.hosts import Traffic, absence
 from sparsync.experiments.studies.links import study
@@ -60,12 +62,20 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
             if MEASURED[name].road != "hook":
                 assert list(map(sum, parts)) == pytest.approx(result["seconds"]["step"])
         # Of two ranks each sends all that it hands to an all-gather or an all-reduce; what is agreed on by three
-        # numbers is not handed over by anybody.
+        # numbers, each in a header, is not handed over by anybody.
         counted = {
             name: (each["handed_bytes"], each["sent_bytes"], each["message_count"]) for name, each in found.items()
         }
-        assert counted["dense loop"] == (4 * FNN3, 4 * FNN3 + 24, 2 + 3)
-        assert counted["sparse loop"] == (8 + 8 * 1992, 8 + 8 * 1992 + 24, 3 + 3)
+        assert counted["dense loop"] == (
+            ENVELOPE_BYTES + 4 * FNN3,
+            ENVELOPE_BYTES + 4 * FNN3 + 3 * HEADER_BYTES,
+            2 + 2 + 3,
+        )
+        assert counted["sparse loop"] == (
+            ENVELOPE_BYTES + 8 * 1992,
+            ENVELOPE_BYTES + 8 * 1992 + 3 * HEADER_BYTES,
+            2 + 1 + 3,
+        )
         buckets = found["dense hook"]["bucket_count"]
         assert buckets == 2
         assert counted["dense hook"] == (4 * FNN3, 4 * FNN3, 2 * buckets)
@@ -79,8 +89,8 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
         assert handed == sent < 0.02 * 4 * FNN3
         assert messages == buckets
         handed, sent, messages = counted["local"]
-        # A tenth of two gathers, of int8 values and positions of about six bits for each of 3,984 entries.
-        assert messages == pytest.approx(2 / 10)
+        # A tenth of three gathers, of headers and of int8 values and positions of about six bits for each of 3,984 entries.
+        assert messages == pytest.approx(3 / 10)
         assert handed == pytest.approx(sent)
         assert 3984 < 10 * handed < 3 * 3984
 

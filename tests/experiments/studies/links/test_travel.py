@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparsync.experiments.averaging.header import HEADER_BYTES
 from sparsync.experiments.averaging.link import Link, Load, dense_seconds, sparse_seconds
 from sparsync.experiments.averaging.messages import AllGather, AllReduce, Message, Swap
 from sparsync.experiments.studies.links.travel import Travel, gathered, message_travel, reduced
@@ -23,8 +24,9 @@ def bytes_of(size: int) -> torch.Tensor:
 @given(st.integers(1, 64), st.integers(0, 10**6), st.sampled_from([2, 4, 8]))
 def test_travel_is_what_times_are_made_of(workers: int, count: int, value_bytes: int) -> None:
     load = Load(workers, count, workers * count, dimension=count + 1, value_bytes=value_bytes)
-    sparse = gathered(workers, 8) + gathered(workers, count * value_bytes) + gathered(workers, 4 * count)
-    dense = reduced(workers, (count + 1) * value_bytes)
+    headers = gathered(workers, HEADER_BYTES) + gathered(workers, HEADER_BYTES)
+    sparse = headers + gathered(workers, count * (value_bytes + 4))
+    dense = headers + reduced(workers, (count + 1) * value_bytes)
     for travel, seconds in ((sparse, sparse_seconds), (dense, dense_seconds)):
         # Sums and products of a few numbers, each rounded once.
         assert travel.message_count == pytest.approx(seconds(MESSAGES, load), rel=1e-15)

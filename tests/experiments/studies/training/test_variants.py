@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sparsync.experiments import reproduce
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.studies.training import variants
 from sparsync.experiments.studies.training.contestants import (
@@ -146,9 +147,9 @@ def test_real_runs_of_all_kinds_send_what_they_should(monkeypatch: pytest.Monkey
         assert len(found["test_loss"]) == 1
         assert 0 < found["test_loss"][0] < math.inf
     sent = {run["method"]: run["sent_bytes"] for run in study["runs"]}
-    # Two workers: whole vectors; headers, and entries of eight bytes.
-    assert sent[DENSE] == 2 * 4 * 25_450
-    assert sent["ef14"] == 2 * (8 + 8 * 2545)
+    # Two workers: headers, and whole vectors or entries of eight bytes.
+    assert sent[DENSE] == 2 * (ENVELOPE_BYTES + 4 * 25_450)
+    assert sent["ef14"] == 2 * (ENVELOPE_BYTES + 8 * 2545)
     # Ranks below 32 leave room in Top-k's bytes at density 0.01: rank 1 is (784 + 32) + 32 + (32 + 10) + 10 numbers.
     assert sent[LOW_RANK] == 2 * 4 * 900 > 2 * 8 * 254
 
