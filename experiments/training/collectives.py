@@ -332,9 +332,7 @@ def _kind(given: object) -> str:
     return type(given).__name__
 
 
-def converse(
-    conversation: Conversation[Answer], call: Call, watch: Callable[[Message], None] | None = None
-) -> Answer:
+def converse(conversation: Conversation[Answer], call: Call, watch: Callable[[Message], None] | None = None) -> Answer:
     """Carry this rank's side to its end; what that returns.
 
     Raises:

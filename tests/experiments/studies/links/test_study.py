@@ -89,7 +89,7 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
         assert handed == sent < 0.02 * 4 * FNN3
         assert messages == buckets
         handed, sent, messages = counted["local"]
-        # A tenth of three gathers, of headers and of int8 values and positions of about six bits for each of 3,984 entries.
+        # A tenth of three gathers: headers, and int8 values and positions of about six bits for each of 3,984 entries.
         assert messages == pytest.approx(3 / 10)
         assert handed == pytest.approx(sent)
         assert 3984 < 10 * handed < 3 * 3984
