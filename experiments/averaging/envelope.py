@@ -93,15 +93,16 @@ class Exchange:
         """
         size = dtype.itemsize + torch.int32.itemsize
         entries = [unpacked(one.message[: one.count * size], dtype) for one in received]
-        if not self._is_checked or not received:
+        foreign = [place for place, one in enumerate(received) if one.rank != self._rank and self._is_checked]
+        if not foreign:
             return entries
-        sums = entries_checksums([one.message for one in received], dtype)
-        wrong = misplaced([indices for _, indices in entries], self._headers[self._rank].dimension)
-        found = zip(received, *torch.stack([sums, wrong]).tolist(), strict=True)
-        for place, (one, actual, is_misplaced) in enumerate(found):
-            if actual != one.checksum or is_misplaced:
-                self.blame(one.rank)
-                entries[place] = unpacked(one.message[:0], dtype)
+        sums = entries_checksums([received[place].message for place in foreign], dtype)
+        dimension = self._headers[self._rank].dimension
+        wrong = misplaced([entries[place].indices for place in foreign], dimension)
+        for place, actual, is_misplaced in zip(foreign, *torch.stack([sums, wrong]).tolist(), strict=True):
+            if actual != received[place].checksum or is_misplaced:
+                self.blame(received[place].rank)
+                entries[place] = unpacked(received[place].message[:0], dtype)
         return entries
 
     def blame(self, rank: int) -> None:
