@@ -29,14 +29,15 @@ class Integrity:
         self._layout = layout
         self.starts = [span.start for span in spans]
         self._capacities = placed(layout.capacities, device=device)
-        places = torch.arange(layout.capacity, device=device)
         # That the total is given saves waiting for the device.
         self._selection = torch.arange(len(spans), device=device).repeat_interleave(
             self._capacities, output_size=layout.capacity
         )
-        self._place = places - (self._capacities.cumsum(0) - self._capacities)[self._selection]
-        self._lowest = placed(self.starts, device=device)[self._selection]
-        self._end = placed([span.stop for span in spans], device=device)[self._selection]
+        self._first = self._capacities.cumsum(0) - self._capacities
+        place = torch.arange(layout.capacity, device=device) - self._first[self._selection]
+        self._place = place.to(torch.int32)
+        self._lowest = placed(self.starts, device=device)
+        self._end = placed([span.stop for span in spans], device=device)
 
     def faults(self, buffers: Tensor) -> Tensor:
         """`CHANGED`, `MISPLACED`, both or 0 of each of buffers [ranks, words], [ranks] int32."""
@@ -46,7 +47,21 @@ class Integrity:
 
     def _are_misplaced(self, indices: Tensor, counts: Tensor) -> Tensor:
         """Of indices [ranks, capacity] and counts [ranks, selections], [ranks] bool."""
-        impossible = ((counts < 0) | (counts > self._capacities)).any(1)
-        wrong = (indices < self._lowest) | (indices >= self._end)
-        wrong[:, 1:] |= (indices[:, 1:] <= indices[:, :-1]) & (self._place[1:] > 0)
-        return (wrong & (self._place < counts[:, self._selection])).any(1) | impossible
+        wrong = ((counts < 0) | (counts > self._capacities)).any(1)
+        if not self._layout.capacity:
+            return wrong
+        # Where they ascend, all lie between the first and the last.
+        last = self._first + (counts - 1).clamp(0).minimum(self._capacities - 1)
+        outside = (indices.gather(1, self._within(self._first.expand_as(counts))) < self._lowest) | (
+            indices.gather(1, self._within(last)) >= self._end
+        )
+        falls = indices[:, 1:] <= indices[:, :-1]
+        # Each but the first of a selection follows one of its own; with one selection there is nothing to look up.
+        limits = counts if counts.shape[1] == 1 else counts[:, self._selection[1:]]
+        falls &= self._place[1:] < limits
+        falls &= self._place[1:] > 0
+        return wrong | ((counts > 0) & outside).any(1) | falls.any(1)
+
+    def _within(self, places: Tensor) -> Tensor:
+        """Places that are some, for selections without any."""
+        return places.clamp(0, self._layout.capacity - 1)

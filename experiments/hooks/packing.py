@@ -1,10 +1,10 @@
 """One buffer for each exchange: values, indices and a head, of a length that all ranks know beforehand.
 
-int32 words: the values with padding, their indices with padding, then the head: magic, version, a digest of the layout,
-step, and a checksum of the whole buffer in two words; a flag for each piece, a count for each selection. The length
-follows from the layout alone, so one all-gather carries everything, whatever each rank selected. Values come first, for
-those of eight bytes have to begin at a multiple of eight. Selections whose values are sent in few bits are one message
-instead, at the end, in a room for the longest that there can be.
+int32 words: the values with padding, their indices with padding, then the head: magic, version and a digest of the
+layout in one word, the step, a checksum of the whole buffer in two words; a flag for each piece, a count for each
+selection. The length follows from the layout alone, so one all-gather carries everything, whatever each rank selected.
+Values come first, for those of eight bytes have to begin at a multiple of eight. Selections whose values are sent in
+few bits are one message instead, at the end, in a room for the longest that there can be.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sparsync.experiments.averaging.checksum import weighted_sum
 from sparsync.experiments.averaging.header import VERSION, ExchangeError, settings_digest
 from sparsync.experiments.hooks.coding import read_message
 
-_MAGIC = 0x5350_4B31
+_MAGIC = 0x53
 _LARGEST = torch.iinfo(torch.int32).max
-_HEAD_WORDS, _CALL_WORDS = 6, 4
+_HEAD_WORDS, _CALL_WORDS = 4, 2
 """Of the head before the flags; of these, before the checksum, those that are the same on all ranks."""
 NON_FINITE, ZERO = 1, 2
 """Flags of a piece: its gradient is not finite somewhere; it is zero everywhere."""
@@ -106,8 +106,8 @@ class Layout:
         """Without an entry and without a checksum."""
         buffer = torch.zeros(self.words, dtype=torch.int32, device=device)
         head = self.heads(buffer)
-        for place, word in enumerate((_MAGIC, VERSION, self._digest, step & _LARGEST)):
-            head[place : place + 1].fill_(word)
+        head[:1].fill_(self._kind)
+        head[1:2].fill_(step & _LARGEST)
         head[_HEAD_WORDS:].copy_(torch.as_tensor(flags, dtype=torch.int32))
         return buffer
 
@@ -117,8 +117,9 @@ class Layout:
         return buffer
 
     @cached_property
-    def _digest(self) -> int:
-        return settings_digest(self) & _LARGEST
+    def _kind(self) -> int:
+        """Magic and version, of eight bits each, and sixteen of a digest."""
+        return _MAGIC << 24 | VERSION << 16 | settings_digest(self) & 0xFFFF
 
     def _checksum_of(self, buffers: Tensor) -> Tensor:
         """The words [..., 2] of the checksum, a part of buffers [..., words]."""
@@ -153,7 +154,7 @@ class Layout:
         return buffer[self._message :].view(torch.uint8)[: self.room_bytes]
 
     def heads(self, buffers: Tensor) -> Tensor:
-        """The head with the flags [..., 6 + pieces] of buffers [..., words] int32, a part of these."""
+        """The head with the flags [..., 4 + pieces] of buffers [..., words] int32, a part of these."""
         return buffers[..., self._head : self._counts]
 
     def flags_in(self, buffers: Tensor) -> Tensor:
@@ -172,7 +173,7 @@ class Layout:
         """The flags of every piece, of each rank; waits for the device.
 
         Args:
-            heads: [ranks, 6 + pieces] int32, of all ranks in order.
+            heads: [ranks, 4 + pieces] int32, of all ranks in order.
             faults: [ranks] int32, of their buffers: `CHANGED`, `MISPLACED`, both or 0.
             step: of this rank.
 
@@ -180,14 +181,14 @@ class Layout:
             ExchangeError: a rank's buffer is of another version, layout or step, or is none, or it has a fault.
         """
         found = torch.cat([heads, faults.unsqueeze(1)], dim=1).tolist()
-        for rank, (magic, version, digest, its_step, *_, fault) in enumerate(found):
-            if magic != _MAGIC:
+        for rank, (kind, its_step, *_, fault) in enumerate(found):
+            if kind >> 24 != _MAGIC:
                 raise ExchangeError(f"step {step}: what rank {rank} sent is no packed gradient")
-            if version != VERSION:
+            if (version := kind >> 16 & 0xFF) != VERSION:
                 raise ExchangeError(f"step {step}: rank {rank} speaks version {version} of the protocol, not {VERSION}")
             if its_step != step & _LARGEST:
                 raise ExchangeError(f"step {step}: rank {rank} is at step {its_step}")
-            if digest != self._digest:
+            if kind != self._kind:
                 raise ExchangeError(f"step {step}: rank {rank} sent gradients of other parameters or densities")
             if fault & CHANGED:
                 raise ExchangeError(f"step {step}: what rank {rank} sent was changed on its way")

@@ -182,13 +182,15 @@ def test_all_phases_of_the_exchange_are_timed_and_lie_within_the_step(ranks: lis
 
 def test_break_even_is_with_an_all_reduce_between_replicas(ranks: list[Found]) -> None:
     found = [reading for of_rank in ranks for read_here in of_rank.read.values() for reading in read_here.readings]
-    for reading in found:
+    # Two replicas: a ring sends every gradient once, and each gathers one other buffer. Some shards are so small that
+    # indices and heads take more than the entries that are left out.
+    saved = [reading["gradient_bytes"] - reading["sent_bytes"] for reading in found]
+    assert max(saved) > 0
+    for reading, saved_bytes in zip(found, saved, strict=True):
         working_seconds = sum(reading["phase_seconds"].values()) - reading["phase_seconds"]["communicate"]
-        # Two replicas: a ring sends every gradient once, and each gathers one other buffer.
-        saved_bytes = reading["gradient_bytes"] - reading["sent_bytes"]
-        assert saved_bytes > 0
         # Six times are added in two orders.
-        assert reading["break_even_mbit_per_second"] == pytest.approx(8e-6 * saved_bytes / working_seconds, rel=1e-9)
+        expected = pytest.approx(8e-6 * saved_bytes / working_seconds, rel=1e-9) if saved_bytes > 0 else None
+        assert reading["break_even_mbit_per_second"] == expected
 
 
 def test_a_watch_changes_no_bit_and_without_one_nothing_is_timed(ranks: list[Found]) -> None:

@@ -71,7 +71,7 @@ def test_buffers_of_other_layouts_versions_and_steps_are_told_apart() -> None:
     with pytest.raises(ExchangeError, match="step 3: rank 1 sent gradients of other parameters or densities"):
         LAYOUT.flags(LAYOUT.heads(buffers), torch.zeros(2, dtype=torch.int32), 3)
     buffers[1] = buffers[0]
-    LAYOUT.heads(buffers)[1, 1] = 2
+    LAYOUT.heads(buffers)[1, 0] += 1 << 16
     with pytest.raises(ExchangeError, match="step 3: rank 1 speaks version 2 of the protocol, not 1"):
         LAYOUT.flags(LAYOUT.heads(buffers), torch.zeros(2, dtype=torch.int32), 3)
 
