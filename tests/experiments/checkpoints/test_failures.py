@@ -21,7 +21,7 @@ SAID = {
     "is stopped": r"error on rank 0: gather, step \d+: not all ranks came within 3 s; missing: ranks \[1\]",
     # torchrun, which names the rank, ends the other one before that has said anything.
     "is killed": r"exitcode +: -9 ",
-    "has no room": r"error on rank \d: the checkpoint of step 4 was not written in \S+, where \d+ bytes are free: rank 1",
+    "has no room": r"error on rank \d: the checkpoint of step 4 was not written in \S+, where \d+ bytes are free",
     "has other settings": r"error on rank \d: ranks \[1\] were started with other settings .*: here seed is \d",
     "finds the output taken": r"error on rank 0: .*result\.json is being written by process \d+ on",
 }
