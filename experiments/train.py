@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -31,6 +32,7 @@ from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import Run
+from sparsync.experiments.training.slices import SlicedAverager, shares
 from sparsync.verify.tools.provenance import write_json
 
 # For ranks that load their data more slowly than others; each exchange has its own time.
@@ -41,31 +43,32 @@ def train(command: Command) -> None:
     """Train this process's share of the run; rank 0 writes the result.
 
     Raises:
-        ValueError: the number of processes differs from `--workers`, settings differ between ranks, a rank has no GPU
+        ValueError: `--workers` is less than the number of processes, settings differ between ranks, a rank has no GPU
             where others have, another process writes the same output, or see `load_dataset` and `run_training`.
         FloatingPointError: see `run_training`.
         OSError: a checkpoint or the result cannot be written, or the launcher has ended.
     """
-    rank, worker_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    run = command.settings
-    if run.workers not in (None, worker_count):
-        raise ValueError(f"--workers {run.workers} differs from the {worker_count} processes started")
-    run = replace(run, workers=worker_count)
+    rank, process_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    worker_count = command.settings.workers or process_count
+    local_ranks = list(shares(worker_count, process_count)[rank])
+    run = replace(command.settings, workers=worker_count)
     require_launcher = _launcher_check()
     # Before any arithmetic, since sums depend on it.
     torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
-    with _averager(run, worker_count, device, command.timeout_seconds) as averager, ExitStack() as stack:
-        require_equal_settings(run, data.sha256, averager)
+    with _averager(run, process_count, device, command.timeout_seconds) as averager, ExitStack() as stack:
+        local_count = len(local_ranks)
+        require_equal_settings(run, data.sha256, averager, local_count=local_count)
         shown = stack.enter_context(step_progress(run.steps, visible=rank == 0))
-        together(averager, lambda: stack.enter_context(output_held(command)) if rank == 0 else None)
-        keeper = stack.enter_context(open_keeper(command.keeping, process=rank, process_count=worker_count))
+        hold = partial(stack.enter_context, output_held(command)) if rank == 0 else lambda: None
+        together(averager, hold, local_count=local_count)
+        keeper = stack.enter_context(open_keeper(command.keeping, process=rank, process_count=process_count))
         result: TrainingResult = run_training(
             run,
             data,
             worker_count=worker_count,
-            local_ranks=[rank],
+            local_ranks=local_ranks,
             averager=averager,
             device=device,
             advance=lambda: (require_launcher(), shown()),
@@ -73,26 +76,36 @@ def train(command: Command) -> None:
         )
         require_launcher()
         if rank == 0:
-            write_json(command.output, training_record(command.run, result, process_count=worker_count))
+            write_json(command.output, training_record(command.run, result, process_count=process_count))
             say_result(command, result)
 
 
-def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> None:
+def require_equal_settings(run: Run, data_sha256: str, averager: Averager, *, local_count: int = 1) -> None:
     """All ranks train the same run on the same data, or none does.
+
+    Args:
+        run: the settings of this process.
+        data_sha256: digest of its data.
+        averager: how its workers meet the others.
+        local_count: how many workers live in this process.
 
     Raises:
         ValueError: on every rank, if one was started with other settings or data than rank 0; what differs is named
             with this rank's value.
     """
     settings = {**asdict(run), "data_sha256": data_sha256}
-    ranks = ranks_unlike_the_first(settings, averager)
+
+    def ranks_unlike(value: object) -> list[int]:
+        return ranks_unlike_the_first(value, averager, local_count=local_count)
+
+    ranks = ranks_unlike(settings)
     if not ranks:
         return
     said = f"ranks {ranks} were started with other settings or data than rank 0"
     # Every rank has to ask equally often, and another version may have other fields.
-    if ranks_unlike_the_first(list(settings), averager):
+    if ranks_unlike(list(settings)):
         raise ValueError(f"{said}, by another version of sparsync")
-    different = [name for name, value in settings.items() if ranks_unlike_the_first(value, averager)]
+    different = [name for name, value in settings.items() if ranks_unlike(value)]
     raise ValueError(f"{said}: here {', '.join(f'{name} is {settings[name]!r}' for name in different)}")
 
 
@@ -126,29 +139,38 @@ def _device() -> torch.device:
 
 
 @contextmanager
-def _averager(run: Run, worker_count: int, device: torch.device, timeout_seconds: float) -> Iterator[Averager]:
+def _averager(run: Run, process_count: int, device: torch.device, timeout_seconds: float) -> Iterator[Averager]:
     """Join the process group for as long as the training lasts; a lone process needs none.
 
     A rank that fails leaves the group only as its process ends, when its error is said: torchrun ends it, whatever it
     was about to say, as soon as a peer has failed for missing it.
     """
-    if worker_count == 1:
+    if process_count == 1:
         yield LocalAverager(run.collective, node_size=run.node_size)
         return
     dist.init_process_group(
         "nccl" if device.type == "cuda" else "gloo",
         store=_store(),
         rank=int(os.environ["RANK"]),
-        world_size=worker_count,
+        world_size=process_count,
         timeout=_MEETING_TIMEOUT,
     )
-    yield GroupAverager(
-        run.collective,
-        rank_order=run.rank_order,
-        node_size=run.node_size,
-        device=device,
-        timeout_seconds=timeout_seconds,
-    )
+    if run.workers == process_count:
+        yield GroupAverager(
+            run.collective,
+            rank_order=run.rank_order,
+            node_size=run.node_size,
+            device=device,
+            timeout_seconds=timeout_seconds,
+        )
+    else:
+        yield SlicedAverager(
+            run.collective,
+            worker_count=run.workers or process_count,
+            node_size=run.node_size,
+            device=device,
+            timeout_seconds=timeout_seconds,
+        )
     dist.destroy_process_group()
 
 

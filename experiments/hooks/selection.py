@@ -195,7 +195,9 @@ class Chooser:
         """
         if self._fusion is not None and self._is_single:
             values, indices, counts = padded_together(choice.payloads)
-            return values, indices + self._shift, counts
+            # A variant that reads what was selected, as one with masking does, has cut it from its place.
+            if len(indices) == len(self._shift):
+                return values, indices + self._shift, counts
         return self.together(choice.payloads)
 
     def together(self, payloads: Sequence[SparsePayload]) -> tuple[Tensor, Tensor, Tensor]:

@@ -347,15 +347,20 @@ def converse(conversation: Conversation[Answer], call: Call, watch: Callable[[Me
     while True:
         if watch is not None:
             watch(message)
-        answer = _answer(message, call)
+        answered = answer(message, call)
         try:
-            message = conversation.send(answer)
+            message = conversation.send(answered)
         except StopIteration as end:
             found: Answer = end.value
             return found
 
 
-def _answer(message: Message, call: Call) -> list[Tensor]:
+def answer(message: Message, call: Call) -> list[Tensor]:
+    """What a message of this process is answered by the others'.
+
+    Raises:
+        ExchangeError: one does not come in time, or is lost.
+    """
     match message:
         case AllGather(mine):
             return _all_gather(mine, call)

@@ -172,15 +172,15 @@ def refusal_of(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_world_size_other_than_the_workers_asked_for_is_refused(
+def test_fewer_workers_than_processes_are_refused(
     rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RANK", str(rank))
     monkeypatch.setenv("WORLD_SIZE", "2")
-    arguments = ("--run-name", "fnn3_top_k", "--workers", "3", "--output", str(tmp_path / "result.json"))
+    arguments = ("--run-name", "fnn3_top_k", "--workers", "1", "--output", str(tmp_path / "result.json"))
     status, said = refusal_of(arguments, monkeypatch, capsys)
     assert status == 2
-    assert said == f"error on rank {rank}: --workers 3 differs from the 2 processes started\n"
+    assert said == f"error on rank {rank}: 1 workers are fewer than the 2 processes started\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -70,7 +70,7 @@ def behind(rank: int) -> str:
 
 def spoilt(name: str, receiver: int, number: int, *, rank_order: bool) -> str:
     """What this rank says where a byte of what one receives is changed, in the message of that number."""
-    answer, asked = collectives._answer, [0]
+    answer, asked = collectives.answer, [0]
 
     def changing(message: Message, call: Call) -> list[torch.Tensor]:
         received = answer(message, call)
@@ -81,7 +81,7 @@ def spoilt(name: str, receiver: int, number: int, *, rank_order: bool) -> str:
         return received
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collectives, "_answer", changing)
+        patch.setattr(collectives, "answer", changing)
         averager = averager_of(name, rank_order=rank_order)
         return said_by(lambda: averager.average([payload_of(dist.get_rank())]))
 
