@@ -7,6 +7,7 @@ NCCL is watched by the host. A connection that breaks as a peer dies becomes the
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -81,7 +82,9 @@ class Call:
             seconds: for how long the operation had been waited for; None if that is not known.
         """
         words = _first_line(error)
-        is_late = "imed out" in words if seconds is None else seconds >= self.timeout_seconds
+        # Gloo says that something timed out, or that a timeout closed the connection.
+        has_timed_out = re.search("timed out|timeout", words, flags=re.IGNORECASE) is not None
+        is_late = has_timed_out if seconds is None else seconds >= self.timeout_seconds
         what = f"not all ranks came within {self.timeout_seconds:g} s" if is_late else "a connection was lost"
         return ExchangeError(f"{self.title}: {what}; {missing_ranks(self.group)} ({words})")
 

@@ -356,11 +356,7 @@ def converse(conversation: Conversation[Answer], call: Call, watch: Callable[[Me
 
 
 def answer(message: Message, call: Call) -> list[Tensor]:
-    """What a message of this process is answered by the others'.
-
-    Raises:
-        ExchangeError: one does not come in time, or is lost.
-    """
+    """What others say to a message of this process; an `ExchangeError` where one does not come in time, or is lost."""
     match message:
         case AllGather(mine):
             return _all_gather(mine, call)

@@ -230,6 +230,7 @@ train.main()
 """
 
 
+@pytest.mark.slow
 def test_restarted_ranks_find_each_other_and_train_as_if_none_had_been_lost(tmp_path: Path) -> None:
     finished = run_program(KILLED, tmp_path, "--run-name", "fnn3_top_k", "--steps", "5", restarts=1)
     assert finished.returncode == 0, finished.stderr

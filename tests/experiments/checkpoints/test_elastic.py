@@ -160,6 +160,7 @@ def test_a_lost_node_is_done_without_and_a_new_one_is_taken_in(tmp_path: Path) -
     assert result["lost_steps"] <= 2 * (len(counts) - 1)
 
 
+@pytest.mark.slow
 def test_ranks_whose_launcher_is_killed_end_and_write_nothing(tmp_path: Path) -> None:
     with ExitStack() as stack:
         agents = Agents(tmp_path, stack)

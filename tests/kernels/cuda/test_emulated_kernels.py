@@ -47,7 +47,7 @@ from tests.support.stand_ins.forked import run_forked
 RANKED = RULES[:2]
 PASSES = 3
 # Of a call that is watched by the sanitisers in `make test`: 25 tiles.
-MOST_ENTRIES = 100_000
+MOST_ENTRIES = 20_000
 # Seed, threads, blocks.
 SCHEDULES = ((10, 1, 1), (3, 3, 5), (4, 4, 40))
 
