@@ -122,6 +122,8 @@ def unlike_the_road_that_reads(schedules: list[Schedule]) -> list[bool]:
 FIXED = [
     *(Schedule(EVERY_KIND, options_of(name, None, None), torch.float32) for name in DYADIC),
     Schedule(EVERY_KIND, options_of("ef14", None, None, rules={"head": "excluded"}), torch.float32),
+    # A variant with masking reads what was selected, of which there may be less than there is room for.
+    Schedule(EVERY_KIND, options_of("dgc", None, None, selector="gaussian_k", granularity="tensor"), torch.float32),
     *(
         Schedule(EVERY_KIND, options_of("ef14", None, None, selector=selector, granularity=granularity), torch.float32)
         for selector, granularity in product(("gaussian_k", "keep_all"), ("tensor", "bucket", "model"))
