@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from sparsync.experiments.ddp import GRANULARITIES, ErrorFeedbackState, error_feedback_hook
 from sparsync.kernels.selection import SELECTORS
 from tests.support.hooks.training import conserved, hooked, loss_of, seeded_model, wrapped
+from tests.support.slow_cases import slow_except
 from tests.support.workers import run_workers
 
 STEPS = 5
@@ -51,7 +52,7 @@ def parameters_of_ranks(world_size: int) -> list[list[list[Tensor]]]:
     return run_workers(trained_in_turn, world_size)
 
 
-@pytest.mark.parametrize("world_size", [2, 3])
+@pytest.mark.parametrize("world_size", slow_except({2}, [2, 3]))
 def test_keep_all_is_ddp_itself_in_bits(world_size: int) -> None:
     for without, with_hook, _ in parameters_of_ranks(world_size):
         assert all(map(torch.equal, with_hook, without))

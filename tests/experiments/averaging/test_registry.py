@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsync.experiments.averaging.payloads import mean_in_rank_order
@@ -24,12 +24,14 @@ def drawn(**options: Any) -> st.SearchStrategy[list[SparsePayload]]:
 
 
 @pytest.mark.parametrize("name", SAME_BITS)
+@settings(max_examples=40)
 @given(payloads=drawn())
 def test_the_mean_has_the_bits_of_an_addition_in_rank_order(name: str, payloads: list[SparsePayload]) -> None:
     assert torch.equal(LocalAverager(name).average(payloads).mean, mean_in_rank_order(payloads))
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
+@settings(max_examples=40)
 @given(payloads=drawn(whole=True), node_size=st.integers(1, 4))
 def test_whole_numbers_arrive_exactly_once_each(name: str, payloads: list[SparsePayload], node_size: int) -> None:
     """Sums of six numbers up to 3 are exact in every dtype, whatever the order; only the division rounds."""

@@ -51,6 +51,10 @@ RUNS = (
 )
 
 
+ALIKE = {f"selector {name}" for name in SELECTORS if name not in ("top_k", "gaussian_k", "random_k")}
+"""Selectors that remember nothing and draw nothing, as the first two."""
+
+
 class Stop(Exception):  # noqa: N818 - nothing errs
     """The process ends here."""
 
@@ -66,7 +70,7 @@ def trained(run: Run, keeping: Keeping, *, stop_after: int | None = None) -> Tra
         return simulate(run, load_dataset("embedded"), stop, keeper=keeper)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", slow_except(set(RUNS) - ALIKE, RUNS))
 def test_stopped_and_gone_on_with_is_never_stopped(name: str, tmp_path: Path) -> None:
     run = replace(RUNS[name], workers=2)
     whole = simulate(run)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.clusters import (
@@ -36,6 +36,7 @@ asked = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5 * CHUNK)), min_si
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@settings(max_examples=40)
 @given(questions=asked)
 def test_durations_do_not_depend_on_who_was_asked_before(
     law: Callable[[], Durations], questions: list[tuple[int, int]]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.effects import USUAL_PLAN
@@ -18,6 +18,7 @@ from tests.support.small_vectors import DIMENSION, exact_sketch, make_vectors
 on_grid = st.lists(st.integers(-(2**20), 2**20), min_size=DIMENSION, max_size=DIMENSION)
 
 
+@settings(max_examples=40)
 @given(on_grid, on_grid, st.sampled_from([1.0, -0.5, 3 / 1024, 0.25]))
 def test_sketches_are_linear_and_exact_on_the_grid(first: list[int], second: list[int], weight: float) -> None:
     vectors = make_vectors(is_on_grid=True)

@@ -90,7 +90,10 @@ def test_contraction_study_measures_laws_gradients_and_corrected_gradients() -> 
 
 
 @pytest.mark.usefixtures("_tiny")
-@pytest.mark.parametrize(("kind", "run_name"), [("gradient", "fnn3_dense"), ("corrected gradient", "fnn3_top_k")])
+@pytest.mark.parametrize(
+    ("kind", "run_name"),
+    [pytest.param("gradient", "fnn3_dense", marks=pytest.mark.slow), ("corrected gradient", "fnn3_top_k")],
+)
 def test_observed_vectors_are_the_first_workers_in_their_run(kind: str, run_name: str) -> None:
     data = load_dataset("embedded")
     seen: list[torch.Tensor] = []

@@ -35,7 +35,7 @@ STEPS = 10
 RUN = Run(
     selector="top_k", model="deep0", density=0.01, step_size=0.05, steps=STEPS, evaluate_every=STEPS, test_limit=16
 )
-MOST_EPISODES = 8
+MOST_EPISODES = 6
 DEADLINE_SECONDS = 120.0
 CALLS_OF_A_SAVE = 6000
 """About as many Python functions are entered and left while a checkpoint is written."""

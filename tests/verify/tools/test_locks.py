@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sparsync.verify.tools import locks
 from sparsync.verify.tools.locks import held
 
 DEADLINE_SECONDS = 60.0
@@ -80,3 +81,23 @@ def test_a_link_and_what_it_leads_to_are_one(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), held(tmp_path / "none" / "result.json"):
         pass
+
+
+def test_a_file_that_its_owner_removes_at_the_last_moment_is_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes then makes another file, and locks that."""
+    path, lock = tmp_path / "result.json", locks.fcntl.flock
+    place, removed = tmp_path / ".result.json.lock", []
+
+    def lock_late(descriptor: int, operation: int) -> None:
+        if not removed:
+            place.unlink()
+            removed.append(place)
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(locks.fcntl, "flock", lock_late)
+    with held(path, patience_seconds=DEADLINE_SECONDS):
+        assert place.exists()
+        with pytest.raises(ValueError, match="is being written"), held(path):
+            pass
