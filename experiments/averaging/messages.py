@@ -98,14 +98,25 @@ Procedure: TypeAlias = Callable[[SparsePayload, int], Conversation[Average]]
 
 
 def answer_each_other(conversations: Sequence[Conversation[Answer]]) -> Answer:
-    """Carry the conversations of all workers, in rank order, in this process; what that of rank 0 returns.
+    """Carry the conversations of all workers, in rank order, in this process; what that of rank 0 returns."""
+    return carried(conversations, _answers)
+
+
+def carried(
+    conversations: Sequence[Conversation[Answer]], answers_to: Callable[[Sequence[Message]], list[list[Tensor]]]
+) -> Answer:
+    """Carry conversations side by side; what the first one returns.
 
     The others are not carried on once nothing is left to be said: they would find the same.
+
+    Args:
+        conversations: of workers, in rank order.
+        answers_to: what each is answered, of all their messages.
     """
     first, *others = conversations
     message, messages = next(first), [next(other) for other in others]
     while True:
-        own_answer, *answers = _answers([message, *messages])
+        own_answer, *answers = answers_to([message, *messages])
         try:
             message = first.send(own_answer)
         except StopIteration as end:

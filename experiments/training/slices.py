@@ -18,7 +18,16 @@ from torch import Tensor
 from sparsync.experiments.averaging.dense import gathered_vectors_mean
 from sparsync.experiments.averaging.envelope import gathered_floats
 from sparsync.experiments.averaging.link import Link
-from sparsync.experiments.averaging.messages import AllGather, Answer, Average, Conversation, Message, Place, Swap
+from sparsync.experiments.averaging.messages import (
+    AllGather,
+    Answer,
+    Average,
+    Conversation,
+    Message,
+    Place,
+    Swap,
+    carried,
+)
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
 from sparsync.experiments.training.collectives import answer
@@ -137,18 +146,7 @@ class SlicedAverager:
     def _carried(self, kind: str, step: int, conversations: Sequence[Conversation[Answer]]) -> Answer:
         """Carry the conversations of all local workers; what the first of them returns, as the others would."""
         call = Call(f"{kind}, step {step}", self._group, self._timeout_seconds)
-        first, *others = conversations
-        messages: list[Message] = [next(first), *(next(other) for other in others)]
-        while True:
-            own_answer, *answers = self._answers(messages, call)
-            try:
-                message = first.send(own_answer)
-            except StopIteration as end:
-                for other in others:
-                    other.close()
-                found: Answer = end.value
-                return found
-            messages = [message, *(other.send(each) for other, each in zip(others, answers, strict=True))]
+        return carried(conversations, lambda messages: self._answers(messages, call))
 
     def _answers(self, messages: Sequence[Message], call: Call) -> list[list[Tensor]]:
         gathered = [message.mine for message in messages if isinstance(message, AllGather)]
