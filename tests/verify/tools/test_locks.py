@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from sparsync.verify.tools import locks
 from sparsync.verify.tools.locks import held
 
 DEADLINE_SECONDS = 60.0
@@ -87,8 +87,8 @@ def test_a_file_that_its_owner_removes_at_the_last_moment_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever comes then makes another file, and locks that."""
-    path, lock = tmp_path / "result.json", locks.fcntl.flock
-    place, removed = tmp_path / ".result.json.lock", []
+    path, lock = tmp_path / "result.json", fcntl.flock
+    place, removed = tmp_path / ".result.json.lock", list[Path]()
 
     def lock_late(descriptor: int, operation: int) -> None:
         if not removed:
@@ -96,7 +96,7 @@ def test_a_file_that_its_owner_removes_at_the_last_moment_is_no_lock(
             removed.append(place)
         lock(descriptor, operation)
 
-    monkeypatch.setattr(locks.fcntl, "flock", lock_late)
+    monkeypatch.setattr(fcntl, "flock", lock_late)
     with held(path, patience_seconds=DEADLINE_SECONDS):
         assert place.exists()
         with pytest.raises(ValueError, match="is being written"), held(path):
