@@ -56,7 +56,7 @@ def test_who_is_patient_gets_it_once_it_is_free(tmp_path: Path) -> None:
     with holder(tmp_path / "folder") as (_, let_go):
         let_go()
         with held(tmp_path / "folder", patience_seconds=DEADLINE_SECONDS):
-            pass
+            assert f"process {os.getpid()} on " in (tmp_path / ".folder.lock").read_text()
 
 
 def test_a_killed_process_keeps_nobody_out(tmp_path: Path) -> None:
