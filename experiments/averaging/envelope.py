@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.averaging.checksum import checksum, entries_checksums, index_fault, misplaced
+from sparsync.experiments.averaging.coded import value_code
 from sparsync.experiments.averaging.header import (
     DTYPES,
     HEADER_BYTES,
@@ -223,7 +224,7 @@ def payload_header(kind: str, step: int, payload: SparsePayload, place: Place) -
         count=count,
         checksum=checked,
         node_size=place.node_size,
-        settings=settings_digest((place.rank_order, place.link)),
+        settings=settings_digest((place.rank_order, place.link, value_code(payload))),
         fault=fault,
     )
 

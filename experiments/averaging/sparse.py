@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import torch
 
+from sparsync.experiments.averaging.coded import CodedPayload
 from sparsync.experiments.averaging.envelope import Body, Exchange, Received
 from sparsync.experiments.averaging.messages import AllGather, Average, Conversation, Place
 from sparsync.experiments.averaging.payloads import Entries, entry_bytes, mean_in_rank_order, packed
+from sparsync.kernels.codec import decode, encoded_bound
 from sparsync.kernels.payload import SparsePayload
 
 
@@ -21,6 +23,8 @@ def sparse(place: Place) -> Body:
 
 def gathered_mean(payload: SparsePayload, exchange: Exchange) -> Conversation[Average]:
     """The mean of all payloads, their entries added in rank order."""
+    if isinstance(payload, CodedPayload):
+        return (yield from _coded_mean(payload, exchange))
     counts, size = exchange.counts, entry_bytes(payload)
     longest = max(counts)
     if longest == 0:
@@ -35,3 +39,28 @@ def gathered_mean(payload: SparsePayload, exchange: Exchange) -> Conversation[Av
     yield from exchange.close()
     mean = mean_in_rank_order([SparsePayload(*theirs, payload.dimension) for theirs in everyone])
     return Average(mean, len(counts) * longest * size)
+
+
+def _coded_mean(payload: CodedPayload, exchange: Exchange) -> Conversation[Average]:
+    """The mean of all payloads, their entries added in rank order; messages are padded to the longest there can be.
+
+    The length that a message has at most follows from its count, which all workers know.
+    """
+    counts, dtype = exchange.counts, payload.values.dtype
+    room = encoded_bound(max(counts), payload.dimension, values=payload.value_code, dtype=dtype)
+    gathered = yield AllGather(torch.nn.functional.pad(payload.message, (0, room - len(payload.message))))
+    received = []
+    for rank, (message, count, checksum) in enumerate(zip(gathered, counts, exchange.checksums, strict=True)):
+        try:
+            read = decode(message.cpu())
+        except ValueError:
+            read = None
+        if read is None or (read.count, read.dimension, read.values.dtype) != (count, payload.dimension, dtype):
+            exchange.blame(rank)
+            continue
+        entries = packed(Entries(read.values, read.indices)).to(message.device)
+        received.append(Received(rank, entries, count, checksum))
+    everyone = exchange.verified(received, dtype)
+    yield from exchange.close()
+    mean = mean_in_rank_order([SparsePayload(*theirs, payload.dimension) for theirs in everyone])
+    return Average(mean, len(counts) * room)

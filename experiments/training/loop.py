@@ -335,5 +335,6 @@ def new_worker(run: Run, rank: int, model: FlatModel) -> Worker:
         selector=run.selector,
         select=new_selector(run.selector),
         state=SelectionState() if takes_kernel(run.kernel, run.selector, feedback, vector.device) else None,
+        values=run.values,
         statistics=model.statistics.clone(),
     )

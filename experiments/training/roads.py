@@ -11,9 +11,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from sparsync.experiments.averaging.coded import CodedPayload
 from sparsync.experiments.feedbacks.feedback import Feedback, Fusion, Memory
 from sparsync.kernels import native
-from sparsync.kernels.magnitude import is_finite
+from sparsync.kernels.codec import Values, keep_error
+from sparsync.kernels.magnitude import NonFiniteError, is_finite
 from sparsync.kernels.native import KERNEL_RULES, SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import Selector
@@ -59,25 +61,37 @@ class Sent:
 
     Args:
         payload: what is sent.
-        rest: [d], the corrected gradient with +0 where it is sent; not to be changed.
+        rest: [d], the corrected gradient less that: +0 where an entry is sent as it is; not to be changed.
     """
 
     payload: SparsePayload
     rest: Tensor
 
     def corrected(self) -> Tensor:
-        """The corrected gradient [d] itself, bit for bit; a new tensor."""
-        whole = self.rest.clone()
-        whole[self.payload.indices.long()] = self.payload.values
+        """The corrected gradient [d] itself, a new tensor; bit for bit, but for the roundings of `keep_error`."""
+        whole, places = self.rest.clone(), self.payload.indices.long()
+        if isinstance(self.payload, CodedPayload):
+            whole[places] += self.payload.values
+        else:
+            whole[places] = self.payload.values
         return whole
 
 
 def captured_share(sent: Sent) -> float:
-    """The measured contraction δ = 1 − ‖u − C(u)‖²/‖u‖² = ‖C(u)‖²/‖u‖², in float64; 1 where u = 0."""
-    kept, left = (
-        float(torch.linalg.vector_norm(part, dtype=torch.float64)) ** 2 for part in (sent.payload.values, sent.rest)
-    )
+    """The measured contraction δ = 1 − ‖u − C(u)‖²/‖u‖², in float64; 1 where u = 0.
+
+    It is ‖C(u)‖²/‖u‖² where entries are sent as they are.
+    """
+    left = _square_sum(sent.rest)
+    if isinstance(sent.payload, CodedPayload):
+        whole = _square_sum(sent.corrected())
+        return 1 - left / whole if whole else 1.0
+    kept = _square_sum(sent.payload.values)
     return kept / (kept + left) if kept + left else 1.0
+
+
+def _square_sum(vector: Tensor) -> float:
+    return float(torch.linalg.vector_norm(vector, dtype=torch.float64)) ** 2
 
 
 @dataclass(eq=False)
@@ -92,6 +106,8 @@ class Worker:
         selector: name of its rule.
         select: its own selector, see `new_selector`.
         state: what makes the kernel's later calls faster; None where PyTorch selects.
+        values: in which code what is selected travels, see `CodedPayload`; "exact" as it is. The memory keeps what that
+            loses.
         statistics: [b], its own running means and variances of layers that normalise over the batch.
     """
 
@@ -102,6 +118,7 @@ class Worker:
     selector: str
     select: Selector
     state: SelectionState | None = None
+    values: Values = "exact"
     statistics: Tensor = field(default_factory=lambda: torch.empty(0))
 
     def send(self, gradient: Tensor, step_size: float, k: int) -> Sent | None:
@@ -115,9 +132,26 @@ class Worker:
         corrected = self.feedback.correct(self.memory, gradient, step_size)
         if not is_finite(corrected):
             return None
-        payload = self.select(corrected, k, self.generator)
+        chosen = self.select(corrected, k, self.generator)
+        payload = self._coded(chosen)
+        if payload is None:
+            return None
         self.feedback.settle(self.memory, corrected, payload)
-        return Sent(payload, self.memory["residual"] if fusion is not None else payload.remainder(corrected))
+        if fusion is not None:
+            return Sent(payload, self.memory["residual"])
+        rest = chosen.remainder(corrected)
+        if payload is not chosen:
+            keep_error(rest, chosen, payload)
+        return Sent(payload, rest)
+
+    def _coded(self, chosen: SparsePayload) -> SparsePayload | None:
+        """What is sent of a selection; None where that is not finite, as values of a wider dtype may be."""
+        if self.values == "exact":
+            return chosen
+        try:
+            return CodedPayload(chosen, self.values)
+        except NonFiniteError:
+            return None
 
     def _fused(self, fusion: Fusion, gradient: Tensor, step_size: float, k: int, state: SelectionState) -> Sent | None:
         memory = dict(self.memory)
@@ -133,7 +167,12 @@ class Worker:
             return None
         if payload.first_non_finite is not None:
             return None
+        sent = self._coded(payload)
+        if sent is None:
+            return None
         if fusion.settle is not None:
             fusion.settle(memory, payload)
+        if sent is not payload:
+            keep_error(residual, payload, sent)
         self.memory.update(memory)
-        return Sent(payload, residual)
+        return Sent(sent, residual)

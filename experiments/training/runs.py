@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sparsync.experiments.averaging.coded import require_code
 from sparsync.experiments.averaging.registry import require_collective
 from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.feedbacks.registry import new_feedback
@@ -18,6 +19,7 @@ from sparsync.experiments.training.data import PixelScale, kind_of, require_scal
 from sparsync.experiments.training.descent import OptimiserName, require_optimiser
 from sparsync.experiments.training.models import require_pair
 from sparsync.experiments.training.roads import KERNEL_CHOICES, KernelChoice, obstacle
+from sparsync.kernels.codec import Values
 from sparsync.kernels.selection import target_count
 
 
@@ -33,6 +35,8 @@ class Run:
     """key of SELECTORS or ADAPTIVE_SELECTORS"""
     collective: str = "sparse"
     """how the payloads are averaged: key of COLLECTIVES"""
+    values: Values = "exact"
+    """in which code values travel: key of VALUE_CODES; all but "exact" by the collective "sparse" alone"""
     node_size: int = 1
     """workers, neighbours in rank, that share a node; the collective "hierarchical" knows of nodes"""
     rank_order: bool = False
@@ -85,6 +89,7 @@ class Run:
     def __post_init__(self) -> None:
         require_selector(self.selector)
         require_collective(self.collective, self.node_size)
+        require_code(self.values, self.collective)
         require_pair(self.model, kind_of(self.data))
         require_scale(self.pixels, kind_of(self.data))
         feedback = new_feedback(self.feedback, self.feedback_settings, step_location=self.step_location)

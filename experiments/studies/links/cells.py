@@ -17,13 +17,15 @@ from sparsync.kernels.codec import Values
 Road = Literal["loop", "hook", "local"]
 Exchange = Literal["error_feedback", "dense", "dense_bfloat16", "powersgd"]
 
+HOST_COUNT = 4
 RATES = (10.0, 100.0, 1000.0)
 """Mbit/s."""
-BATCH_SIZES = {"fnn3": 32, "resnet20": 32, "gpt": 8}
-"""Examples of a rank and step."""
+BATCH_SIZES = {"fnn3": 32, "resnet20": 8, "gpt": 2}
+"""Examples of a rank and step, as in the study of variants: four hosts share few processors here."""
 DATA = {"fnn3": "embedded", "resnet20": "embedded", "gpt": "text"}
 DENSITY, LOW_DENSITY, LOCAL_DENSITY = 0.01, 0.001, 0.02
 INNER_STEPS = 30
+BEST_CODES: tuple[Values, ...] = ("exact", "int8")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Method:
         density: k/d; of PowerSGD, it sends no more than Top-k of that density, if rank 1 does not.
         collective: of the loop: key of `COLLECTIVES`.
         exchange: of hooks: this library's, or one of PyTorch's: the plain all-reduce, in bfloat16, or PowerSGD.
-        values: key of the codec's value codes; the loop sends "exact" ones.
+        values: key of the codec's value codes.
         feedback: key of `FEEDBACKS`.
         inner_steps: between two exchanges; local steps alone have more than one.
     """
@@ -56,7 +58,7 @@ class Method:
         if self.road == "hook" and self.exchange != "error_feedback":
             return f"hook {self.exchange}"
         by_road = {
-            "loop": self.collective,
+            "loop": self.collective if self.values == "exact" else f"{self.collective}, {self.values}",
             "hook": self.values,
             "local": f"{self.values}, every {self.inner_steps}",
         }
@@ -85,7 +87,7 @@ class Cell:
     model: str
     method: Method
     mbit_per_second: float
-    host_count: int = 4
+    host_count: int = HOST_COUNT
     warm_up_steps: int = 5
     steps: int = 20
     bucket_mib: float = 0.25
@@ -137,15 +139,22 @@ def all_methods() -> tuple[Method, ...]:
 
     Where nearly everything of a vector is zero, dense collectives still send all of it.
     """
-    codes: tuple[Values, ...] = ("exact", "int8", "int2")
+    codes: tuple[Values, ...] = ("exact", "bf16", "int8", "int2")
     sparse = [
         *(Method("loop", name, DENSITY, collective=each) for name, each in product(_SELECTORS, COLLECTIVES)),
+        *(Method("loop", name, DENSITY, values=each) for name, each in product(_SELECTORS, codes[1:])),
         *(Method("hook", name, DENSITY, values=each) for name, each in product(_SELECTORS, get_args(Values))),
         Method("loop", "top_k", LOW_DENSITY),
-        *(Method("hook", "top_k", LOW_DENSITY, values=each) for each in codes[:2]),
-        *(Method(road, "top_k", DENSITY, feedback="dgc") for road in _ROADS),
+        *(Method("hook", "top_k", LOW_DENSITY, values=each) for each in BEST_CODES),
+        *(
+            Method(road, "top_k", density, feedback="dgc", values=each)
+            for road, density, each in product(_ROADS, (DENSITY, LOW_DENSITY), BEST_CODES)
+        ),
     ]
-    local = [Method("local", "chunked_top_k", LOCAL_DENSITY, values=each, inner_steps=INNER_STEPS) for each in codes]
+    local = [
+        Method("local", "chunked_top_k", LOCAL_DENSITY, values=each, inner_steps=INNER_STEPS)
+        for each in (*BEST_CODES, codes[-1])
+    ]
     return (*DENSE, *sparse, *local)
 
 
@@ -156,14 +165,27 @@ _ROADS: tuple[Road, ...] = ("loop", "hook")
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(("fnn3",), (100.0,), (DENSE[0], FIRST[2]), steps=3),
     "quick": Sizes(("fnn3", "resnet20"), RATES, FIRST, steps=10),
-    "record": Sizes(tuple(BATCH_SIZES), RATES, all_methods(), steps=20),
+    "record": Sizes(tuple(BATCH_SIZES), RATES, all_methods(), steps=15),
 }
-"""A cell takes about 25 s, of which most is to begin: the record has some 300 and takes three hours."""
+"""The record has some 420 cells and takes an hour."""
+
+_AT_ONCE = 12
+"""To begin takes longer than most cells: so many are measured by the same processes, and are lost together."""
 
 
 def cells(sizes: Sizes) -> list[Cell]:
-    """All of them, rate after rate within a method, so that what an interrupted study has is of use."""
+    """All of them, those of one network and rate side by side."""
     return [
         Cell(model, method, rate, steps=sizes.steps)
-        for model, method, rate in product(sizes.models, sizes.methods, sizes.rates)
+        for model, rate, method in product(sizes.models, sizes.rates, sizes.methods)
+    ]
+
+
+def batches(sizes: Sizes) -> list[tuple[Cell, ...]]:
+    """The same, those together that the same processes measure: of one network, over links of one rate."""
+    found, size = cells(sizes), len(sizes.methods)
+    return [
+        tuple(found[first : min(first + _AT_ONCE, end)])
+        for end in range(size, len(found) + 1, size)
+        for first in range(end - size, end, _AT_ONCE)
     ]

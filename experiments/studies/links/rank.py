@@ -1,6 +1,6 @@
 """What one host does in the study of links: steps of one network by one method, and their times.
 
-`study.py` starts this file as a module under torchrun on every host, with the cell in a file.
+`study.py` starts this file as a module under torchrun on every host, with its cells in a file.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -62,29 +62,30 @@ def measure(cell: Cell, traffic: Callable[[], Traffic] = own_traffic) -> dict[st
     }
 
 
-def read_cell(text: str) -> Cell:
-    """The cell that `written_cell` wrote."""
-    fields = json.loads(text)
-    return Cell(**{**fields, "method": Method(**fields["method"])})
+def read_cells(text: str) -> list[Cell]:
+    """The cells that `written_cells` wrote."""
+    return [Cell(**{**fields, "method": Method(**fields["method"])}) for fields in json.loads(text)]
 
 
-def written_cell(cell: Cell) -> str:
-    """A cell as JSON."""
-    return json.dumps(asdict(cell))
+def written_cells(cells: Sequence[Cell]) -> str:
+    """Cells as JSON."""
+    return json.dumps([asdict(cell) for cell in cells])
 
 
 def main() -> None:
-    """Measure a cell: `rank.py FOLDER`, where `FOLDER/cell.json` says which; the result goes beside it."""
+    """Measure cells: `rank.py FOLDER`, where `FOLDER/cells.json` says which; the results go beside it."""
     folder = Path(sys.argv[1])
-    cell = read_cell(folder.joinpath("cell.json").read_text(encoding="utf-8"))
+    cells = read_cells(folder.joinpath("cells.json").read_text(encoding="utf-8"))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=DEADLINE)
     try:
-        result = measure(cell)
-        # A network that outlives the process group may wait for it for ever.
-        gc.collect()
-        dist.barrier()
-        folder.joinpath(f"result-{dist.get_rank()}.json").write_text(json.dumps(result), encoding="utf-8")
+        results = []
+        for cell in cells:
+            results.append(measure(cell))
+            # A network that outlives the process group may wait for it for ever.
+            gc.collect()
+            dist.barrier()
+        folder.joinpath(f"results-{dist.get_rank()}.json").write_text(json.dumps(results), encoding="utf-8")
     finally:
         dist.destroy_process_group()
 

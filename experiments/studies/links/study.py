@@ -1,9 +1,9 @@
 """What does a step take over a real link, with each way of sending gradients, and can that be predicted?
 
 `python -m sparsync.experiments.studies.links.study --profile quick --output FILE --store FOLDER` measures cell after
-cell, each on hosts of its own (root and Linux; elsewhere it says so and writes nothing), keeps what it has, and fits
-`model.py`. Since training over a link takes the steps of the simulation bit for bit, a step's time and the simulation's
-accuracy by step are all that a time to accuracy needs.
+cell, on four hosts (root and Linux; elsewhere it says so and writes nothing), keeps what it has, and fits `model.py`.
+Training over a link takes the steps of the simulation bit for bit: with the time of a step, the simulation's accuracy
+by step is all that a time to accuracy needs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import tyro
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.hosts import absence, slow_hosts
 from sparsync.experiments.network import run_across
-from sparsync.experiments.studies.links.cells import SIZES, Cell, cells
+from sparsync.experiments.studies.links.cells import HOST_COUNT, SIZES, Cell, batches
 from sparsync.experiments.studies.links.model import Point, judged
-from sparsync.experiments.studies.links.rank import written_cell
+from sparsync.experiments.studies.links.rank import written_cells
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.verify.tools.pool import ALONE, Failure, Pool
 from sparsync.verify.tools.provenance import machine_name, provenance, require_folder, require_output, write_json
@@ -36,32 +36,37 @@ SEGMENT_HEADER_BYTES = 14 + 20 + 32
 _SHOWN_CHARACTERS = 2000
 
 
-def run_cell(cell: Cell) -> dict[str, Any]:
-    """Measure a cell on hosts of its own; its record, see `cell_record`.
+def run_cells(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Measure cells on hosts of their own, one after the other; their records, see `cell_record`.
+
+    Args:
+        cells: of as many hosts and one rate.
 
     Raises:
-        RuntimeError: a rank failed, with its last words, or the system refuses hosts.
+        RuntimeError: a rank failed, with its last words, or the system refuses hosts; all are lost then.
     """
-    with tempfile.TemporaryDirectory() as name, slow_hosts(cell.host_count, cell.mbit_per_second) as hosts:
+    ((host_count, rate),) = {(cell.host_count, cell.mbit_per_second) for cell in cells}
+    with tempfile.TemporaryDirectory() as name, slow_hosts(host_count, rate) as hosts:
         folder = Path(name)
-        folder.joinpath("cell.json").write_text(written_cell(cell), encoding="utf-8")
+        folder.joinpath("cells.json").write_text(written_cells(cells), encoding="utf-8")
         module = ("-m", "sparsync.experiments.studies.links.rank", name)
         for place, result in enumerate(run_across(hosts, module, DEADLINE_SECONDS)):
             if result.status:
                 said = result.errors[-_SHOWN_CHARACTERS:]
                 raise RuntimeError(f"host {place} ended with status {result.status}:\n{said}")
-        files = [folder / f"result-{rank}.json" for rank in range(cell.host_count)]
-        return cell_record(cell, [json.loads(file.read_text(encoding="utf-8")) for file in files])
+        files = [folder / f"results-{rank}.json" for rank in range(host_count)]
+        by_rank = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        return [cell_record(cell, ranks) for cell, *ranks in zip(cells, *by_rank, strict=True)]
 
 
 def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the ranks measured, together.
 
     Returns:
-        `step_seconds` by rank, each the median of its steps; `phase_seconds`, medians over ranks of these;
-        and in the mean over ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes`
-        and `message_count` by their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`,
-        which are those less the headers of packets.
+        `step_seconds` by rank, each the median of its steps; `slowest_seconds` by step, each of the slowest rank;
+        `phase_seconds`, medians over ranks of medians over steps. In the mean over ranks, of a step: `handed_bytes` to
+        collectives as the library counts them, `sent_bytes` and `message_count` by their formulas, `interface_bytes` as
+        the interface has sent them, and `carried_bytes`, which are those less the headers of packets.
     """
     phases = ranks[0]["seconds"]
     medians = {name: [median(rank["seconds"][name]) for rank in ranks] for name in phases}
@@ -76,6 +81,7 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "parameter_count": ranks[0]["parameter_count"],
         "bucket_count": ranks[0]["bucket_count"],
         "step_seconds": medians["step"],
+        "slowest_seconds": [max(seconds) for seconds in zip(*(rank["seconds"]["step"] for rank in ranks), strict=True)],
         "phase_seconds": {name: median(found) for name, found in medians.items() if name != "step"},
         **{name: fmean(rank[name] for rank in ranks) for name in ("handed_bytes", "sent_bytes", "message_count")},
         "interface_bytes": sent,
@@ -112,7 +118,8 @@ def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
         pool: keeps what was measured, and counts.
 
     Returns:
-        `cells`, see `cell_record`; `model`, see `judged`; `failed`, cells with what went wrong.
+        `cells`, see `cell_record`; `model`, see `judged`; `failed`, the `cells` of each batch that has none, with the
+        `error`.
 
     Raises:
         ValueError: the profile leaves the study out, or there can be no links here.
@@ -121,21 +128,26 @@ def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
         raise ValueError(f"profile {profile_name!r} leaves this study out; it is in: {', '.join(SIZES)}")
     if reason := absence():
         raise ValueError(reason)
-    wanted = cells(SIZES[profile_name])
-    outcomes = replace(pool, job_count=1).outcomes(run_cell, wanted)
-    found = [outcome for outcome in outcomes if not isinstance(outcome, Failure)]
+    wanted = batches(SIZES[profile_name])
+    outcomes = replace(pool, job_count=1).outcomes(run_cells, wanted)
+    found = [record for outcome in outcomes if not isinstance(outcome, Failure) for record in outcome]
+    failed = [
+        {"cells": [cell_name(cell) for cell in batch], "error": outcome.error}
+        for batch, outcome in zip(wanted, outcomes, strict=True)
+        if isinstance(outcome, Failure)
+    ]
     return {
         "profile": profile_name,
         "cells": found,
         "model": judged([point(record) for record in found]),
-        "failed": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Failure)],
-        "provenance": provenance(process_count=wanted[0].host_count),
+        "failed": failed,
+        "provenance": provenance(process_count=HOST_COUNT),
     }
 
 
 def case_count(profile_name: ProfileName) -> int:
     """How often `run_links` advances; 0 where it is left out."""
-    return len(cells(SIZES[profile_name])) if profile_name in SIZES else 0
+    return len(batches(SIZES[profile_name])) if profile_name in SIZES else 0
 
 
 def cell_line(record: dict[str, Any]) -> str:
@@ -181,14 +193,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if reason := absence():
             sys.stderr.write(f"{reason}; left out\n")
             return
-        with step_progress(case_count(command.profile), visible=True, title="cells") as advance:
+        with step_progress(case_count(command.profile), visible=True, title="batches of cells") as advance:
             store = None if command.store is None else Store(command.store)
             study = run_links(command.profile, Pool(1, store=store, advance=advance))
         write_json(command.output, study)
         for record in study["cells"]:
             print(cell_line(record))  # noqa: T201
         for failure in study["failed"]:
-            sys.stderr.write(f"FAILED {failure['case']}: {failure['error']}\n")
+            sys.stderr.write(f"FAILED {'; '.join(failure['cells'])}: {failure['error']}\n")
         if study["failed"]:
             sys.exit(1)
 

@@ -81,6 +81,7 @@ class LoopTrainee:
             collective=method.collective,
             feedback=method.feedback,
             density=method.density,
+            values=method.values,
             model=cell.model,
             data=DATA[cell.model],
             batch_size=BATCH_SIZES[cell.model],

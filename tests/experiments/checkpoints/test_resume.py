@@ -46,6 +46,7 @@ RUNS = (
         "inside": replace(RUN, step_location="inside", step_size_end=0.5),
         "warm-up": replace(RUN, density_warmup=(0.5, 0.1), step_size_warmup_epochs=2),
         "reference": replace(RUN, kernel="reference"),
+        "code": replace(RUN, values="int2"),
         "statistics": replace(RUN, model="resnet20", steps=6, batch_size=2, test_limit=4),
     }
 )

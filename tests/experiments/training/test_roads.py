@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import product
+from typing import get_args
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from sparsync.experiments.averaging.coded import value_code
 from sparsync.experiments.feedbacks.decayed import Decayed
 from sparsync.experiments.feedbacks.dgc import Dgc
 from sparsync.experiments.feedbacks.ef14 import Ef14
@@ -26,6 +28,7 @@ from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.roads import KernelChoice, Sent, Worker, captured_share
 from sparsync.experiments.training.runs import RUNS, Run
 from sparsync.kernels import native
+from sparsync.kernels.codec import Values
 from sparsync.kernels.native import KERNEL_RULES, SelectionState
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
@@ -132,6 +135,58 @@ def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, fee
         assert_alike(made, wanted)
         assert memory_bits(one) == memory_bits(other)
         assert captured_share(made) == captured_share(wanted)
+
+
+@needs_library
+@pytest.mark.parametrize("feedback", FUSED)
+@pytest.mark.parametrize("values", get_args(Values))
+def test_the_kernel_keeps_what_a_code_loses_as_the_reference_does(values: Values, feedback: Feedback) -> None:
+    stream, dimension = torch.Generator().manual_seed(6), 500
+    one, other = (
+        replace(new_worker("top_k", feedback, dimension, is_native=is_native), values=values)
+        for is_native in (True, False)
+    )
+    for k in (100, 100, 7, 500):
+        gradient = torch.randn(dimension, generator=stream)
+        made, wanted = (worker.send(gradient, 0.1, k) for worker in (one, other))
+        assert made is not None
+        assert wanted is not None
+        assert_alike(made, wanted)
+        assert memory_bits(one) == memory_bits(other)
+        assert value_code(made.payload) == values
+
+
+@pytest.mark.parametrize("feedback", FEEDBACKS)
+@pytest.mark.parametrize("values", get_args(Values))
+def test_what_a_code_loses_is_kept_and_measured(values: Values, feedback: str) -> None:
+    """Sent and kept are the corrected gradient, but for one rounding of what int2 makes larger."""
+    worker = replace(new_worker("top_k", FEEDBACKS[feedback](), 300, is_native=False), values=values)
+    exact = new_worker("top_k", FEEDBACKS[feedback](), 300, is_native=False)
+    gradient = torch.randn(300, generator=torch.Generator().manual_seed(7))
+    made, wanted = (each.send(gradient, 0.1, 30) for each in (worker, exact))
+    assert made is not None
+    assert wanted is not None
+    whole, sent = wanted.corrected(), made.payload.dense()
+    assert made.payload.indices.tolist() == wanted.payload.indices.tolist()
+    assert torch.allclose(sent + made.rest, whole, rtol=2.0**-22, atol=0)
+    if values != "int2":
+        assert bits(made.corrected()) == bits(whole)
+    lost = float((whole - sent).double().square().sum() / whole.double().square().sum())
+    assert captured_share(made) == pytest.approx(1 - lost, abs=1e-6)
+    # A first step of rmsprop sends ones, of which no code loses anything.
+    loses = values not in ("exact", "fp32") and feedback != "rmsprop"
+    assert (captured_share(made) == pytest.approx(captured_share(wanted), abs=1e-12)) != loses
+
+
+def test_a_value_that_no_code_can_hold_ends_the_run_as_one_that_is_not_finite() -> None:
+    """As many float64 are, in codes that are of float32."""
+    memory = Ef14("outside").memory(3, dtype=torch.float64, device="cpu")
+    worker = Worker(
+        0, Ef14("outside"), memory, torch.Generator(), "top_k", new_selector("top_k"), SelectionState(), "int8"
+    )
+    gradient = torch.tensor([1e300, 0.0, 1.0], dtype=torch.float64)
+    for each in (worker, replace(worker, state=None)):
+        assert each.send(gradient, 1.0, 1) is None
 
 
 def test_every_variant_that_has_a_kernel_is_compared_with_its_definition() -> None:

@@ -41,7 +41,10 @@ SLICED = {
     f"{selector}, {name}": replace(RUN, selector=selector, collective=name, rank_order=True, node_size=2)
     for selector, names in (("top_k", [name for name in COLLECTIVES if name != "auto"]), ("keep_all", ["dense"]))
     for name in names
-} | {"statistics": replace(RUN, model="resnet20", batch_size=2, steps=2)}
+} | {
+    "statistics": replace(RUN, model="resnet20", batch_size=2, steps=2),
+    "code": replace(RUN, values="int8", rank_order=True),
+}
 
 
 @given(worker_count=st.integers(1, 40), process_count=st.integers(1, 40))

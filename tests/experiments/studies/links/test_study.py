@@ -16,9 +16,9 @@ from sparsync.experiments.averaging.header import HEADER_BYTES
 from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.hosts import Traffic, absence
 from sparsync.experiments.studies.links import study
-from sparsync.experiments.studies.links.cells import RATES, SIZES, Cell, Method, Sizes, all_methods, cells
-from sparsync.experiments.studies.links.rank import measure, read_cell, written_cell
-from sparsync.experiments.studies.links.study import case_count, cell_line, cell_name, cell_record, run_cell, run_links
+from sparsync.experiments.studies.links.cells import RATES, SIZES, Cell, Method, Sizes, all_methods, batches, cells
+from sparsync.experiments.studies.links.rank import measure, read_cells, written_cells
+from sparsync.experiments.studies.links.study import case_count, cell_line, cell_name, cell_record, run_cells, run_links
 from sparsync.experiments.studies.links.trainees import PHASES
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.kernels.codec_values import VALUE_CODES
@@ -30,6 +30,7 @@ TOP_K, LOCAL = Method("loop", "top_k", 0.01), Method("local", "chunked_top_k", 0
 MEASURED = {
     "dense loop": Method("loop", collective="dense"),
     "sparse loop": TOP_K,
+    "coded loop": replace(TOP_K, values="int8"),
     "dense hook": Method("hook", exchange="dense"),
     "bfloat16 hook": Method("hook", exchange="dense_bfloat16"),
     "powersgd": Method("hook", exchange="powersgd", density=0.01),
@@ -76,6 +77,10 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
             ENVELOPE_BYTES + 8 * 1992 + 3 * HEADER_BYTES,
             2 + 1 + 3,
         )
+        handed, sent, messages = counted["coded loop"]
+        assert (sent - handed, messages) == (3 * HEADER_BYTES, 2 + 1 + 3)
+        # A byte for each value, and positions of about eight bits.
+        assert 1992 < handed < 3 * 1992
         buckets = found["dense hook"]["bucket_count"]
         assert buckets == 2
         assert counted["dense hook"] == (4 * FNN3, 4 * FNN3, 2 * buckets)
@@ -102,19 +107,26 @@ def test_all_ways_of_sending_are_in_the_study_under_names_of_their_own() -> None
     assert loops == set(COLLECTIVES)
     codes = {method.values for method in methods if (method.road, method.selector) == ("hook", "gaussian_k")}
     assert codes == set(VALUE_CODES)
+    codes = {method.values for method in methods if (method.road, method.selector) == ("loop", "gaussian_k")}
+    assert codes == {"exact", "bf16", "int8", "int2"}
     assert {method.exchange for method in methods} == {"error_feedback", "dense", "dense_bfloat16", "powersgd"}
     assert {method.values for method in methods if method.road == "local"} == {"exact", "int8", "int2"}
     assert {method.road for method in methods if method.feedback == "dgc"} == {"loop", "hook"}
     for sizes in SIZES.values():
         names = [cell_name(cell) for cell in cells(sizes)]
         assert len(set(names)) == len(names) == len(sizes.models) * len(sizes.rates) * len(sizes.methods)
+        together = batches(sizes)
+        assert [cell for batch in together for cell in batch] == cells(sizes)
+        assert all(
+            len({(cell.model, cell.mbit_per_second, cell.host_count) for cell in batch}) == 1 for batch in together
+        )
     assert {cell.mbit_per_second for cell in cells(SIZES["record"])} == set(RATES)
 
 
 @pytest.mark.parametrize("method", MEASURED.values(), ids=MEASURED)
 def test_a_rank_is_told_the_whole_cell(method: Method) -> None:
     cell = Cell("gpt", method, 10.0, host_count=3, warm_up_steps=7, steps=9, bucket_mib=0.5)
-    assert read_cell(written_cell(cell)) == cell
+    assert read_cells(written_cells([cell, replace(cell, steps=1)])) == [cell, replace(cell, steps=1)]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +160,7 @@ def test_a_record_has_medians_of_steps_and_bytes_of_a_step() -> None:
     ranks = [rank_result(0, [1.0, 2.0, 9.0]), rank_result(1, [3.0, 4.0, 8.0])]
     record = cell_record(Cell("fnn3", TOP_K, 10.0), ranks)
     assert record["step_seconds"] == [2.0, 4.0]
+    assert record["slowest_seconds"] == [3.0, 4.0, 9.0]
     assert record["phase_seconds"] == dict.fromkeys(PHASES, 0.75)
     assert (record["handed_bytes"], record["sent_bytes"], record["message_count"]) == (10.0, 21.0, 6.0)
     assert record["interface_bytes"] == 300.5
@@ -163,33 +176,38 @@ def test_a_record_has_medians_of_steps_and_bytes_of_a_step() -> None:
     json.dumps(local, allow_nan=False)
 
 
-def stubbed(cell: Cell) -> dict[str, Any]:
-    """A cell on hosts whose steps take as long as they should, and that fail at 100 Mbit/s with one method."""
-    if cell.method.road == "local" and cell.mbit_per_second == 100.0:
+def stubbed(batch: tuple[Cell, ...]) -> list[dict[str, Any]]:
+    """Cells on hosts whose steps take as long as they should, and that fail at 100 Mbit/s with one method."""
+    if any(cell.method.road == "local" and cell.mbit_per_second == 100.0 for cell in batch):
         raise RuntimeError("no such luck")
-    seconds = 0.01 + 8e-6 / cell.mbit_per_second * 22
-    return cell_record(cell, [rank_result(rank, [seconds] * cell.steps) for rank in range(2)])
+    seconds = [0.01 + 8e-6 / cell.mbit_per_second * 22 for cell in batch]
+    return [
+        cell_record(cell, [rank_result(rank, [time] * cell.steps) for rank in range(2)])
+        for cell, time in zip(batch, seconds, strict=True)
+    ]
 
 
 @pytest.fixture
 def _stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    methods = (*all_methods()[:6], LOCAL)
+    methods = (*all_methods()[:12], LOCAL)
     monkeypatch.setitem(SIZES, "smoke", Sizes(("fnn3",), (10.0, 100.0), methods, steps=2))
-    monkeypatch.setattr(study, "run_cell", stubbed)
+    monkeypatch.setattr(study, "run_cells", stubbed)
     monkeypatch.setattr(study, "absence", str)
 
 
 @pytest.mark.usefixtures("_stubbed")
-def test_a_cell_that_fails_is_named_and_costs_no_other() -> None:
+def test_cells_that_fail_are_named_and_cost_no_others() -> None:
     advanced: list[None] = []
     found = run_links("smoke", Pool(advance=lambda: advanced.append(None)))
-    assert len(advanced) == case_count("smoke") == 14
-    assert len(found["cells"]) == 13
+    assert len(advanced) == case_count("smoke") == 4
+    assert len(found["cells"]) == 25
     (failure,) = found["failed"]
-    assert failure["error"] == "RuntimeError: no such luck"
-    assert failure["case"].startswith("Cell(model='fnn3', method=Method(road='local'")
+    assert failure == {
+        "cells": ["fnn3, local chunked_top_k 0.02, int8, every 10, 100 Mbit/s"],
+        "error": "RuntimeError: no such luck",
+    }
     assert found["model"] is not None
-    assert len(found["model"]["errors"]) == 6
+    assert len(found["model"]["errors"]) == 12
 
 
 @pytest.mark.usefixtures("_stubbed")
@@ -199,9 +217,9 @@ def test_the_command_writes_what_it_has_and_says_what_failed(
     with pytest.raises(SystemExit, match="1"):
         study.main(["--profile", "smoke", "--output", str(tmp_path / "links.json")])
     said = capsys.readouterr()
-    assert len(said.out.splitlines()) == 13
+    assert len(said.out.splitlines()) == 25
     assert "no such luck" in said.err
-    assert len(json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))["cells"]) == 13
+    assert len(json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))["cells"]) == 25
 
 
 def test_without_root_the_study_leaves_itself_out(
@@ -225,7 +243,9 @@ def test_a_profile_without_the_study_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(absence()), reason=absence())
 def test_over_a_real_link_bytes_are_those_that_are_counted_and_take_their_time() -> None:
-    record = run_cell(Cell("fnn3", Method("loop", collective="dense"), 100.0, steps=5))
+    cell = Cell("fnn3", Method("loop", collective="dense"), 100.0, steps=5)
+    record, sparse = run_cells([cell, replace(cell, method=TOP_K)])
+    assert sparse["interface_bytes"] < 0.1 * record["interface_bytes"]
     # What is not of the mean itself: acknowledgements, and what gloo writes before each message.
     assert record["sent_bytes"] < record["carried_bytes"] < 1.05 * record["sent_bytes"]
     # All but what the buckets let through at once, at 100 Mbit/s.
