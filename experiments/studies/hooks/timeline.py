@@ -68,6 +68,20 @@ def _length(intervals: Sequence[Interval]) -> float:
     return sum(ended - began for began, ended in intervals)
 
 
+def spans(timeline: Timeline) -> list[tuple[str, str, float, float]]:
+    """What was done when: a phase, the buckets that it was of ("" where it was of the step), its begin and its end."""
+    backward_begin, backward_end = timeline.backward
+    found = [
+        ("forward", "", timeline.step_begin, backward_begin),
+        ("backward", "", backward_begin, backward_end),
+        ("waiting, then the optimiser", "", backward_end, timeline.step_end),
+    ]
+    for passage in timeline.watched.passages:
+        buckets = ", ".join(map(str, passage.buckets))
+        found += [(phase, buckets, began, ended) for phase, began, ended in passage.intervals()]
+    return found
+
+
 def trace_events(timeline: Timeline, *, rank: int, origin: float) -> list[dict[str, Any]]:
     """Events of Chrome's trace format: a rank is a process; forward and backward, the hook, and each exchange a thread.
 
@@ -76,18 +90,11 @@ def trace_events(timeline: Timeline, *, rank: int, origin: float) -> list[dict[s
         rank: of the process.
         origin: the time that is 0.
     """
-    backward_begin, backward_end = timeline.backward
-    spans = [
-        ("forward", "step", timeline.step_begin, backward_begin),
-        ("backward", "step", backward_begin, backward_end),
-        ("waiting, then the optimiser", "step", backward_end, timeline.step_end),
+    found = [
+        (f"{phase} {buckets}".strip(), _lane(phase, buckets), began, ended)
+        for phase, buckets, began, ended in spans(timeline)
     ]
-    for passage in timeline.watched.passages:
-        buckets = ", ".join(map(str, passage.buckets))
-        for phase, began, ended in passage.intervals():
-            lane = f"communication of bucket {buckets}" if phase == "communicate" else f"hook, {_thread(phase)}"
-            spans.append((f"{phase} {buckets}", lane, began, ended))
-    lanes = sorted({lane for _, lane, _, _ in spans}, key=lambda lane: (lane != "step", lane))
+    lanes = sorted({lane for _, lane, _, _ in found}, key=lambda lane: (lane != "step", lane))
     names = [
         {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": f"rank {rank}"}},
         *(
@@ -105,9 +112,13 @@ def trace_events(timeline: Timeline, *, rank: int, origin: float) -> list[dict[s
             "ts": 1e6 * (began - origin),
             "dur": 1e6 * (ended - began),
         }
-        for name, lane, began, ended in spans
+        for name, lane, began, ended in found
     ]
 
 
-def _thread(phase: str) -> str:
-    return "after arrival" if phase == "unpack" else "in backward"
+def _lane(phase: str, buckets: str) -> str:
+    if not buckets:
+        return "step"
+    if phase == "communicate":
+        return f"communication of bucket {buckets}"
+    return f"hook, {'after arrival' if phase == 'unpack' else 'in backward'}"

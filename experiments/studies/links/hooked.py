@@ -22,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from sparsync.experiments.ddp import ErrorFeedbackState, error_feedback_hook
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.hooks.watching import Content, Watch, WatchedStep
-from sparsync.experiments.studies.hooks.timeline import Timeline, communication_seconds, overlapped_seconds
+from sparsync.experiments.studies.hooks.timeline import Timeline, communication_seconds, overlapped_seconds, spans
 from sparsync.experiments.studies.links.cells import Cell
 from sparsync.experiments.studies.links.trainees import STEP_SIZE, Network
 from sparsync.experiments.studies.links.travel import Travel, gathered, reduced
@@ -170,6 +170,7 @@ class HookTrainee:
         self._own_group = [dist.new_group([rank]) for rank in range(dist.get_world_size())][dist.get_rank()]
         self._wrapped = wrapped(cell, self._network.module, None)
         self.handed_bytes, self.travel, self.bucket_count = 0.0, Travel(), 0
+        self.spans: list[tuple[str, str, float, float]] = []
 
     @property
     def parameter_count(self) -> int:
@@ -196,6 +197,7 @@ class HookTrainee:
         began, backward, ended = self._wrapped.seconds(self._network)
         self._wrapped.watch.close()
         timeline = Timeline(began, backward, ended, self._wrapped.watched.pop())
+        self.spans = [(phase, bucket, start - began, end - began) for phase, bucket, start, end in spans(timeline)]
         self._count(timeline.watched, self._power_numbers() - numbers)
         spent = [passage.seconds() for passage in timeline.watched.passages]
         selecting = sum(seconds[phase] for seconds in spent for phase in SELECTING)

@@ -36,7 +36,7 @@ def measure(cell: Cell, traffic: Callable[[], Traffic] = own_traffic) -> dict[st
     Returns:
         `seconds`: a number for each step, of `step` as a whole and of each of `PHASES`. Of a step in the mean,
         `handed_bytes`, `sent_bytes` and `message_count` as the library counts and predicts them, and `interface` as
-        counted there, which for local steps is of `inner_steps` steps.
+        counted there, which for local steps is of `inner_steps` steps. `spans` of the last step, see `Trainee`.
     """
     trainee = TRAINEES[cell.method.road](cell)
     for _ in range(cell.warm_up_steps):
@@ -55,6 +55,7 @@ def measure(cell: Cell, traffic: Callable[[], Traffic] = own_traffic) -> dict[st
         "parameter_count": trainee.parameter_count,
         "bucket_count": trainee.bucket_count,
         "seconds": {name: [seconds[name] for seconds in steps] for name in steps[0]},
+        "spans": trainee.spans,
         "handed_bytes": (trainee.handed_bytes - handed) / cell.steps,
         "sent_bytes": sent.sent_bytes / cell.steps,
         "message_count": sent.message_count / cell.steps,

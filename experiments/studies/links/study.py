@@ -64,9 +64,10 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     Returns:
         `step_seconds` by rank, each the median of its steps; `slowest_seconds` by step, each of the slowest rank;
-        `phase_seconds`, medians over ranks of medians over steps. In the mean over ranks, of a step: `handed_bytes` to
-        collectives as the library counts them, `sent_bytes` and `message_count` by their formulas, `interface_bytes` as
-        the interface has sent them, and `carried_bytes`, which are those less the headers of packets.
+        `phase_seconds`, medians over ranks of medians over steps; `spans` of rank 0, see `measure`. In the mean over
+        ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes` and `message_count` by
+        their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`, which are those less the
+        headers of packets.
     """
     phases = ranks[0]["seconds"]
     medians = {name: [median(rank["seconds"][name]) for rank in ranks] for name in phases}
@@ -83,6 +84,7 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "step_seconds": medians["step"],
         "slowest_seconds": [max(seconds) for seconds in zip(*(rank["seconds"]["step"] for rank in ranks), strict=True)],
         "phase_seconds": {name: median(found) for name, found in medians.items() if name != "step"},
+        "spans": ranks[0]["spans"],
         **{name: fmean(rank[name] for rank in ranks) for name in ("handed_bytes", "sent_bytes", "message_count")},
         "interface_bytes": sent,
         "carried_bytes": sent - SEGMENT_HEADER_BYTES * packets,

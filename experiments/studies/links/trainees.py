@@ -58,6 +58,10 @@ class Trainee(Protocol):
     def travel(self) -> Travel:
         """What that has put on the link."""
 
+    @property
+    def spans(self) -> Sequence[tuple[str, str, float, float]]:
+        """What the last step did when, in seconds from its begin, see `timeline.py`; nothing where nothing overlaps."""
+
     def prepare(self, step_count: int) -> None:
         """Measure what cannot be measured in a step."""
 
@@ -73,6 +77,7 @@ class LoopTrainee:
     """
 
     bucket_count = 1
+    spans = ()
 
     def __init__(self, cell: Cell) -> None:
         method, size = cell.method, dist.get_world_size()
@@ -218,6 +223,7 @@ class LocalTrainee:
     """
 
     bucket_count = 1
+    spans = ()
 
     def __init__(self, cell: Cell) -> None:
         self._network, self._every = Network(cell), cell.method.inner_steps

@@ -233,12 +233,7 @@ def contestants(sizes: Sizes) -> list[Contestant]:
 def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
     """Train once: loss and accuracy at the end, null where it diverged; bytes of an update; PowerSGD's rank; where."""
     run, data = case.run, _data(case.run.data)
-    rank = averager = None
-    if case.is_low_rank:
-        shapes = _shapes(run.model, data)
-        count = _NUMBERS_PER_ENTRY * run.target_count(sum(map(math.prod, shapes)), epoch=0)
-        rank = largest_rank(shapes, count)
-        averager = LowRankAverager(shapes, rank=rank, generator=random_stream(run.seed, "power"))
+    averager, rank = low_rank_averager(run, data) if case.is_low_rank else (None, None)
     result = simulate(run, data, device=device, averager=averager)
     end = None if result.diverged_at_step is not None else result.evaluations[-1]
     return {
@@ -250,6 +245,13 @@ def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
         "test_count": result.test_count,
         "computed_on": machine_name(device),
     }
+
+
+def low_rank_averager(run: Run, data: Dataset) -> tuple[LowRankAverager, int]:
+    """PowerSGD that sends no more than Top-k of the run's density, if rank 1 does not, and its rank."""
+    shapes = _shapes(run.model, data)
+    rank = largest_rank(shapes, _NUMBERS_PER_ENTRY * run.target_count(sum(map(math.prod, shapes)), epoch=0))
+    return LowRankAverager(shapes, rank=rank, generator=random_stream(run.seed, "power")), rank
 
 
 def _bytes_of_an_update(result: TrainingResult) -> float | None:

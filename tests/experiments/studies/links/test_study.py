@@ -58,6 +58,7 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
             assert result["parameter_count"] == FNN3
             assert result["interface"] == dict.fromkeys(Traffic._fields, 10.0)
             assert min(result["seconds"]["compute"]) > 0
+            assert bool(result["spans"]) == (MEASURED[name].road == "hook")
             parts = zip(*(result["seconds"][phase] for phase in PHASES[:4]), strict=True)
             # A hook's parts may overlap, and one of them is of another step.
             if MEASURED[name].road != "hook":
@@ -148,6 +149,7 @@ def rank_result(rank: int, steps: list[float]) -> dict[str, Any]:
         "rank": rank,
         "parameter_count": 5,
         "bucket_count": 2,
+        "spans": [["forward", "", 0.0, 1.0]] if rank == 0 else [],
         "seconds": {"step": steps, **{phase: [0.25 * second for second in steps] for phase in PHASES}},
         "handed_bytes": 10.0,
         "sent_bytes": 20.0 + 2 * rank,
@@ -160,6 +162,7 @@ def test_a_record_has_medians_of_steps_and_bytes_of_a_step() -> None:
     ranks = [rank_result(0, [1.0, 2.0, 9.0]), rank_result(1, [3.0, 4.0, 8.0])]
     record = cell_record(Cell("fnn3", TOP_K, 10.0), ranks)
     assert record["step_seconds"] == [2.0, 4.0]
+    assert record["spans"] == [["forward", "", 0.0, 1.0]]
     assert record["slowest_seconds"] == [3.0, 4.0, 9.0]
     assert record["phase_seconds"] == dict.fromkeys(PHASES, 0.75)
     assert (record["handed_bytes"], record["sent_bytes"], record["message_count"]) == (10.0, 21.0, 6.0)
