@@ -104,8 +104,10 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.hooks.cost --output $(DATA)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1,--link-mbit 100 --memory-steps 2000)
 
-links: $(STAMP) ## seconds of a step over real links of 10, 100 and 1000 Mbit/s, by every way of sending gradients (root, Linux)
+links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step over real links (these as root, on Linux)
 	mkdir -p $(DATA)
+	$(RUN) -m sparsync.experiments.studies.links.elastic --output $(DATA)/elastic.json $(if $(filter smoke,$(PROFILE)),--steps 1200 --every 50)
+	$(RUN) -m sparsync.experiments.studies.links.slices --output $(DATA)/slices.json $(if $(filter smoke,$(PROFILE)),--rounds 1 --steps 5)
 	$(RUN) -m sparsync.experiments.studies.links.study --profile $(PROFILE) --output $(DATA)/links.json --store $(STORE)
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu ONLY="build bench")

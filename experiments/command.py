@@ -46,6 +46,8 @@ class Command:
     """the run with its overrides"""
     timeout_seconds: float = TIMEOUT_SECONDS
     """how long a rank waits for the others in an exchange before all of them end; in one process nobody waits"""
+    join_seconds: float = 300.0
+    """how long a rank waits for all others to come, as some load their data more slowly; in one process nobody waits"""
     checkpoint: Path | None = None
     """folder that keeps the state of this run and no other, on a disk that all processes see; None keeps nothing"""
     every: int = 100
@@ -93,6 +95,7 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
     if command.run != name:
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
     require_timeout(command.timeout_seconds)
+    require_timeout(command.join_seconds, "join_seconds")
     require_output(command.output)
     _ = command.keeping
     return command

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
+from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.checkpoints.keeper import open_keeper
 from sparsync.experiments.checkpoints.together import together
 from sparsync.experiments.command import (
@@ -35,9 +36,6 @@ from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.slices import SlicedAverager, shares
 from sparsync.verify.tools.provenance import write_json
 
-# For ranks that load their data more slowly than others; each exchange has its own time.
-_MEETING_TIMEOUT = timedelta(minutes=5)
-
 
 def train(command: Command) -> None:
     """Train this process's share of the run; rank 0 writes the result.
@@ -46,6 +44,7 @@ def train(command: Command) -> None:
         ValueError: `--workers` is less than the number of processes, settings differ between ranks, a rank has no GPU
             where others have, another process writes the same output, or see `load_dataset` and `run_training`.
         FloatingPointError: see `run_training`.
+        ExchangeError: not all ranks have come in time, or see `GroupAverager`.
         OSError: a checkpoint or the result cannot be written, or the launcher has ended.
     """
     rank, process_count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -57,7 +56,7 @@ def train(command: Command) -> None:
     torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
-    with _averager(run, process_count, device, command.timeout_seconds) as averager, ExitStack() as stack:
+    with _averager(run, process_count, device, command) as averager, ExitStack() as stack:
         local_count = len(local_ranks)
         require_equal_settings(run, data.sha256, averager, local_count=local_count)
         shown = stack.enter_context(step_progress(run.steps, visible=rank == 0))
@@ -139,7 +138,7 @@ def _device() -> torch.device:
 
 
 @contextmanager
-def _averager(run: Run, process_count: int, device: torch.device, timeout_seconds: float) -> Iterator[Averager]:
+def _averager(run: Run, process_count: int, device: torch.device, command: Command) -> Iterator[Averager]:
     """Join the process group for as long as the training lasts; a lone process needs none.
 
     A rank that fails leaves the group only as its process ends, when its error is said: torchrun ends it, whatever it
@@ -148,13 +147,8 @@ def _averager(run: Run, process_count: int, device: torch.device, timeout_second
     if process_count == 1:
         yield LocalAverager(run.collective, node_size=run.node_size)
         return
-    dist.init_process_group(
-        "nccl" if device.type == "cuda" else "gloo",
-        store=_store(),
-        rank=int(os.environ["RANK"]),
-        world_size=process_count,
-        timeout=_MEETING_TIMEOUT,
-    )
+    _join(process_count, device, command.join_seconds)
+    timeout_seconds = command.timeout_seconds
     if run.workers == process_count:
         yield GroupAverager(
             run.collective,
@@ -174,12 +168,28 @@ def _averager(run: Run, process_count: int, device: torch.device, timeout_second
     dist.destroy_process_group()
 
 
-def _store() -> Store:
+def _join(process_count: int, device: torch.device, seconds: float) -> None:
+    """Become a rank of the process group.
+
+    Raises:
+        ExchangeError: not all ranks have come in time.
+    """
+    rank, timeout = int(os.environ["RANK"]), timedelta(seconds=seconds)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    try:
+        dist.init_process_group(backend, store=_store(timeout), rank=rank, world_size=process_count, timeout=timeout)
+    except RuntimeError as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        message = f"not all {process_count} ranks have come within {seconds:g} s (--join-seconds): {reason}"
+        raise ExchangeError(message) from None
+
+
+def _store(timeout: timedelta) -> Store:
     """Where ranks leave their addresses, of which torchrun keeps those of ranks that it then starts anew.
 
     One node counts its restarts, several each their own, which may differ: there nothing tells old from new.
     """
-    store, _, _ = next(rendezvous("env://", timeout=_MEETING_TIMEOUT))
+    store, _, _ = next(rendezvous("env://", timeout=timeout))
     lone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
     return PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0) if lone else 0}", store)
 

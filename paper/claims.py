@@ -15,7 +15,7 @@ from statistics import fmean
 from paper.intervals import Estimate, exact, mean, paired_difference
 from paper.results import Result, result
 from paper.studies.barriers import agreement
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.runs import (
     HUNDREDTH,
     MOMENTUM,
     RELEASED_SETTINGS,

@@ -1,7 +1,7 @@
 """Which result files does the paper read? The tracked JSON of the studies, the ledger and Coq, and nothing else.
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
-`experiments/reproduce.py`, `experiments/studies/kernels/study.py`, `verify/ledger/command.py` and
+`experiments/reproduce.py`, the studies of `make bench` and `make links`, `verify/ledger/command.py` and
 `verify/formal/coq.py`; read by the files of `studies/`. Nothing is trained here.
 """
 
@@ -16,9 +16,16 @@ from typing import Any
 
 from sparsync.verify.tools.provenance import write_whole
 
-COMMANDS = {**dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"), "formal": "make formal"}
+COMMANDS = {
+    **dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"),
+    "formal": "make formal",
+    **dict.fromkeys(("elastic", "links", "slices"), "make links"),
+}
 """What writes results that `make reproduce` does not write."""
-LEFT_OUT = {"quick": ("variants",)}
+LEFT_OUT = {
+    "smoke": ("link_accuracy_resnet20",),
+    "quick": ("variants", "link_accuracy_fnn3", "link_accuracy_resnet20"),
+}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""

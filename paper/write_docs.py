@@ -3,7 +3,8 @@
     python -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
 
 Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`, `wire.json` and
-`hook_cost.json`, what variants of error feedback lose from `variants.json`.
+`hook_cost.json`, what variants of error feedback lose from `variants.json`, what links cost from `links.json` and
+`link_accuracy_*.json`, what taking turns costs from `slices.json`.
 In the pages of `BLOCKS` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
@@ -18,7 +19,9 @@ from paper.kernel_page import timings_markdown, wire_markdown
 from paper.results import write_text
 from paper.statements.proofs import checks_file, proofs_markdown
 from paper.statements.tables import all_grades
+from paper.studies.elastic import slices_markdown
 from paper.studies.hook_cost import hook_cost_markdown
+from paper.studies.links.page import links_markdown
 from paper.variants_page import variants_markdown
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
@@ -68,6 +71,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "messages": ("kernels.md", wire_markdown),
     "cost of the hook": ("training.md", hook_cost_markdown),
     "variants": ("training.md", variants_markdown),
+    "slices": ("training.md", slices_markdown),
+    "links": ("training.md", links_markdown),
     "examples": ("examples.md", examples_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""

@@ -22,8 +22,8 @@ from rich.table import Table
 from sparsync.theory.language.digits import number
 from sparsync.theory.statements import STATEMENTS
 
-VALUE_BYTES, INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 4, 4, 8, 2
-"""A float32 value, an int32 index, the count that precedes a payload, a bfloat16 value."""
+VALUE_BYTES, INDEX_BYTES, HEADER_BYTES, HALF_BYTES = 4, 4, 64, 2
+"""A float32 value, an int32 index, the header that every exchange begins and ends with, a bfloat16 value."""
 
 LARGEST_DIMENSION = 10**18
 """Beyond it a mistyped number is more probable than a vector."""
@@ -186,15 +186,16 @@ def rungs(question: Question) -> list[Rung]:
 
 
 def exchanges(question: Question) -> list[Exchange]:
-    """The collectives of the ring model: dense all-reduce in float32 and bfloat16, sparse all-gather."""
+    """The collectives of the ring model: dense all-reduce in float32 and bfloat16, sparse all-gather; with headers."""
     n, d, k = question.workers, question.dimension, question.count
+    headers = 2 * (n - 1) * HEADER_BYTES
     dense = {
         name: -(-2 * (n - 1) * size * d // n) for name, size in (("float32", VALUE_BYTES), ("bfloat16", HALF_BYTES))
     }
-    sparse = (n - 1) * (COUNT_BYTES + k * (VALUE_BYTES + INDEX_BYTES))
-    costs = [(f"dense all-reduce, {name}", sent, 2 * (n - 1)) for name, sent in dense.items()]
-    # Counts, values and indices are gathered one after the other.
-    costs.append(("sparse all-gather, float32 + int32", sparse, 3 * (n - 1)))
+    sparse = (n - 1) * k * (VALUE_BYTES + INDEX_BYTES)
+    # Before and after, headers are gathered in n - 1 rounds.
+    costs = [(f"dense all-reduce, {name}", headers + sent, 4 * (n - 1)) for name, sent in dense.items()]
+    costs.append(("sparse all-gather, float32 + int32", headers + sparse, 3 * (n - 1)))
     return [
         Exchange(name, sent, 8 * sent / question.bandwidth + rounds * question.latency_seconds)
         for name, sent, rounds in costs

@@ -1,14 +1,16 @@
 """Every study that `make reproduce` runs, by the name of its result file. A new one is a file here and a line below.
 
-The convergence runs, which leave a file each, and the timings of `make bench` are apart.
+The convergence runs, which leave a file each, and the timings of `make bench` and `make links` are apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
+from sparsync.experiments.studies.links import accuracy
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
 from sparsync.experiments.studies.selection.phases import run_phases
@@ -73,5 +75,11 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
     "variants": CaseStudy(variants.run_variants, variants.case_count),
+    **{
+        f"link_accuracy_{model}": CaseStudy(
+            partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)
+        )
+        for model in accuracy.MODELS
+    },
 }
 """One after another, the cases of each side by side."""

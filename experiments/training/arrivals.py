@@ -30,14 +30,14 @@ _MARGIN_SECONDS = 1.0
 _LOOK_SECONDS = 2e-5
 
 
-def require_timeout(seconds: float) -> None:
+def require_timeout(seconds: float, name: str = "timeout_seconds") -> None:
     """Refuse what is no time to wait.
 
     Raises:
         ValueError: not a positive number, or more than a million seconds.
     """
     if not 0 < seconds <= 1e6:
-        raise ValueError(f"timeout_seconds must be positive and at most 1e6, got {seconds}")
+        raise ValueError(f"{name} must be positive and at most 1e6, got {seconds}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from paper.intervals import Estimate, mean
 from paper.results import Result, result
 from paper.rules import METHODS
-from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.races import SHOWN, mean_curve, runs, smoothed
 from paper.studies.study import Study
 from paper.style import new_figure

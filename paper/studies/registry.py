@@ -1,4 +1,4 @@
-"""Every study of the paper, in the order of the text. A new one is a file here and a line below."""
+"""Every study of the paper, in the order of the text. A new one is a file or a folder here and a line below."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from paper.studies import (
     barriers,
     budgets,
     contraction,
-    convergence,
+    elastic,
     engine_speed,
     headlines,
     hook_cost,
@@ -23,6 +23,8 @@ from paper.studies import (
     switching,
     variants,
 )
+from paper.studies.convergence import study as convergence
+from paper.studies.links import study as links
 from paper.studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -36,6 +38,8 @@ STUDIES: dict[str, Study] = {
     "hook_cost": hook_cost.STUDY,
     "convergence": convergence.STUDY,
     "variants": variants.STUDY,
+    "links": links.STUDY,
+    "elastic": elastic.STUDY,
     "engine_speed": engine_speed.STUDY,
     "races": races.STUDY,
     "barriers": barriers.STUDY,

@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from paper import latex
 from paper.results import Result, result
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.runs import (
     HUNDREDTH,
     RELEASED_SETTINGS,
     SMOOTHING_UPDATES,

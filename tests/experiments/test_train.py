@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -184,6 +185,19 @@ def test_fewer_workers_than_processes_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_rank_that_others_do_not_come_to_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}.items():
+        monkeypatch.setenv(name, value)
+    output = ("--output", str(tmp_path / "result.json"))
+    status, said = refusal_of(("--run-name", "fnn3_top_k", "--join-seconds", "0.5", *output), monkeypatch, capsys)
+    assert status == 2
+    (line,) = said.splitlines()
+    assert line.startswith("error on rank 0: not all 2 ranks have come within 0.5 s (--join-seconds): ")
+    assert list(tmp_path.iterdir()) == []
+
+
 LATE = """
 import os, time
 import torch.distributed as dist
@@ -250,9 +264,10 @@ def test_what_a_lost_rank_left_is_not_found_after_a_restart_of_one_node(
     environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agent.port), "RANK": "0", "WORLD_SIZE": "1"}
     for name, value in (environment | {"TORCHELASTIC_USE_AGENT_STORE": "True", "GROUP_WORLD_SIZE": node_count}).items():
         monkeypatch.setenv(name, value)
-    train._store().set("address", "of a rank that is lost")
+    minute = timedelta(minutes=1)
+    train._store(minute).set("address", "of a rank that is lost")
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
-    assert train._store().check(["address"]) == is_found
+    assert train._store(minute).check(["address"]) == is_found
 
 
 UNLIKE_PROCESSORS = """
@@ -332,6 +347,8 @@ def test_a_lone_process_trains_on_the_pixels_and_with_the_threads_of_its_run(
         (("--run", "fnn3_top_k", "--density", "0"), "density must lie in (0, 1], got 0.0"),
         (("--run", "fnn3_top_k", "--density", "1.5"), "density must lie in (0, 1], got 1.5"),
         (("--run", "fnn3_top_k", "--steps", "0"), "steps must be at least 1, got 0"),
+        (("--run", "fnn3_top_k", "--join-seconds", "0"), "join_seconds must be positive and at most 1e6, got 0.0"),
+        (("--run", "fnn3_top_k", "--values", "int8", "--collective", "dense"), "collective 'sparse', not by 'dense'"),
         (("--run", "fnn3_top_k", "--data", "mnist"), "unknown data source 'mnist'"),
         (("--run", "fnn3_top_k", "--data", "fashion_mnist:no-such-folder"), "no-such-folder"),
         (("--run", "fnn3_top_k", "--batch-size", "20000"), "batch size 20000"),

@@ -10,7 +10,7 @@ import pytest
 
 from paper.folder_map import FOLDERS
 from paper.results import result
-from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import network

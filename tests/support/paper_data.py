@@ -78,7 +78,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    for name in {*CASE_STUDIES, "engine_speed", "hook_cost", "wire"}:
+    for name in {*CASE_STUDIES, "elastic", "engine_speed", "hook_cost", "links", "slices", "wire"}:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.

@@ -89,10 +89,12 @@ def test_of_a_law_with_the_heaviest_tails_a_few_entries_are_all(law: str) -> Non
 def test_bytes_and_seconds_by_hand() -> None:
     small = Question(density=0.01, dimension=1000, workers=4, bandwidth=8e6, latency_seconds=1e-3)
     dense, half, sparse = exchanges(small)
-    # Ring: 2·(n−1)/n·4 bytes·1000; payloads of 10 entries of 8 bytes and a count, to each of three others.
-    assert (dense.sent_bytes, half.sent_bytes, sparse.sent_bytes) == (6000, 3000, 3 * 88)
-    assert dense.seconds == pytest.approx(6000 / 1e6 + 6e-3)
-    assert sparse.seconds == pytest.approx(264 / 1e6 + 9e-3)
+    # Ring: 2·(n−1)/n·4 bytes·1000; 10 entries of 8 bytes, and two headers of 64, to each of three others.
+    headers = 3 * 2 * 64
+    assert (dense.sent_bytes, half.sent_bytes) == (6000 + headers, 3000 + headers)
+    assert sparse.sent_bytes == 3 * 80 + headers
+    assert dense.seconds == pytest.approx(6384 / 1e6 + 12e-3)
+    assert sparse.seconds == pytest.approx(624 / 1e6 + 9e-3)
 
 
 def test_one_worker_sends_nothing() -> None:

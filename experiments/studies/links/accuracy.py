@@ -15,7 +15,16 @@ from itertools import product
 from typing import Any
 
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.links.contenders import POWERSGD, SIZES, WORKER_COUNT, Case, Contender, Sizes
+from sparsync.experiments.studies.links.cells import all_methods
+from sparsync.experiments.studies.links.contenders import (
+    POWERSGD,
+    SIZES,
+    WORKER_COUNT,
+    Case,
+    Contender,
+    Sizes,
+    steps_of,
+)
 from sparsync.experiments.studies.links.local_training import run_locally
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.training.contestants import OPTIMISERS, TUNING_SEED, low_rank_averager
@@ -24,6 +33,8 @@ from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import machine_name, provenance
 
+MODELS = ("fnn3", "resnet20")
+"""Networks that have a study in the record."""
 _OPTIMISER = OPTIMISERS["momentum"]
 RunCases = Callable[[Sequence[Case]], list[dict[str, Any]]]
 
@@ -56,26 +67,28 @@ class Search:
         return best_place(self.losses) if self.losses else _OPTIMISER.start
 
 
-def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
-    """Tune where it is needed, and train every contender on every seed; the study's JSON.
+def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE, *, model: str) -> dict[str, Any]:
+    """Tune where it is needed, and train a network by every method on every seed; the study's JSON.
 
     Args:
-        profile_name: key of `SIZES`.
+        profile_name: of those that `SIZES` has for the network.
         pool: runs the cases.
+        model: the network, key of `SIZES`.
 
     Returns:
-        `runs`: of each `model` and `method` (the name of a `Method`) the `step_size`, whether it `is_at_edge` of the
+        `runs`: of each `method` (the name of a `Method`) the `step_size`, whether it `is_at_edge` of the
         grid, what was `tried` for it, empty where the study of variants did; the `steps` at which it was evaluated; and
         of each seed, in the order of `seeds`, the `test_accuracy` there, null from where a run diverged on, and the
-        `test_loss` at the end. `setups`: the networks.
+        `test_loss` at the end. `setup`: the network. `ways`: by method, the names of all ways of sending in the study
+        of links that make its steps.
 
     Raises:
         ValueError: the profile leaves the study out.
         CasesFailedError: some runs failed. One that diverged has not failed.
     """
-    if profile_name not in SIZES:
-        raise ValueError(f"profile {profile_name!r} leaves this study out; it is in: {', '.join(SIZES)}")
-    sizes = SIZES[profile_name]
+    if profile_name not in SIZES[model]:
+        raise ValueError(f"profile {profile_name!r} leaves this study out; it is in: {', '.join(SIZES[model])}")
+    sizes = SIZES[model][profile_name]
     searches = [Search(each, sizes.is_tuned) for each in contenders(sizes)]
 
     def run(cases: Sequence[Case]) -> list[dict[str, Any]]:
@@ -94,10 +107,10 @@ def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any
         "profile": profile_name,
         "worker_count": WORKER_COUNT,
         "seeds": seeds,
-        "setups": [
-            {"model": setup.model, "data": setup.data, "batch_size": setup.batch_size, "steps": setup.steps}
-            for setup in sizes.setups
-        ],
+        "setup": {name: getattr(sizes.setup, name) for name in ("model", "data", "batch_size", "steps")},
+        "ways": {
+            method.name: [way.name for way in all_methods() if steps_of(way) == method] for method in sizes.methods
+        },
         "runs": [
             _record(search, case.run.step_size, runs)
             for search, case, runs in zip(searches, cases[:: len(seeds)], by_search, strict=True)
@@ -108,14 +121,14 @@ def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any
 
 def contenders(sizes: Sizes) -> list[Contender]:
     """All of them."""
-    return [Contender(setup, method) for setup, method in product(sizes.setups, sizes.methods)]
+    return [Contender(sizes.setup, method) for method in sizes.methods]
 
 
-def case_count(profile_name: ProfileName) -> int:
+def case_count(profile_name: ProfileName, *, model: str) -> int:
     """How often `run_accuracy` advances: once for each step size of a search, tried or not; 0 where it is left out."""
-    if profile_name not in SIZES:
+    if profile_name not in SIZES[model]:
         return 0
-    sizes = SIZES[profile_name]
+    sizes = SIZES[model][profile_name]
     return _grid_size(sizes) + len(contenders(sizes)) * sizes.seed_count
 
 
@@ -154,7 +167,6 @@ def _record(search: Search, step_size: float, runs: Sequence[dict[str, Any]]) ->
     steps = max((run["steps"] for run in runs), key=len)
     last = _OPTIMISER.place_count - 1
     return {
-        "model": search.contender.setup.model,
         "method": search.contender.method.name,
         "step_size": step_size,
         "is_at_edge": bool(search.losses) and search.place() in (0, last),

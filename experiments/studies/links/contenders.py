@@ -71,44 +71,43 @@ def steps_of(method: Method) -> Method | None:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the study is.
+    """How large the study of a network is.
 
     Args:
-        setups: networks.
+        setup: the network.
         methods: of `TRAINED`.
         seed_count: runs of each with its best step size.
         is_tuned: whether step sizes are searched where `PLACES` has none; otherwise the search's first is taken.
         evaluation_count: of each run, at equal distances.
     """
 
-    setups: tuple[Setup, ...]
+    setup: Setup
     methods: tuple[Method, ...]
     seed_count: int
     is_tuned: bool
     evaluation_count: int
 
 
-SIZES: dict[ProfileName, Sizes] = {
-    "smoke": Sizes(
-        (Setup("fnn3", "embedded", batch_size=8, steps=60, test_limit=64),),
-        (DENSE, TRAINED[3], POWERSGD, LOCAL),
-        seed_count=1,
-        is_tuned=False,
-        evaluation_count=2,
-    ),
-    "record": Sizes(
-        (
-            Setup("fnn3", DATA["fnn3"], batch_size=32, steps=800, test_limit=None),
-            Setup("resnet20", DATA["resnet20"], batch_size=8, steps=800, test_limit=None),
-            Setup("gpt", DATA["gpt"], batch_size=2, steps=800, test_limit=256),
+def _whole(setup: Setup) -> dict[ProfileName, Sizes]:
+    sizes = Sizes(setup, TRAINED, seed_count=5, is_tuned=True, evaluation_count=20)
+    return {"record": sizes, "full": sizes}
+
+
+SIZES: dict[str, dict[ProfileName, Sizes]] = {
+    "fnn3": {
+        "smoke": Sizes(
+            Setup("fnn3", "embedded", batch_size=8, steps=60, test_limit=64),
+            (DENSE, TRAINED[3], POWERSGD, LOCAL),
+            seed_count=1,
+            is_tuned=False,
+            evaluation_count=2,
         ),
-        TRAINED,
-        seed_count=5,
-        is_tuned=True,
-        evaluation_count=20,
-    ),
+        **_whole(Setup("fnn3", DATA["fnn3"], batch_size=32, steps=800, test_limit=None)),
+    },
+    "resnet20": _whole(Setup("resnet20", DATA["resnet20"], batch_size=8, steps=800, test_limit=None)),
+    "gpt": _whole(Setup("gpt", DATA["gpt"], batch_size=2, steps=800, test_limit=256)),
 }
-"""The record's hours: a run of ResNet-20 or GPT takes two minutes of one core, and there are 110 of them."""
+"""By network and profile. A run of ResNet-20 or GPT takes two minutes of one core, and each has fifty of them."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def load_of(workers: int, count: int, dimension: int) -> Load:
 
 
 @given(LOADS)
-def test_sparse_and_dense_are_predicted_as_by_the_calculator_but_for_the_headers(load: Load) -> None:
+def test_sparse_and_dense_are_predicted_as_by_the_calculator(load: Load) -> None:
     question = Question(
         density=load.largest_count / load.dimension,
         dimension=load.dimension,
@@ -51,12 +51,9 @@ def test_sparse_and_dense_are_predicted_as_by_the_calculator_but_for_the_headers
     load = replace(load, largest_count=question.count, total_count=question.count * load.worker_count)
     dense, _, sparse = exchanges(question)
     link = Link(1e-4, 8e-9)
-    # Where the calculator has a count of 8 bytes, values and indices, a worker has a header, entries and a header.
-    beyond = (load.worker_count - 1) * (2 * HEADER_BYTES - 8) * 8e-9
-    assert sparse_seconds(link, load) == pytest.approx(sparse.seconds + beyond, rel=1e-12)
+    assert sparse_seconds(link, load) == pytest.approx(sparse.seconds, rel=1e-12)
     # The calculator rounds a worker's bytes up.
-    headers = 2 * ring_seconds(link, load.worker_count, HEADER_BYTES)
-    assert dense_seconds(link, load) == pytest.approx(dense.seconds + headers, rel=1e-12, abs=8e-9)
+    assert dense_seconds(link, load) == pytest.approx(dense.seconds, rel=1e-12, abs=8e-9)
 
 
 def ring_seconds(link: Link, workers: int, *sizes: float) -> float:

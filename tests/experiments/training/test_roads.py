@@ -123,10 +123,18 @@ def test_training_with_another_variant_through_the_kernel_has_the_bits_of_the_re
 
 
 @needs_library
-@pytest.mark.parametrize(("selector", "feedback"), [*product(KERNEL_RULES, FUSED)])
-def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, feedback: Feedback) -> None:
+@pytest.mark.parametrize(
+    ("selector", "feedback", "values"),
+    [*product(KERNEL_RULES, FUSED, ["exact"]), *product(["top_k"], FUSED, get_args(Values)[1:])],
+)
+def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(
+    selector: str, feedback: Feedback, values: Values
+) -> None:
     stream, dimension = torch.Generator().manual_seed(5), 1001
-    one, other = (new_worker(selector, feedback, dimension, is_native=is_native) for is_native in (True, False))
+    one, other = (
+        replace(new_worker(selector, feedback, dimension, is_native=is_native), values=values)
+        for is_native in (True, False)
+    )
     for k in (300, 300, 20, 20, 20, 1, 1, 1001):
         gradient = torch.randn(dimension, generator=stream)
         made, wanted = (worker.send(gradient, 0.1, k) for worker in (one, other))
@@ -135,24 +143,6 @@ def test_the_kernel_keeps_and_sends_the_bits_of_the_reference(selector: str, fee
         assert_alike(made, wanted)
         assert memory_bits(one) == memory_bits(other)
         assert captured_share(made) == captured_share(wanted)
-
-
-@needs_library
-@pytest.mark.parametrize("feedback", FUSED)
-@pytest.mark.parametrize("values", get_args(Values))
-def test_the_kernel_keeps_what_a_code_loses_as_the_reference_does(values: Values, feedback: Feedback) -> None:
-    stream, dimension = torch.Generator().manual_seed(6), 500
-    one, other = (
-        replace(new_worker("top_k", feedback, dimension, is_native=is_native), values=values)
-        for is_native in (True, False)
-    )
-    for k in (100, 100, 7, 500):
-        gradient = torch.randn(dimension, generator=stream)
-        made, wanted = (worker.send(gradient, 0.1, k) for worker in (one, other))
-        assert made is not None
-        assert wanted is not None
-        assert_alike(made, wanted)
-        assert memory_bits(one) == memory_bits(other)
         assert value_code(made.payload) == values
 
 

@@ -62,11 +62,11 @@ def test_shares_are_neighbours_and_differ_by_one_at_most(worker_count: int, proc
 
 @contextmanager
 def on_the_group_of_this_rank(
-    run: Run, process_count: int, device: torch.device, timeout_seconds: float
+    run: Run, process_count: int, device: torch.device, command: Command
 ) -> Iterator[Averager]:
     assert process_count == dist.get_world_size()
     assert run.workers == WORKER_COUNT
-    nodes, seconds = run.node_size, timeout_seconds
+    nodes, seconds = run.node_size, command.timeout_seconds
     yield SlicedAverager(
         run.collective, worker_count=WORKER_COUNT, node_size=nodes, device=device, timeout_seconds=seconds
     )

@@ -10,9 +10,8 @@ from matplotlib.patches import Rectangle
 
 from paper.results import training_results
 from paper.rules import RULES
-from paper.studies.convergence import MACROS
-from paper.studies.convergence_figures import momentum
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.figures import momentum
+from paper.studies.convergence.runs import (
     THOUSANDTH,
     bytes_per_update,
     condition_results,
@@ -20,7 +19,8 @@ from paper.studies.convergence_runs import (
     paired_differences,
     trained_methods,
 )
-from paper.studies.convergence_tables import CONDITIONS, EXACT, accuracy_table, count_table, momentum_table
+from paper.studies.convergence.study import MACROS
+from paper.studies.convergence.tables import CONDITIONS, EXACT, accuracy_table, count_table, momentum_table
 from sparsync.experiments.training.runs import RUNS
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import METHODS as TRAINED

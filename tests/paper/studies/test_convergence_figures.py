@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
 from paper.rules import METHODS
-from paper.studies.convergence import STUDY
-from paper.studies.convergence_figures import convergence, counts, momentum
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.figures import convergence, counts, momentum
+from paper.studies.convergence.runs import (
     moving_mean,
     smoothed,
     still_running,
 )
+from paper.studies.convergence.study import STUDY
 from tests.support.drawing import drawn_line
 from tests.support.paper_data import rewrite, write_results, write_run
 

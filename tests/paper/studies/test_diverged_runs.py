@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from paper.rules import METHODS
-from paper.studies.convergence import MACROS
-from paper.studies.convergence_figures import convergence, counts
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.figures import convergence, counts
+from paper.studies.convergence.runs import (
     all_diverged,
 )
-from paper.studies.convergence_tables import accuracy_table, count_table, momentum_table
+from paper.studies.convergence.study import MACROS
+from paper.studies.convergence.tables import accuracy_table, count_table, momentum_table
 from tests.support.drawing import drawn_line, plain, table_lines
 from tests.support.paper_data import diverge, rewrite, write_results, write_run
 

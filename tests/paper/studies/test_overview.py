@@ -9,7 +9,7 @@ import pytest
 from paper.intervals import mean
 from paper.results import result
 from paper.rules import METHODS
-from paper.studies.convergence_runs import THOUSANDTH, condition_results
+from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import CLUSTER, SELECTOR, SENT, WAITED, accuracy_by_bytes, overview
 from paper.studies.races import SHOWN, mean_curve, runs, smoothed
 from tests.support.drawing import drawn_line

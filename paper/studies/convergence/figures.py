@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from paper.intervals import mean
 from paper.results import Result
 from paper.rules import METHODS, RULES
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.runs import (
     HUNDREDTH,
     MOMENTUM,
     SMOOTHING_UPDATES,

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from paper import latex, rules
 from paper.comparisons import difference_cell
 from paper.results import Result
-from paper.studies.convergence_runs import (
+from paper.studies.convergence.runs import (
     HUNDREDTH,
     MOMENTUM,
     RELEASED_SETTINGS,

@@ -1,6 +1,6 @@
 """Which numbers do the training runs give? Accuracies, paired differences, counts, gains and bytes, per condition.
 
-Read from `convergence/` of the data folder; formatted in `convergence.py` and `convergence_tables.py`.
+Read from `convergence/` of the data folder; formatted in `study.py` and `tables.py`.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from paper.comparisons import UNKNOWN, difference_phrase, tally
 from paper.intervals import Estimate
 from paper.results import Result
 from paper.rules import METHODS, named
-from paper.studies import convergence_runs as facts
-from paper.studies.convergence_figures import convergence, counts, momentum
-from paper.studies.convergence_runs import (
+from paper.studies.convergence import runs as facts
+from paper.studies.convergence.figures import convergence, counts, momentum
+from paper.studies.convergence.runs import (
     HUNDREDTH,
     MOMENTUM,
     RELEASED_SETTINGS,
@@ -29,7 +29,7 @@ from paper.studies.convergence_runs import (
     accuracy_difference,
     condition_results,
 )
-from paper.studies.convergence_tables import accuracy_table, count_table, momentum_table
+from paper.studies.convergence.tables import accuracy_table, count_table, momentum_table
 from paper.studies.study import Macro, Study
 
 CONDITIONS: dict[str, Condition] = {
