@@ -106,7 +106,7 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 
 links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step over real links (these as root, on Linux)
 	mkdir -p $(DATA)
-	$(RUN) -m sparsync.experiments.studies.links.elastic --output $(DATA)/elastic.json $(if $(filter smoke,$(PROFILE)),--steps 1200 --every 50)
+	$(RUN) -m sparsync.experiments.studies.links.elastic --profile $(PROFILE) --output $(DATA)/elastic.json
 	$(RUN) -m sparsync.experiments.studies.links.slices --output $(DATA)/slices.json $(if $(filter smoke,$(PROFILE)),--rounds 1 --steps 5)
 	$(RUN) -m sparsync.experiments.studies.links.study --profile $(PROFILE) --output $(DATA)/links.json --store $(STORE)
 

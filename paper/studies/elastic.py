@@ -22,7 +22,7 @@ _COLOURS = {1: ORANGE, 2: BLUE, 3: GREEN}
 def timeline(data_folder: Path) -> Figure:
     """Updates done by the clock, in the colour of how many workers did them; what happened, and what was done again."""
     study = result(data_folder, "elastic")
-    figure = new_figure(2.6, profile="record")
+    figure = new_figure(2.6, profile=study["profile"])
     axes = figure.subplots()
     seen: set[int] = set()
     for count, points in _stretches(study):

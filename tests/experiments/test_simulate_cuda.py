@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from sparsync.experiments.training.data import load_dataset  # noqa: E402
 from sparsync.experiments.training.models import MODELS, TEXT_MODELS, FlatModel  # noqa: E402
 from sparsync.experiments.training.runs import RUNS, Run  # noqa: E402
 from sparsync.experiments.training.worker import StepFacts  # noqa: E402
+from sparsync.kernels.codec import Values  # noqa: E402
 from sparsync.kernels.native import KERNEL_RULES, backend, has_kernel  # noqa: E402
 
 if not torch.cuda.is_available():
@@ -36,9 +38,12 @@ def trained(run: Run, device: str) -> tuple[list[StepFacts], Tensor]:
     return result.steps, torch.stack(corrected).cpu()
 
 
-@pytest.mark.parametrize("name", RUNS)
+CASES = RUNS | {f"coded {values}": replace(RUNS["fnn3_top_k"], values=values) for values in get_args(Values)}
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_a_run_on_a_gpu_goes_as_on_a_cpu(name: str) -> None:
-    run = replace(RUNS[name], steps=STEPS, workers=2)
+    run = replace(CASES[name], steps=STEPS, workers=2)
     (here, wanted), (there, found) = trained(run, "cpu"), trained(run, "cuda")
     assert ((found - wanted).norm(dim=-1) <= GRADIENT_TOLERANCE * wanted.norm(dim=-1)).all()
     for one, other in zip(there, here, strict=True):

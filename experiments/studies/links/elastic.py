@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 import torch.distributed as dist
 import tyro
 
 from sparsync.experiments.command import exit_on_bad_input
+from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
 DEADLINE_SECONDS = 300.0
@@ -127,24 +128,19 @@ def kill_rank(agent: subprocess.Popen[bytes]) -> None:
         rank.kill()
 
 
+SIZES: dict[ProfileName, tuple[int, int]] = {"smoke": (1200, 60), "quick": (2400, 250), "record": (2400, 250)}
+"""Steps of the run, and from one checkpoint to the next. After each quarter of the steps something happens, and in the
+last one there is time for nodes to come."""
+
+
 @dataclass(frozen=True)
 class ElasticCommand:
-    """A parsed command line.
-
-    Raises:
-        ValueError: a number out of range.
-    """
+    """A parsed command line."""
 
     output: Path
     """where the JSON result goes; its folder must exist"""
-    steps: int = 2400
-    """of the run; after each quarter of them something happens, and in the last one there is time for nodes to come"""
-    every: int = 200
-    """steps between two checkpoints"""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.every <= self.steps // 4:
-            raise ValueError(f"every must lie in [1, steps / 4], got {self.every} with {self.steps} steps")
+    profile: Literal["smoke", "quick", "record"] = "quick"
+    """how long the run is"""
 
 
 class Diary:
@@ -173,8 +169,11 @@ class Diary:
         self.events.append((time.monotonic() - self._began, what))
 
 
-def run_elastic(command: ElasticCommand) -> dict[str, Any]:
+def run_elastic(profile_name: ProfileName) -> dict[str, Any]:
     """Lose a rank after a quarter of the steps, a node after another, get two nodes after the next; the study's JSON.
+
+    Args:
+        profile_name: key of `SIZES`.
 
     Returns:
         `progress`: seconds, updates done and workers, where these changed; `events`: seconds and what happened;
@@ -184,12 +183,13 @@ def run_elastic(command: ElasticCommand) -> dict[str, Any]:
         RuntimeError: a node that was not killed failed; what it said last is quoted.
         TimeoutError: see `Nodes.wait_for`.
     """
-    quarter = command.steps // 4
+    steps, every = SIZES[profile_name]
+    quarter = steps // 4
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        output, kept = folder / "result.json", ("--checkpoint", str(folder / "kept"), "--every", str(command.every))
+        output, kept = folder / "result.json", ("--checkpoint", str(folder / "kept"), "--every", str(every))
         run = ("--run-name", "fnn3_top_k", "--model", "resnet20", "--batch-size", "8", "--density", "0.01")
-        size = ("--steps", str(command.steps), "--evaluate-every", str(command.steps), "--test-limit", "64")
+        size = ("--steps", str(steps), "--evaluate-every", str(steps), "--test-limit", "64")
         training = ("-m", "sparsync.experiments.train", *run, *size, *kept, "--resume", "--output", str(output))
         nodes = Nodes(folder, stack, training)
         diary = Diary(nodes)
@@ -213,8 +213,9 @@ def run_elastic(command: ElasticCommand) -> dict[str, Any]:
                 raise RuntimeError(f"the {node} node ended with status {agent.returncode}:\n{said}")
         result = json.loads(output.read_text(encoding="utf-8"))
     return {
-        "steps": command.steps,
-        "every": command.every,
+        "profile": profile_name,
+        "steps": steps,
+        "every": every,
         "progress": diary.progress,
         "events": diary.events,
         "attempts": result["attempts"],
@@ -233,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             args=arguments,
         )
         require_output(command.output)
-        found = run_elastic(command)
+        found = run_elastic(command.profile)
         write_json(command.output, found)
     last = found["progress"][-1]
     print(  # noqa: T201

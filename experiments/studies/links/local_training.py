@@ -45,8 +45,8 @@ def train_locally(case: Case, data: Dataset) -> dict[str, Any]:
     """Train on this rank of a group, all of whose ranks call it alike.
 
     Returns:
-        `steps` at which the parameters, then the same everywhere, were evaluated; their `test_accuracy`; the
-        `test_loss` at the end. A run that diverges ends before.
+        On rank 0 `steps` at which the parameters, then the same everywhere, were evaluated; their `test_accuracy`; the
+        `test_loss` at the end. A run that diverges ends before. On other ranks nothing.
     """
     run, method, rank = case.run, case.method, dist.get_rank()
     replica = new_replica(run, data, worker_count=dist.get_world_size(), device="cpu")
@@ -71,7 +71,8 @@ def train_locally(case: Case, data: Dataset) -> dict[str, Any]:
                 own = statistics.clone()
                 if len(own):
                     statistics.copy_(averager.mean([own]))
-                found.append((index + 1, *model.quality(*test)))
+                if rank == 0:
+                    found.append((index + 1, *model.quality(*test)))
                 statistics.copy_(own)
         except FloatingPointError:
             break

@@ -60,7 +60,7 @@ class Trainee(Protocol):
 
     @property
     def spans(self) -> Sequence[tuple[str, str, float, float]]:
-        """What the last step did when, in seconds from its begin, see `timeline.py`; nothing where nothing overlaps."""
+        """What the last step did when, in seconds, see `spans` of `hooks/timeline.py`; empty where nothing overlaps."""
 
     def prepare(self, step_count: int) -> None:
         """Measure what cannot be measured in a step."""

@@ -9,7 +9,6 @@ from statistics import fmean, median
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper import latex
 from paper.results import Result
 from paper.studies.links.times import MODELS, Links, is_whole
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look, legend_below, new_figure
@@ -40,17 +39,17 @@ _PHASE_COLOURS = {
 _LANES = {"communicate": 0, "forward": 2, "backward": 2, "waiting, then the optimiser": 2}
 """From the bottom: link, hook, step."""
 _LANE_NAMES = ("link", "select", "step")
-SHOWN_STEP = ("resnet20", 100.0, ("hook dense", "hook top_k 0.01, exact"))
-"""Model, Mbit/s and the two ways whose steps are drawn."""
+SHOWN_STEP = ("resnet20", 100.0, {"hook dense": "plain hook", "hook top_k 0.01, exact": "Top-k, density 0.01"})
+"""Model, Mbit/s and the two ways whose steps are drawn, with their titles."""
 _BITS = 8e-6
 _ENTRY_BYTES = 8
-_PREDICTED = tuple(10 ** (power / 10) for power in range(41))
-"""Mbit/s, from 1 to 10,000."""
+_PREDICTED = tuple(10 ** (power / 20) for power in range(20, 61))
+"""Mbit/s, from 10 to 1000, as far as was measured."""
 
 
 def look_of(method: str) -> Look:
     """A method's curve; one that is not known is grey, under its own name."""
-    return LOOKS.get(method, Look(latex.escape(method), GREY))
+    return LOOKS.get(method, Look(method, GREY))
 
 
 def time_to_accuracy(data_folder: Path) -> Figure:
@@ -113,7 +112,7 @@ def frontier(data_folder: Path) -> Figure:
             )
     axes.set(xscale="log", yscale="log", xlabel="Mbit/s", ylabel="density")
     axes.set_ylim(3e-4, 1)
-    axes.legend(loc="lower left")
+    legend_below(figure, axes, columns=3)
     return figure
 
 
@@ -186,7 +185,7 @@ def one_step(data_folder: Path) -> Figure:
             colour = _PHASE_COLOURS.get(phase, GREY)
             axes.barh(_LANES.get(phase, 1), 1e3 * (ended - began), left=1e3 * began, height=0.7, color=colour)
         axes.set_yticks(range(len(_LANE_NAMES)), _LANE_NAMES)
-        axes.set_title(f"{MODELS[model]}, {latex.escape(way)}, {rate:g} Mbit/s", loc="left")
+        axes.set_title(f"{MODELS[model]}, {rate:g} Mbit/s: {ways[way]}", loc="left")
         axes.grid(visible=False, axis="y")
     panels[-1].set_xlabel("milliseconds")
     return figure

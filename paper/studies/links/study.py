@@ -121,7 +121,7 @@ def times_table(data_folder: Path) -> str:
     means = [[fmean(each.seconds) if each is not None and each.seconds else None for each in row] for _, row in rows]
     written = [
         (
-            look_of(method).title,
+            latex.escape(look_of(method).title),
             [
                 _bold(
                     reached_words(each, lambda value: latex.decimal(value, digits(value))),
@@ -178,32 +178,27 @@ def unexplained_bytes(found: Links) -> list[float]:
     ]
 
 
-def _rate(data_folder: Path) -> str:
-    found = judged_rate(Links(data_folder))
-    return NOT_RUN if found is None else latex.shortest(found[0])
-
-
-def _share(data_folder: Path) -> str:
-    found = judged_rate(Links(data_folder))
-    return NOT_RUN if found is None else latex.percent(found[1], 0)
-
-
 def gain_at_judged(found: Links) -> Estimate | None:
     """The logarithm of the time of the best sparse setting over that of the best dense one, there."""
     place = judged_rate(found)
     return None if place is None else found.gain(JUDGED, place[0])
 
 
-def _gain(data_folder: Path) -> str:
-    gain = gain_at_judged(Links(data_folder))
-    return NOT_RUN if gain is None else ratio_phrase(gain)
-
-
-def _best(data_folder: Path) -> str:
+def _judged(data_folder: Path) -> str:
+    """Two sentences: where dense bfloat16 mostly communicates, and what the best sparse setting needs there."""
     found = Links(data_folder)
-    place = judged_rate(found)
-    best = None if place is None else found.sparse(JUDGED, place[0])
-    return NOT_RUN if best is None else latex.escape(best.way)
+    place, gain = judged_rate(found), gain_at_judged(found)
+    if place is None:
+        return f"Dense bfloat16 mostly communicates for {MODELS[JUDGED]} at no rate."
+    rate, share = latex.shortest(place[0]), latex.percent(place[1], 0)
+    said = f"At {rate}\\,Mbit/s dense bfloat16 communicates for {share}\\,\\% of a step of {MODELS[JUDGED]}. "
+    best = found.sparse(JUDGED, place[0])
+    if gain is None or best is None:
+        return f"{said}No sparse setting is known to reach the accuracy of dense training there."
+    return (
+        f"{said}There the fastest sparse setting ({latex.escape(best.way)}) needs {ratio_phrase(gain)} times the time "
+        "of the fastest dense training."
+    )
 
 
 def _not_paying(data_folder: Path) -> str:
@@ -237,10 +232,7 @@ MACROS: dict[str, Macro] = {
     "LinksCells": lambda folder: latex.integer(len(result(folder, "links")["cells"])),
     "LinksMachine": _machine,
     "LinksSeeds": lambda folder: latex.integer(Links(folder).seed_count),
-    "LinksRate": _rate,
-    "LinksShare": _share,
-    "LinksGain": _gain,
-    "LinksBest": _best,
+    "LinksJudged": _judged,
     "LinksNotPaying": _not_paying,
     "LinksLargeExcess": partial(_excess, least=LARGE_BYTES),
     "LinksMessageBytes": partial(_of_bytes, say=lambda found: latex.integer(round(message_bytes(found)))),

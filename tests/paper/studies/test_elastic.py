@@ -21,7 +21,7 @@ PROGRESS = [
 def folder(tmp_path: Path) -> Path:
     """Two workers lose two updates, then one of them and four more; with three there is nothing to be done again."""
     attempts = [{"first_step": 0}, {"first_step": 8}, {"first_step": 16}, {"first_step": 30}]
-    fields = {"steps": 40, "every": 8, "lost_steps": 6, "attempts": attempts, "progress": PROGRESS}
+    fields = {"profile": "record", "steps": 40, "every": 8, "lost_steps": 6, "attempts": attempts, "progress": PROGRESS}
     events = [[1.5, "a rank is killed"], [3.5, "a node is killed"]]
     write(tmp_path / "elastic.json", {**fields, "events": events, "provenance": PROVENANCE})
     rows = [

@@ -111,11 +111,12 @@ RUN = Run(
 def test_local_steps_with_an_exchange_of_all_in_each_are_dense_training() -> None:
     """The mean of all ranks' momenta is the momentum of the mean."""
     expected = simulate(replace(RUN, workers=2))
-    for found in run_workers(one_exchange_a_step, 2):
-        assert found["steps"] == [2, 4]
-        assert found["test_accuracy"] == [each.test_accuracy for each in expected.evaluations[1:]]
-        # Four steps in which sums of float32 are added in another order.
-        assert found["test_loss"] == pytest.approx(expected.evaluations[-1].test_loss, rel=1e-5)
+    found, other = run_workers(one_exchange_a_step, 2)
+    assert found["steps"] == [2, 4]
+    assert found["test_accuracy"] == [each.test_accuracy for each in expected.evaluations[1:]]
+    # Four steps in which sums of float32 are added in another order.
+    assert found["test_loss"] == pytest.approx(expected.evaluations[-1].test_loss, rel=1e-5)
+    assert other["steps"] == []
 
 
 def test_local_steps_that_diverge_end_without_a_loss() -> None:
@@ -203,5 +204,6 @@ def test_a_run_of_processes_that_fails_says_why() -> None:
 def test_a_profile_without_the_study_is_refused() -> None:
     assert [name for name in PROFILES if not case_count(name, model="fnn3")] == ["quick"]
     assert [name for name in PROFILES if not case_count(name, model="resnet20")] == ["smoke", "quick"]
+    assert set(accuracy.MODELS) <= set(SIZES)
     with pytest.raises(ValueError, match="profile 'quick' leaves this study out; it is in: record, full"):
         run_accuracy("quick", model="gpt")
