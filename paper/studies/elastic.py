@@ -35,16 +35,7 @@ def timeline(data_folder: Path) -> Figure:
         axes.plot(first[0], again, marker="v", color=VERMILION, markersize=3.5, linestyle="none")
     for time, what in study["events"]:
         axes.axvline(time, color=BLACK, linewidth=0.6, linestyle=(0, (3, 2)))
-        axes.annotate(
-            what,
-            (time, study["steps"]),
-            rotation=90,
-            ha="right",
-            va="top",
-            fontsize=7,
-            xytext=(-1, 0),
-            textcoords="offset points",
-        )
+        axes.text(time, 0, f" {what}", rotation=90, ha="left", va="bottom", fontsize=7)
     axes.set(xlabel="seconds", ylabel="updates done")
     legend_below(figure, axes, columns=4)
     return figure

@@ -78,6 +78,10 @@ class Nodes:
         self._stack.callback(kill_node, agent)
         return agent
 
+    def said_by(self, name: str) -> str:
+        """A node's last words."""
+        return (self._folder / f"{name}.txt").read_text(encoding="utf-8")[-_SHOWN_CHARACTERS:]
+
     def attempts(self) -> list[dict[str, Any]]:
         """All that were begun, see `Attempt`."""
         place = self.checkpoints / "attempts.json"
@@ -107,7 +111,7 @@ class Nodes:
             if found is not None and found[0] == worker_count and found[1] >= step:
                 return
             if time.monotonic() > end:
-                said = [path.read_text(encoding="utf-8")[-_SHOWN_CHARACTERS:] for path in self._folder.glob("*.txt")]
+                said = [self.said_by(path.stem) for path in self._folder.glob("*.txt")]
                 raise TimeoutError(f"no {worker_count} workers have come to step {step}: {self.attempts()}, {said}")
             time.sleep(_POLL_SECONDS)
 
@@ -184,33 +188,14 @@ def run_elastic(profile_name: ProfileName) -> dict[str, Any]:
         TimeoutError: see `Nodes.wait_for`.
     """
     steps, every = SIZES[profile_name]
-    quarter = steps // 4
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        output, kept = folder / "result.json", ("--checkpoint", str(folder / "kept"), "--every", str(every))
+        output, kept = folder / "result.json", ("--checkpoint", str(folder / "kept"), "--every", str(every), "--resume")
         run = ("--run-name", "fnn3_top_k", "--model", "resnet20", "--batch-size", "8", "--density", "0.01")
         size = ("--steps", str(steps), "--evaluate-every", str(steps), "--test-limit", "64")
-        training = ("-m", "sparsync.experiments.train", *run, *size, *kept, "--resume", "--output", str(output))
-        nodes = Nodes(folder, stack, training)
+        nodes = Nodes(folder, stack, ("-m", "sparsync.experiments.train", *run, *size, *kept, "--output", str(output)))
         diary = Diary(nodes)
-        first, second = nodes.start("first"), nodes.start("second")
-        nodes.wait_for(quarter, 2, watch=diary.watch)
-        diary.note("a rank is killed")
-        kill_rank(second)
-        nodes.wait_for(2 * quarter, 2, watch=diary.watch)
-        diary.note("a node is killed")
-        kill_node(second)
-        nodes.wait_for(3 * quarter, 1, watch=diary.watch)
-        diary.note("two nodes join")
-        others = [nodes.start("third"), nodes.start("fourth")]
-        nodes.wait_for(3 * quarter, 3, watch=diary.watch)
-        while any(agent.poll() is None for agent in (first, *others)):
-            diary.watch()
-            time.sleep(_POLL_SECONDS)
-        for agent, node in zip((first, *others), ("first", "third", "fourth"), strict=True):
-            if agent.returncode:
-                said = (folder / f"{node}.txt").read_text(encoding="utf-8")[-_SHOWN_CHARACTERS:]
-                raise RuntimeError(f"the {node} node ended with status {agent.returncode}:\n{said}")
+        _live(nodes, diary, steps // 4)
         result = json.loads(output.read_text(encoding="utf-8"))
     return {
         "profile": profile_name,
@@ -222,6 +207,27 @@ def run_elastic(profile_name: ProfileName) -> dict[str, Any]:
         "lost_steps": result["lost_steps"],
         "provenance": provenance(process_count=3),
     }
+
+
+def _live(nodes: Nodes, diary: Diary, quarter: int) -> None:
+    """From the start of two nodes to the end of those that are left."""
+    first, second = nodes.start("first"), nodes.start("second")
+    nodes.wait_for(quarter, 2, watch=diary.watch)
+    diary.note("a rank is killed")
+    kill_rank(second)
+    nodes.wait_for(2 * quarter, 2, watch=diary.watch)
+    diary.note("a node is killed")
+    kill_node(second)
+    nodes.wait_for(3 * quarter, 1, watch=diary.watch)
+    diary.note("two nodes join")
+    agents = {"first": first, "third": nodes.start("third"), "fourth": nodes.start("fourth")}
+    nodes.wait_for(3 * quarter, 3, watch=diary.watch)
+    while any(agent.poll() is None for agent in agents.values()):
+        diary.watch()
+        time.sleep(_POLL_SECONDS)
+    for name, agent in agents.items():
+        if agent.returncode:
+            raise RuntimeError(f"the {name} node ended with status {agent.returncode}:\n{nodes.said_by(name)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

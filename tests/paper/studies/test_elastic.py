@@ -47,7 +47,7 @@ def test_a_curve_breaks_where_updates_are_lost_or_workers_change(folder: Path) -
     assert (first, others) == ([[0.0, 0.0], [1.0, 10.0]], [])
     assert drawn_lines(axes, "1 worker") == [[[9.0, 16.0], [10.0, 30.0]]]
     assert drawn_lines(axes, "3 workers") == [[[11.0, 30.0], [12.0, 40.0]]]
-    assert [text.get_text() for text in axes.texts] == ["a rank is killed", "a node is killed"]
+    assert [text.get_text().strip() for text in axes.texts] == ["a rank is killed", "a node is killed"]
 
 
 def test_macros_count(folder: Path) -> None:
