@@ -17,6 +17,7 @@ from typing import Any
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.links.cells import all_methods
 from sparsync.experiments.studies.links.contenders import (
+    LOST_SHARE,
     POWERSGD,
     SIZES,
     WORKER_COUNT,
@@ -79,8 +80,9 @@ def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE, *, model: str) -
         `runs`: of each `method` (the name of a `Method`) the `step_size`, whether it `is_at_edge` of the
         grid, what was `tried` for it, empty where the study of variants did; the `steps` at which it was evaluated; and
         of each seed, in the order of `seeds`, the `test_accuracy` there, null from where a run diverged on, and the
-        `test_loss` at the end. `setup`: the network. `ways`: by method, the names of all ways of sending in the study
-        of links that make its steps.
+        `test_loss` at the end. A method that did not get within `lost_share` of dense training on all seeds has another
+        run whose steps are `lasting` so many times as long. `setup`: the network. `ways`: by method, the names of all
+        ways of sending in the study of links that make its steps.
 
     Raises:
         ValueError: the profile leaves the study out.
@@ -97,26 +99,54 @@ def run_accuracy(profile_name: ProfileName, pool: Pool = ALONE, *, model: str) -
     tried = _tune(searches, sizes, run)
     for _ in range(_grid_size(sizes) - tried):
         pool.advance()  # what the search left out
-    seeds = list(range(sizes.seed_count))
-    cases = [
-        search.contender.case(search.place(), seed, sizes.evaluation_count) for search, seed in product(searches, seeds)
-    ]
-    found = run(cases)
-    by_search = [found[first : first + len(seeds)] for first in range(0, len(found), len(seeds))]
+    runs = _runs(searches, sizes, run, pool)
     return {
         "profile": profile_name,
         "worker_count": WORKER_COUNT,
-        "seeds": seeds,
+        "seeds": list(range(sizes.seed_count)),
+        "lost_share": LOST_SHARE,
         "setup": {name: getattr(sizes.setup, name) for name in ("model", "data", "batch_size", "steps")},
         "ways": {
             method.name: [way.name for way in all_methods() if steps_of(way) == method] for method in sizes.methods
         },
-        "runs": [
-            _record(search, case.run.step_size, runs)
-            for search, case, runs in zip(searches, cases[:: len(seeds)], by_search, strict=True)
-        ],
+        "runs": runs,
         "provenance": provenance(process_count=1),
     }
+
+
+def _runs(searches: list[Search], sizes: Sizes, run: RunCases, pool: Pool) -> list[dict[str, Any]]:
+    """The records of all, and then of longer and longer runs of those that are not there yet."""
+    runs = last = _trained(searches, sizes, run)
+    targets = [None if path[-1] is None else path[-1] - LOST_SHARE for path in runs[0]["test_accuracy"]]
+    for factor in sizes.longer:
+        late = [search for search, found in zip(searches, last, strict=True) if not _reaches(found, targets)]
+        for _ in range((len(sizes.methods) - len(late)) * sizes.seed_count):
+            pool.advance()  # who is there already
+        searches, last = late, _trained(late, sizes, run, lasting=factor)
+        runs = [*runs, *last]
+    return runs
+
+
+def _trained(searches: Sequence[Search], sizes: Sizes, run: RunCases, *, lasting: int = 1) -> list[dict[str, Any]]:
+    """The records of contenders that train on every seed, for so many times the steps."""
+    seeds = range(sizes.seed_count)
+    cases = [
+        search.contender.lasting(lasting).case(search.place(), seed, sizes.evaluation_count)
+        for search, seed in product(searches, seeds)
+    ]
+    found = run(cases)
+    by_search = [found[first : first + len(seeds)] for first in range(0, len(found), len(seeds))]
+    return [
+        {"lasting": lasting, **_record(search, case.run.step_size, runs)}
+        for search, case, runs in zip(searches, cases[:: len(seeds)], by_search, strict=True)
+    ]
+
+
+def _reaches(found: dict[str, Any], targets: Sequence[float | None]) -> bool:
+    """Whether a method is seen at the target of every seed."""
+    paths = found["test_accuracy"]
+    best = [max((seen for seen in path if seen is not None), default=-math.inf) for path in paths]
+    return all(target is not None and accuracy >= target for accuracy, target in zip(best, targets, strict=True))
 
 
 def contenders(sizes: Sizes) -> list[Contender]:
@@ -125,11 +155,11 @@ def contenders(sizes: Sizes) -> list[Contender]:
 
 
 def case_count(profile_name: ProfileName, *, model: str) -> int:
-    """How often `run_accuracy` advances: once for each step size of a search, tried or not; 0 where it is left out."""
+    """How often `run_accuracy` advances: also for step sizes and longer runs that it need not try; 0 where left out."""
     if profile_name not in SIZES[model]:
         return 0
     sizes = SIZES[model][profile_name]
-    return _grid_size(sizes) + len(contenders(sizes)) * sizes.seed_count
+    return _grid_size(sizes) + len(contenders(sizes)) * sizes.seed_count * (1 + len(sizes.longer))
 
 
 def _grid_size(sizes: Sizes) -> int:

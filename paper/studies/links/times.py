@@ -21,8 +21,6 @@ MODELS = {"fnn3": "FNN-3", "resnet20": "ResNet-20", "gpt": "GPT"}
 """By name, in the order of tables."""
 TRAINED = ("fnn3",)
 """Those whose accuracies are known."""
-LOST_SHARE = 0.005
-"""Of accuracy, half a point."""
 
 
 @dataclass(frozen=True)
@@ -97,25 +95,29 @@ class Links:
         """Of the runs of every network."""
         return min(len(study["seeds"]) for study in self.accuracies.values())
 
-    def run(self, model: str, method: str) -> Result | None:
-        """What was trained of a method; None if it was not."""
-        runs = self.accuracies[model].records("runs") if model in self.accuracies else []
-        return next((run for run in runs if run["method"] == method), None)
+    def runs(self, model: str, method: str) -> list[Result]:
+        """What was trained of a method, the shortest run first; nothing if it was not."""
+        found = self.accuracies[model].records("runs") if model in self.accuracies else []
+        return sorted((run for run in found if run["method"] == method), key=lambda run: int(run["lasting"]))
 
     def targets(self, model: str) -> list[float] | None:
         """The accuracy to reach, by seed; None if dense training was not run, or diverged."""
-        run = self.run(model, self.methods[0])
-        ends = None if run is None else [path[-1] for path in run["test_accuracy"]]
-        return None if ends is None or None in ends else [end - LOST_SHARE for end in ends]
+        runs = self.runs(model, self.methods[0])
+        ends = [path[-1] for path in runs[0]["test_accuracy"]] if runs else [None]
+        return None if None in ends else [end - self.accuracies[model]["lost_share"] for end in ends]
 
     def steps(self, model: str, method: str) -> tuple[int | None, ...] | None:
-        """After how many steps a method was first seen at its target, by seed; None if it was not trained."""
-        run, targets = self.run(model, method), self.targets(model)
-        if run is None or targets is None:
-            return None
-        return tuple(
-            _first(run["steps"], path, target) for path, target in zip(run["test_accuracy"], targets, strict=True)
-        )
+        """After how many steps a method was first seen at its target, by seed; None if it was not trained.
+
+        In the shortest run that gets there on all seeds; where none does, in the longest.
+        """
+        targets, found = self.targets(model), None
+        for run in self.runs(model, method) if targets is not None else []:
+            pairs = zip(run["test_accuracy"], targets or [], strict=True)
+            found = tuple(_first(run["steps"], path, target) for path, target in pairs)
+            if None not in found:
+                break
+        return found
 
     def reached(self, model: str, method: str, rate: float) -> Reached | None:
         """By the fastest way at a rate; None if the method was not trained, or no way of it was measured."""

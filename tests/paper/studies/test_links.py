@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,9 @@ def cell_fields(model: str, method: Method, rate: float, seconds: float) -> dict
     }
 
 
-def run_fields(method: Method, *paths: list[float | None]) -> dict[str, Any]:
+def run_fields(method: Method, *paths: Sequence[float | None]) -> dict[str, Any]:
     steps = [100, 200, 300]
-    return {"method": method.name, "steps": steps, "test_accuracy": list(paths)}
+    return {"method": method.name, "lasting": 1, "steps": steps, "test_accuracy": list(paths)}
 
 
 @pytest.fixture
@@ -94,7 +95,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ways = {
         method.name: [way.name for way in all_methods() if steps_of(way) == method] for method in (DENSE, HALF, TOP_K)
     }
-    fields = {"profile": "record", "seeds": [0, 1], "ways": ways, "runs": runs, "provenance": PROVENANCE}
+    fields = {
+        "profile": "record",
+        "seeds": [0, 1],
+        "lost_share": 0.005,
+        "ways": ways,
+        "runs": runs,
+        "provenance": PROVENANCE,
+    }
     write(tmp_path / "link_accuracy_resnet20.json", fields)
     write(tmp_path / "link_accuracy_fnn3.json", fields | {"runs": []})
     monkeypatch.setattr(times, "TRAINED", ("fnn3", "resnet20"))
@@ -109,6 +117,20 @@ def test_a_target_is_reached_at_the_first_evaluation_at_it(folder: Path) -> None
     # Not on the first seed.
     assert found.steps("resnet20", HALF.name) == (None, 300)
     assert found.steps("gpt", DENSE.name) is None
+
+
+def test_where_a_run_is_too_short_a_longer_one_counts(folder: Path) -> None:
+    short = run_fields(HALF, [0.5, 0.6, 0.7], [0.5, 0.6, 0.9])
+    dense = run_fields(DENSE, [0.5, 0.796, 0.8], [0.5, 0.6, 0.9])
+    longer, longest = (
+        {**run_fields(HALF, first, [0.5, 0.895, 0.8]), "lasting": lasting, "steps": [200 * lasting] * 3}
+        for lasting, first in ((2, [0.5, 0.6, 0.796]), (4, [0.9, 0.9, 0.9]))
+    )
+    rewrite(folder / "link_accuracy_resnet20.json", runs=[dense, short, longest, longer])
+    assert Links(folder).steps("resnet20", HALF.name) == (400, 400)
+    missed = {**longer, "test_accuracy": [[0.1, 0.1, 0.1], [0.5, 0.895, 0.8]]}
+    rewrite(folder / "link_accuracy_resnet20.json", runs=[dense, short, missed])
+    assert Links(folder).steps("resnet20", HALF.name) == (None, 400)
 
 
 def test_the_fastest_way_of_the_same_steps_counts(folder: Path) -> None:
