@@ -38,6 +38,11 @@ class CodedPayload(SparsePayload):
         super().__init__(decode(message).values.to(device), payload.indices, payload.dimension)
         self.message, self.value_code = message.to(device), values
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the message."""
+        return len(self.message)
+
 
 def value_code(payload: SparsePayload) -> str:
     """In which code the values of a payload travel; "exact" where they travel as they are."""

@@ -53,11 +53,22 @@ def links_markdown(data_folder: Path) -> str:
         f"{place['processor_name']}, {str(place['date_utc'])[:10]}, milliseconds of a step by network and Mbit/s:",
         _table(["way of sending", *heads], steps),
         "Seconds until the network is as accurate as dense training ends, less half a point: the mean over "
-        f"{found.seed_count} seeds, by the fastest way of sending; or on how many seeds it gets there:",
+        f"{found.seed_count} seeds, by the fastest way of sending; or on how many seeds it gets there. "
+        f"{_longer(found)}",
         _table(["method", *heads], times),
         " ".join(_sentences(found)),
     ]
     return "\n" + "\n\n".join(parts) + "\n"
+
+
+def _longer(found: Links) -> str:
+    """Who had how much more time."""
+    said = [
+        f"{MODELS[model]} has up to {most} times the steps where it is not there"
+        for model in found.accuracies
+        if (most := max(run["lasting"] for run in found.accuracies[model].records("runs"))) > 1
+    ]
+    return f"{'; '.join(said)}." if said else "All have as many steps as dense training."
 
 
 def _sentences(found: Links) -> list[str]:

@@ -19,7 +19,7 @@ from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.training import collectives
 from sparsync.experiments.training.arrivals import Call
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
-from sparsync.kernels.codec import Values, encoded_bound, quantised
+from sparsync.kernels.codec import Values, encode, encoded_bound, quantised
 from sparsync.kernels.magnitude import NonFiniteError
 from sparsync.kernels.payload import SparsePayload
 from tests.support.workers import run_workers
@@ -54,6 +54,7 @@ def test_a_coded_payload_holds_what_the_codec_says_is_read(
     assert made.values.dtype == dtype
     assert torch.equal(made.values, expected.values)
     assert made.indices.tolist() == payload.indices.tolist()
+    assert made.size_bytes == len(encode(payload, values=values))
     assert (made.dimension, value_code(made), value_code(payload)) == (200, values, "exact")
 
 

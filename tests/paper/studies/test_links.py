@@ -104,7 +104,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "provenance": PROVENANCE,
     }
     write(tmp_path / "link_accuracy_resnet20.json", fields)
-    write(tmp_path / "link_accuracy_fnn3.json", fields | {"runs": []})
+    write(tmp_path / "link_accuracy_fnn3.json", fields | {"runs": runs[:1]})
     monkeypatch.setattr(times, "TRAINED", ("fnn3", "resnet20"))
     return tmp_path
 
@@ -126,7 +126,9 @@ def test_where_a_run_is_too_short_a_longer_one_counts(folder: Path) -> None:
         {**run_fields(HALF, first, [0.5, 0.895, 0.8]), "lasting": lasting, "steps": [200 * lasting] * 3}
         for lasting, first in ((2, [0.5, 0.6, 0.796]), (4, [0.9, 0.9, 0.9]))
     )
+    assert "it gets there. All have as many steps as dense training." in links_markdown(folder)
     rewrite(folder / "link_accuracy_resnet20.json", runs=[dense, short, longest, longer])
+    assert "it gets there. ResNet-20 has up to 4 times the steps where it is not there." in links_markdown(folder)
     assert Links(folder).steps("resnet20", HALF.name) == (400, 400)
     missed = {**longer, "test_accuracy": [[0.1, 0.1, 0.1], [0.5, 0.895, 0.8]]}
     rewrite(folder / "link_accuracy_resnet20.json", runs=[dense, short, missed])
