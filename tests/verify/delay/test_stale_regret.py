@@ -38,6 +38,7 @@ def state(label: str, bound: sympy.Expr, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
 
 
+@pytest.mark.slow
 def test_a_weaker_bound_loses_only_the_grade_that_says_it_is_attained(monkeypatch: pytest.MonkeyPatch) -> None:
     weaker = sympy.Rational(17, 16)
     for label in CHECKS:
@@ -49,7 +50,7 @@ def test_a_weaker_bound_loses_only_the_grade_that_says_it_is_attained(monkeypatc
     ("label", "wrong", "grades"),
     [
         ("ssp_views", n * (n - 1) * staleness, {"rational", "property"}),
-        ("ssp_views", n * (n - 1) * (staleness + 1), {"rational"}),
+        pytest.param("ssp_views", n * (n - 1) * (staleness + 1), {"rational"}, marks=pytest.mark.slow),
         ("ssp_regret_fixed_step", radius**2 / eta + eta * lipschitz**2 * T / 2, {"smt", "property"}),
         (
             "ssp_regret_optimised",

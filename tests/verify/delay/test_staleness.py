@@ -34,7 +34,7 @@ def lost(label: str) -> set[Grade]:
     [
         ("ssp_gap", staleness, {"property"}),
         ("ssp_recursion", sympy.Min(n, staleness), {"smt", "rational", "property"}),
-        ("ssp_recursion", n * (staleness + 1), {"rational"}),
+        pytest.param("ssp_recursion", n * (staleness + 1), {"rational"}, marks=pytest.mark.slow),
         ("persistent_straggler", 1 / longest_duration + gap_bound / (2 * horizon), {"property"}),
         ("persistent_straggler", 1 / longest_duration + (gap_bound - 1) / horizon, {"property"}),
         ("ssp_throughput", 2 * (2 * staleness + 1) / (2 * staleness + 2), {"rational", "simulated"}),
