@@ -16,6 +16,7 @@ from sparsync.experiments.studies.links.cells import BATCH_SIZES, DATA, Method, 
 from sparsync.experiments.studies.links.contenders import (
     DENSE,
     LOCAL,
+    PLACES,
     POWERSGD,
     SIZES,
     TRAINED,
@@ -30,6 +31,7 @@ from sparsync.experiments.studies.training.contestants import OPTIMISERS
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.runs import Run
 from sparsync.verify.tools.pool import Pool
+from tests.support.paths import ROOT
 from tests.support.workers import run_workers
 
 RECORD = {model: by_profile["record"] for model, by_profile in SIZES.items()}
@@ -76,6 +78,17 @@ def test_step_sizes_are_known_where_the_study_of_variants_has_them() -> None:
     assert found["resnet20", "loop gaussian_k 0.01, sparse"] == 5
     assert found["resnet20", "loop top_k 0.01 dgc, sparse, int8"] == 7
     assert found["resnet20", "loop top_k 0.001 dgc, sparse"] == 6
+
+
+def test_known_step_sizes_are_those_that_the_record_of_variants_found_best() -> None:
+    study = json.loads((ROOT / "paper" / "data" / "variants.json").read_text(encoding="utf-8"))
+    runs = [run for run in study["runs"] if run["optimiser"] == "momentum"]
+    found = {}
+    for run in runs:
+        low = " 0.001" if run["density"] == 0.001 else ""
+        found[run["model"], f"{run['method']}{low}"] = run["step_size"]
+    sizes = {name: OPTIMISERS["momentum"].smallest * 2**place for name, place in PLACES.items()}
+    assert sizes == pytest.approx({name: found[name] for name in PLACES})
 
 
 @pytest.mark.parametrize("contender", EVERYONE, ids=lambda each: f"{each.setup.model} {each.method.name}")
