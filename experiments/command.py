@@ -48,6 +48,8 @@ class Command:
     """how long a rank waits for the others in an exchange before all of them end; in one process nobody waits"""
     join_seconds: float = 300.0
     """how long a rank waits for all others to come, as some load their data more slowly; in one process nobody waits"""
+    disk_seconds: float = 300.0
+    """how long a rank waits for the others where they write or read checkpoints; in one process nobody waits"""
     checkpoint: Path | None = None
     """folder that keeps the state of this run and no other, on a disk that all processes see; None keeps nothing"""
     every: int = 100
@@ -62,13 +64,21 @@ class Command:
         """What is asked of checkpoints.
 
         Raises:
-            ValueError: a number below 1, or options without a folder.
+            ValueError: a number below 1, or one is to go on without a folder.
         """
         if self.checkpoint is not None:
             return Keeping(self.checkpoint, every=self.every, keep=self.keep, resume=self.resume)
         if self.resume:
             raise ValueError("--resume goes on from the folder that --checkpoint names, and there is none")
+        for name in ("every", "keep"):
+            if getattr(self, name) != getattr(Command, name):
+                raise ValueError(f"--{name} is about checkpoints, whose folder --checkpoint has to name")
         return None
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long another process may still have this run's files."""
+        return 0.0 if self.keeping is None else self.keeping.patience_seconds
 
 
 def read_command(program: str, description: str, arguments: Sequence[str] | None = None) -> Command:
@@ -96,6 +106,7 @@ def read_command(program: str, description: str, arguments: Sequence[str] | None
         raise ValueError(f"write --run {command.run} in full, so that its settings are found")
     require_timeout(command.timeout_seconds)
     require_timeout(command.join_seconds, "join_seconds")
+    require_timeout(command.disk_seconds, "disk_seconds")
     require_output(command.output)
     _ = command.keeping
     return command
@@ -107,7 +118,7 @@ def output_held(command: Command) -> AbstractContextManager[None]:
     Raises:
         ValueError: on entering, if another process has it.
     """
-    return held(command.output, patience_seconds=0.0 if command.keeping is None else command.keeping.patience_seconds)
+    return held(command.output, patience_seconds=command.patience_seconds)
 
 
 def say_result(command: Command, result: TrainingResult) -> None:

@@ -8,7 +8,7 @@ PyTorch looks at the annotations of a hook, so this file has them as objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -32,7 +32,7 @@ from sparsync.experiments.hooks.options import (
 from sparsync.experiments.hooks.pieces import Group, Piece, Rule, averages_of
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals, copied
 from sparsync.experiments.hooks.side import side_for
-from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
+from sparsync.experiments.hooks.treatments import Density, Rules, Treatment
 from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
@@ -64,7 +64,8 @@ class ErrorFeedbackState:
     Args:
         model: before or after `DistributedDataParallel`. Parameters that need no gradient are left out.
         selector: a key of `SELECTORS`; "keep_all" is plain DDP.
-        density: k/d of every parameter without a rule, or a function of the step, from 0; the same on every rank.
+        density: k/d of every parameter without a rule, or a function of the step alone, from 0; the same on every rank.
+            Where it says another density of a step than when ranks compared it, it is refused before that is sent.
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (not sent, each rank keeps
             its own gradient) or a density; the first that is found decides. Biases and the scales of norms, that is
             parameters of at most one dimension, are dense unless a rule says otherwise.
@@ -132,8 +133,8 @@ class ErrorFeedbackState:
         self._rules = Rules(dict(rules or {}))
         self._rules.check(parameters)
         self._rule = Rule(selector, variant, values, seed, is_joint=granularity != "tensor")
-        self._density, self._granularity, self._dense_steps = density, granularity, dense_steps
-        self._clip_norm, self._clip, self._timeout_seconds = clip_norm, clip, timeout_seconds
+        self._density, self._granularity, self._dense_steps = Density(density), granularity, dense_steps
+        self._clip_norm, self._clip, self.timeout_seconds = clip_norm, clip, timeout_seconds
         # One that is not enabled neither scales a loss nor skips a step.
         self._scaler = scaler if scaler is not None and scaler.is_enabled() else None
         self._skips = self._scaler is not None or non_finite == "skip"
@@ -287,7 +288,7 @@ class ErrorFeedbackState:
         """The exchange of these buckets, made anew where they or what is sent have changed."""
         place = waiting[0][0].place
         buckets = [bucket for _, bucket, _ in waiting]
-        facts = (self._is_dense_now(), self._density_now(), *(bucket.data_ptr() for bucket in buckets))
+        facts = (self._is_dense_now(), self._density.at(self.step), *(bucket.data_ptr() for bucket in buckets))
         key = (facts, tuple(name for bucket, _, _ in waiting for name in bucket.names))
         known = self._exchanges.get(place)
         if known is not None and known[0] == key:
@@ -305,7 +306,7 @@ class ErrorFeedbackState:
     def _pieces(self, names: Sequence[str], bucket: Tensor) -> list[Piece]:
         """The parameters of a bucket, as parts of it."""
         parts = bucket.split([self._parameters[name].numel() for name in names])
-        dense, density = self._is_dense_now(), self._density_now()
+        dense, density = self._is_dense_now(), self._density.at(self.step)
         pieces = []
         for name, part in zip(names, parts, strict=True):
             treatment = self._treatment(name, density)
@@ -322,21 +323,13 @@ class ErrorFeedbackState:
     def _is_dense_now(self) -> bool:
         return self._rule.selector == "keep_all" or self.step < self._dense_steps
 
-    def _density_now(self) -> float:
-        density = self._density(self.step) if callable(self._density) else self._density
-        return require_density(density, f"density of step {self.step}")
-
     def _expected(self) -> set[str]:
         """The parameters that have a residual once they were exchanged."""
-        density = self._density_now()
+        density = self._density.at(self.step)
         if self._rule.selector == "keep_all":
             return set()
         treatments = {name: self._treatment(name, density) for name in self._parameters}
         return {name for name, treatment in treatments.items() if not isinstance(treatment, str)}
-
-    @cached_property
-    def _compared_densities(self) -> float | list[float]:
-        return compared_densities(self._density)
 
     def _refuse(self, step: int, found: Sequence[tuple[str, int]]) -> None:
         self._refused.extend(found)
@@ -369,7 +362,7 @@ class ErrorFeedbackState:
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
-            "the densities": self._compared_densities,
+            "the densities": self._density.compared(),
             "the settings": (
                 *(self._rule, self._granularity, self._dense_steps, self._skips),
                 *(self._clip_norm, self._clip, self._scaler is None, self.step),
@@ -377,20 +370,21 @@ class ErrorFeedbackState:
             # What a variant delivers is to be alike on all ranks.
             "the averages of estimates": averages_of(pieces),
         }
-        what, limit = f"step {self.step}, before {names[0]!r} is sent", self._timeout_seconds
+        what, limit = f"step {self.step}, before {names[0]!r} is sent", self.timeout_seconds
         require_agreement(parts, what=what, group=self.process_group, timeout_seconds=limit)
         self._agreed.add(names)
 
     def _group(self) -> Group:
         group = self.process_group
-        return Group(group, dist.get_rank(group), dist.get_world_size(group), self._timeout_seconds)
+        return Group(group, dist.get_rank(group), dist.get_world_size(group), self.timeout_seconds)
 
 
 def error_feedback_hook(state: ErrorFeedbackState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The communication hook; `model.register_comm_hook(state, error_feedback_hook)`, once, before the first backward.
 
     Raises:
-        ValueError: on every rank alike, if ranks have other parameters or settings than rank 0.
+        ValueError: on every rank alike, if ranks have other parameters or settings than rank 0; or on one, if the
+            density of a step has changed since ranks compared it.
         RuntimeError: on every rank alike and in the same step, if a gradient is not finite on one rank (unless the
             state skips such steps), or a rank was lost; the message names step, parameter and rank.
         FloatingPointError: likewise, in the next step, if it is not finite on a GPU.

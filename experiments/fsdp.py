@@ -11,7 +11,7 @@ of one, and the state is the exchange over the other. Save `state.state_dict()` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import torch
@@ -32,7 +32,7 @@ from sparsync.experiments.hooks.pieces import Group, Piece, Rule, Scaling, avera
 from sparsync.experiments.hooks.residuals import Foreign, Missing, Residuals
 from sparsync.experiments.hooks.sharding import ShardGroup, shard_groups
 from sparsync.experiments.hooks.side import side_for
-from sparsync.experiments.hooks.treatments import Rules, Treatment, compared_densities, require_density
+from sparsync.experiments.hooks.treatments import Density, Rules, Treatment
 from sparsync.experiments.hooks.unread import Unread, read_all
 from sparsync.experiments.hooks.watching import Watch
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
@@ -57,7 +57,8 @@ class ShardedErrorFeedback:
         model: after `fully_shard` over the mesh's second dimension, with values.
         mesh: (replicate, shard).
         selector: a key of `SELECTORS`; "keep_all" is plain HSDP, in bits where there are two replicas.
-        density: k/d of every shard without a rule, or a function of the step, from 0; the same on every rank.
+        density: k/d of every shard without a rule, or a function of the step alone, from 0; the same on every rank.
+            Where it says another density of a step than when ranks compared it, it is refused before that is sent.
         rules: regular expressions, searched for in parameters' names: "dense", "excluded" (each replica keeps its own
             gradient) or a density; the first that is found decides. Parameters of at most one dimension are dense
             unless a rule says otherwise.
@@ -102,8 +103,8 @@ class ShardedErrorFeedback:
         groups, shards = shard_groups(model, mesh)
         self._rules = Rules(dict(rules or {}))
         self._rules.check(shards.shapes)
-        self._selector, self._density, self._granularity = selector, density, granularity
-        self._dense_steps, self._telemetry, self._timeout_seconds = dense_steps, telemetry, timeout_seconds
+        self._selector, self._density, self._granularity = selector, Density(density), granularity
+        self._dense_steps, self._telemetry, self.timeout_seconds = dense_steps, telemetry, timeout_seconds
         self._rule = Rule(selector, variant, "exact", seed, is_joint=granularity == "group")
         self.process_group: dist.ProcessGroup = mesh.get_group(0)
         """The ranks with the same shards."""
@@ -263,7 +264,7 @@ class ShardedErrorFeedback:
 
     def _replicas(self) -> Group:
         group = self.process_group
-        return Group(group, dist.get_rank(group), self.place()["world_size"], self._timeout_seconds)
+        return Group(group, dist.get_rank(group), self.place()["world_size"], self.timeout_seconds)
 
     def _pieces(self, treatments: Mapping[str, Treatment], parts: Mapping[str, Tensor]) -> tuple[list[Piece], Tensor]:
         """The shards that are sent, as parts of a buffer that stays from step to step, without padding."""
@@ -280,8 +281,7 @@ class ShardedErrorFeedback:
         return pieces, buffer
 
     def _treatment(self, name: str, step: int) -> Treatment:
-        density = self._density(step) if callable(self._density) else self._density
-        treatment = self._rules.treatment(name, self._local[name], require_density(density, f"density of step {step}"))
+        treatment = self._rules.treatment(name, self._local[name], self._density.at(step))
         if treatment == "dense" and self._rule.feedback.is_update:
             # An update is made by way of the memory, though all of it is sent.
             return 1.0
@@ -317,7 +317,7 @@ class ShardedErrorFeedback:
         parts = {
             "the parameters": [(piece.name, piece.gradient.numel(), piece.gradient.dtype) for piece in pieces],
             "the treatments": [piece.treatment for piece in pieces],
-            "the densities": self._compared_densities,
+            "the densities": self._density.compared(),
             "the settings": (self._rule, self._granularity, self._dense_steps, step),
             # What a variant delivers is to be alike in all replicas.
             "the averages of estimates": averages_of(pieces),
@@ -325,12 +325,8 @@ class ShardedErrorFeedback:
             "the values of the parameters": [_digest(local[piece.name]) for piece in pieces],
         }
         what = f"step {step}, before the gradients of {group.title()} are sent"
-        require_agreement(parts, what=what, group=self.process_group, timeout_seconds=self._timeout_seconds)
+        require_agreement(parts, what=what, group=self.process_group, timeout_seconds=self.timeout_seconds)
         self._agreed.add(group.name)
-
-    @cached_property
-    def _compared_densities(self) -> float | list[float]:
-        return compared_densities(self._density)
 
     def place(self) -> dict[str, int]:
         """Which shard of which replica this is, of how many, as `state_dict` says it."""

@@ -106,7 +106,7 @@ def slow_hosts(host_count: int, mbit_per_second: float) -> Iterator[list[Host]]:
 
     Raises:
         ValueError: no host or too many, or a rate that is not positive.
-        RuntimeError: the system refuses, with its words.
+        RuntimeError: the system refuses, with its words, or does not answer.
     """
     require_links(host_count, mbit_per_second)
     remove_leftovers()
@@ -165,7 +165,11 @@ def _bucket(mbit_per_second: float) -> tuple[str, ...]:
 
 
 def remove_leftovers() -> list[str]:
-    """Remove the namespaces of processes that are gone, end what still runs there, and return their names."""
+    """Remove the namespaces of processes that are gone, end what still runs there, and return their names.
+
+    Raises:
+        RuntimeError: some cannot be removed; all others are.
+    """
     left = [space for space in _spaces() if (found := _NAME.fullmatch(space)) and not _is_owned(found)]
     _remove(left)
     return left
@@ -192,17 +196,30 @@ def _spaces() -> list[str]:
 
 
 def _remove(spaces: Sequence[str]) -> None:
-    """Delete those that exist, with their interfaces and whatever runs there."""
-    there = set(_spaces())
-    found = [space for space in spaces if space in there]
-    end_processes(found)
-    for space in found:
-        try:
-            _run("ip", "netns", "del", space)
-        except RuntimeError:
-            # Another process may have looked for leftovers meanwhile.
-            if space in _spaces():
-                raise
+    """Delete those that exist, with their interfaces and whatever runs there.
+
+    Raises:
+        RuntimeError: some cannot be deleted; all others are.
+    """
+    there, failures = set(_spaces()), list[str]()
+    for space in spaces:
+        if space in there:
+            try:
+                _delete(space)
+            except RuntimeError as error:
+                failures.append(str(error))
+    if failures:
+        raise RuntimeError("; ".join(failures))
+
+
+def _delete(space: str) -> None:
+    end_processes([space])
+    try:
+        _run("ip", "netns", "del", space)
+    except RuntimeError:
+        # Another process may have looked for leftovers meanwhile.
+        if space in _spaces():
+            raise
 
 
 def end_processes(spaces: Sequence[str]) -> None:
@@ -234,7 +251,10 @@ def _run(*words: str) -> str:
 
 
 def _finished(*words: str) -> subprocess.CompletedProcess[str]:
-    # A session of its own: a terminal's interrupt must not end it halfway.
-    return subprocess.run(
-        words, capture_output=True, text=True, check=False, timeout=_COMMAND_SECONDS, start_new_session=True
-    )
+    try:
+        # A session of its own: a terminal's interrupt must not end it halfway.
+        return subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=_COMMAND_SECONDS, start_new_session=True
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{' '.join(words)}: it has not ended within {_COMMAND_SECONDS} s") from None

@@ -89,7 +89,7 @@ class OuterStep:
         _require_known("value code", values, VALUE_CODES)
         _require_known("position code", positions, INDEX_CODES)
         require_density(density, "density")
-        self.process_group, self._timeout_seconds = process_group, timeout_seconds
+        self.process_group, self.timeout_seconds = process_group, timeout_seconds
         self._parameters = named_parameters(model)
         self._device = next(iter(self._parameters.values())).device
         self._inner_steps, self._selector, self._decay = inner_steps, selector, decay
@@ -188,7 +188,7 @@ class OuterStep:
             dimension=self._dimension,
             group=self.process_group,
             near=change.device,
-            timeout_seconds=self._timeout_seconds,
+            timeout_seconds=self.timeout_seconds,
         )
         self._residual = residual
         self.sent_bytes += sent_bytes

@@ -101,6 +101,10 @@ class _Residuals:
     def process_group(self) -> dist.ProcessGroup | None:
         return self._outer.process_group
 
+    @property
+    def timeout_seconds(self) -> float:
+        return self._outer.timeout_seconds
+
     def place(self) -> dict[str, int]:
         group = self.process_group
         return {"rank": dist.get_rank(group), "world_size": dist.get_world_size(group)}

@@ -19,7 +19,8 @@ from sparsync.experiments.command import (
     say_result,
     step_progress,
 )
-from sparsync.experiments.training.collectives import Averager, LocalAverager
+from sparsync.experiments.training.averager import Averager
+from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.loop import Keeper, Observer, TrainingResult, run_training
 from sparsync.experiments.training.record import training_record

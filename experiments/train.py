@@ -6,20 +6,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
-from functools import partial
 
 import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
+from sparsync.experiments import launcher
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.checkpoints.keeper import open_keeper
-from sparsync.experiments.checkpoints.together import together
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.command import (
     Command,
     exit_on_bad_input,
@@ -28,7 +28,8 @@ from sparsync.experiments.command import (
     say_result,
     step_progress,
 )
-from sparsync.experiments.training.collectives import Averager, GroupAverager, LocalAverager, ranks_unlike_the_first
+from sparsync.experiments.training.averager import Averager, ranks_unlike_the_first
+from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
@@ -51,42 +52,45 @@ def train(command: Command) -> None:
     worker_count = command.settings.workers or process_count
     local_ranks = list(shares(worker_count, process_count)[rank])
     run = replace(command.settings, workers=worker_count)
-    require_launcher = _launcher_check()
     # Before any arithmetic, since sums depend on it.
     torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
     device = _device()
-    with _averager(run, process_count, device, command) as averager, ExitStack() as stack:
-        local_count = len(local_ranks)
-        require_equal_settings(run, data.sha256, averager, local_count=local_count)
+    with _joined(process_count, device, command) as processes, ExitStack() as stack:
+        require_equal_settings(run, data.sha256, processes.averager)
         shown = stack.enter_context(step_progress(run.steps, visible=rank == 0))
-        hold = partial(stack.enter_context, output_held(command)) if rank == 0 else lambda: None
-        together(averager, hold, local_count=local_count)
-        keeper = stack.enter_context(open_keeper(command.keeping, process=rank, process_count=process_count))
+        processes.together(lambda: stack.enter_context(output_held(command)) if rank == 0 else None)
+        keeper = stack.enter_context(open_keeper(command.keeping, processes))
+
+        def advance() -> None:
+            require_launcher()
+            shown()
+
+        require_launcher()
         result: TrainingResult = run_training(
             run,
             data,
             worker_count=worker_count,
             local_ranks=local_ranks,
-            averager=averager,
+            averager=_averager(run, process_count, device, command),
             device=device,
-            advance=lambda: (require_launcher(), shown()),
+            advance=advance,
             keeper=keeper,
         )
-        require_launcher()
         if rank == 0:
-            write_json(command.output, training_record(command.run, result, process_count=process_count))
+            record = training_record(command.run, result, process_count=process_count)
+            require_launcher()
+            write_json(command.output, record)
             say_result(command, result)
 
 
-def require_equal_settings(run: Run, data_sha256: str, averager: Averager, *, local_count: int = 1) -> None:
+def require_equal_settings(run: Run, data_sha256: str, averager: Averager) -> None:
     """All ranks train the same run on the same data, or none does.
 
     Args:
         run: the settings of this process.
         data_sha256: digest of its data.
-        averager: how its workers meet the others.
-        local_count: how many workers live in this process.
+        averager: how processes meet, each with one number.
 
     Raises:
         ValueError: on every rank, if one was started with other settings or data than rank 0; what differs is named
@@ -95,7 +99,7 @@ def require_equal_settings(run: Run, data_sha256: str, averager: Averager, *, lo
     settings = {**asdict(run), "data_sha256": data_sha256}
 
     def ranks_unlike(value: object) -> list[int]:
-        return ranks_unlike_the_first(value, averager, local_count=local_count)
+        return ranks_unlike_the_first(value, averager)
 
     ranks = ranks_unlike(settings)
     if not ranks:
@@ -108,19 +112,14 @@ def require_equal_settings(run: Run, data_sha256: str, averager: Averager, *, lo
     raise ValueError(f"{said}: here {', '.join(f'{name} is {settings[name]!r}' for name in different)}")
 
 
-def _launcher_check() -> Callable[[], None]:
-    """What refuses to go on once torchrun's agent is gone: another may have started the run anew, and write its result.
+def require_launcher() -> None:
+    """Refuse to go on once torchrun's agent is gone: another may have started the run anew, and write its result.
 
     Raises:
-        ProcessLookupError: when it is called, and the process that started this one has ended.
+        ProcessLookupError: the agent that started this process has ended.
     """
-    agent = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
-
-    def require_launcher() -> None:
-        if agent is not None and os.getppid() != agent:
-            raise ProcessLookupError(f"process {agent}, which launched this rank, has ended; no result is written")
-
-    return require_launcher
+    if "TORCHELASTIC_RUN_ID" in os.environ and os.getppid() != launcher():
+        raise ProcessLookupError(f"process {launcher()}, which launched this rank, has ended; no result is written")
 
 
 def _device() -> torch.device:
@@ -138,34 +137,39 @@ def _device() -> torch.device:
 
 
 @contextmanager
-def _averager(run: Run, process_count: int, device: torch.device, command: Command) -> Iterator[Averager]:
+def _joined(process_count: int, device: torch.device, command: Command) -> Iterator[Processes]:
     """Join the process group for as long as the training lasts; a lone process needs none.
 
     A rank that fails leaves the group only as its process ends, when its error is said: torchrun ends it, whatever it
     was about to say, as soon as a peer has failed for missing it.
     """
     if process_count == 1:
-        yield LocalAverager(run.collective, node_size=run.node_size)
+        yield Processes()
         return
     _join(process_count, device, command.join_seconds)
-    timeout_seconds = command.timeout_seconds
-    if run.workers == process_count:
-        yield GroupAverager(
-            run.collective,
-            rank_order=run.rank_order,
-            node_size=run.node_size,
-            device=device,
-            timeout_seconds=timeout_seconds,
-        )
-    else:
-        yield SlicedAverager(
-            run.collective,
-            worker_count=run.workers or process_count,
-            node_size=run.node_size,
-            device=device,
-            timeout_seconds=timeout_seconds,
-        )
+    seconds = command.patience_seconds + command.disk_seconds
+    group = dist.new_group(timeout=timedelta(seconds=seconds))
+    averager = GroupAverager("dense", device=device, group=group, timeout_seconds=seconds)
+    yield Processes(dist.get_rank(), process_count, averager, group)
     dist.destroy_process_group()
+
+
+def _averager(run: Run, process_count: int, device: torch.device, command: Command) -> Averager:
+    """How the workers of this process meet all others; with a fixed number of them, in the same bits wherever they are.
+
+    Raises:
+        ValueError: see `GroupAverager` and `SlicedAverager`.
+    """
+    nodes, seconds = run.node_size, command.timeout_seconds
+    worker_count = command.settings.workers
+    if process_count == 1:
+        return LocalAverager(run.collective, node_size=nodes)
+    if worker_count in (None, process_count):
+        order = run.rank_order or worker_count is not None
+        return GroupAverager(run.collective, rank_order=order, node_size=nodes, device=device, timeout_seconds=seconds)
+    return SlicedAverager(
+        run.collective, worker_count=worker_count, node_size=nodes, device=device, timeout_seconds=seconds
+    )
 
 
 def _join(process_count: int, device: torch.device, seconds: float) -> None:

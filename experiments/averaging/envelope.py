@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.averaging.checksum import checksum, entries_checksums, index_fault, misplaced
-from sparsync.experiments.averaging.coded import value_code
+from sparsync.experiments.averaging.coded import CodedPayload, value_code
 from sparsync.experiments.averaging.header import (
     DTYPES,
     HEADER_BYTES,
@@ -24,6 +24,7 @@ from sparsync.experiments.averaging.header import (
     Fault,
     Header,
     headers_in,
+    require_common,
     require_fitting,
     settings_digest,
 )
@@ -224,23 +225,29 @@ def payload_header(kind: str, step: int, payload: SparsePayload, place: Place) -
         count=count,
         checksum=checked,
         node_size=place.node_size,
-        settings=settings_digest((place.rank_order, place.link, value_code(payload))),
+        # A message of the codec has another form, even one of values as they are.
+        settings=settings_digest(
+            (place.rank_order, place.link, isinstance(payload, CodedPayload), value_code(payload))
+        ),
         fault=fault,
     )
 
 
-def gathered_floats(number: float, step: int, device: torch.device) -> Conversation[list[float]]:
-    """Every worker's number, in rank order, bit for bit: it travels in the header, in the place of the checksum.
+def gathered_floats(row: Sequence[float], step: int, device: torch.device) -> Conversation[list[list[float]]]:
+    """Every worker's numbers, in rank order, bit for bit: they travel in the header itself.
 
     Args:
-        number: this worker's.
+        row: up to three numbers of this worker, of all workers as many.
         step: of the call.
         device: where messages are.
 
     Raises:
-        ExchangeError: on every worker alike, if one of them is in another call.
+        ExchangeError: on every worker alike, if one of them is in another call, or has another number of numbers.
     """
-    (bits,) = struct.unpack("<q", struct.pack("<d", number))
-    own = Header("gather", step, dtype=torch.float64, count=1, checksum=bits)
+    length = len(row)
+    bits = [struct.unpack("<q", struct.pack("<d", number))[0] for number in row] + [0] * (3 - length)
+    own = Header("gather", step, checksum=bits[0], count=bits[1], dimension=bits[2], settings=length)
     headers = headers_in((yield AllGather(own.message(device))), own.title)
-    return [float(struct.unpack("<d", struct.pack("<q", header.checksum))[0]) for header in headers]
+    require_common(f"{own.title}: different numbers of numbers", [header.settings for header in headers])
+    rows = [(header.checksum, header.count, header.dimension)[:length] for header in headers]
+    return [[float(struct.unpack("<d", struct.pack("<q", word))[0]) for word in words] for words in rows]

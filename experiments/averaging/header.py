@@ -1,7 +1,8 @@
 """The header of every message: what is said, in which step, of what vectors, and by which checksum they are known.
 
 64 bytes of one form for all kinds, so that ranks in different calls still meet in transport, and hear of it. All ranks
-receive the same headers, and refuse them alike.
+receive the same headers, and refuse them alike. Hooks, whose ranks have agreed on lengths before, put a shorter head
+into their buffers, see `experiments/hooks/packing.py`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Header:
         dtype: of the values; None where there are none, or none of `DTYPES`.
         count: m, of the entries that follow. With the fault `RANGE` or `ORDER` the place of the first index that is
             wrong; with `CHANGED` the rank that had sent what was changed.
-        checksum: of the entries; of a gathered number its bits; with `RANGE` or `ORDER` that index.
+        checksum: of the entries; with `RANGE` or `ORDER` that index. Of gathered numbers, up to three, `checksum`,
+            `count` and `dimension` hold the bits, and `settings` says how many there are.
         node_size: on which ranks have to agree.
         settings: a digest of what else they have to agree on.
         is_closing: an exchange ends with it, otherwise one begins.

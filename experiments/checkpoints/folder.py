@@ -28,15 +28,16 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.verify.tools.provenance import write_json
 
-FORMAT = 1
+FORMAT = 2
 """Of the manifest and of the names of tensors; another one is refused."""
 _MANIFEST = "manifest.json"
 _ALONE = "torch.distributed is disabled"
 """How PyTorch begins to warn of what is asked for here."""
 _NAME = re.compile(r"step-(\d{8})")
-_LEFTOVER = re.compile(r"\.step-\d{8}\.(writing|old)")
+_LEFTOVER = re.compile(r"\.step-\d{8}\.(writing|old)|\.attempts\.json\..+")
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,19 @@ class Checkpoint:
         """What was written with it.
 
         Raises:
-            ValueError: there is none, it is not readable, or it is of another format.
+            ValueError: there is none, it is not readable, of another format, or not what was written.
         """
+        place = self.path / _MANIFEST
         try:
-            found = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
-            written, files = found["format"], dict(found["files"])
+            found = dict(json.loads(place.read_text(encoding="utf-8")))
+            written = found["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self.path / _MANIFEST} is not readable: {error}") from error
+            raise ValueError(f"{place} is not readable: {error}") from error
         if written != FORMAT:
             raise ValueError(f"{self.path} has format {written}, this version of sparsync reads {FORMAT}")
-        return {**found, "files": files}
+        if found.pop("sha256", None) != _digest(found):
+            raise ValueError(f"{place} is not what was written")
+        return found
 
     def damage(self, share: int = 0, shares: int = 1) -> str:
         """Which file is missing or not the one that was written; empty if all are.
@@ -100,6 +104,7 @@ class Checkpoint:
                 warnings.filterwarnings("ignore", message=_ALONE)
                 load(wanted, storage_reader=reader, no_dist=True)
         except CheckpointException as error:
+            _raise_interrupt(error, rank=0)
             raise ValueError(f"{self.path} is not readable: {_causes(error)}") from error
         return wanted
 
@@ -133,23 +138,25 @@ class Folder:
         writing.mkdir()
         return writing
 
-    def write(self, step: int, tensors: Mapping[str, Tensor], *, alone: bool) -> None:
+    def write(self, step: int, tensors: Mapping[str, Tensor], processes: Processes) -> None:
         """Write this process's tensors into the folder that `begin` made; all processes of the run call this.
 
         Args:
             step: of the checkpoint.
             tensors: by name; one that several processes have is written once.
-            alone: there is no other process.
+            processes: of the run.
 
         Raises:
             OSError: on every process, if one could not write; ranks and reasons are named.
+            KeyboardInterrupt: on the process that was interrupted.
         """
-        writer = FileSystemWriter(self._hidden(step, "writing"), sync_files=True)
+        writer, alone = FileSystemWriter(self._hidden(step, "writing"), sync_files=True), processes.count == 1
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=_ALONE)
-                save(dict(tensors), storage_writer=writer, no_dist=alone)
+                save(dict(tensors), storage_writer=writer, process_group=processes.group, no_dist=alone)
         except CheckpointException as error:
+            _raise_interrupt(error, rank=processes.rank)
             raise OSError(f"{self._unwritten(step)}: {_causes(error)}") from error
         except RuntimeError as error:
             # Another process is lost.
@@ -163,25 +170,27 @@ class Folder:
     def finish(self, step: int, manifest: Mapping[str, Any]) -> None:
         """Put the manifest there, and the checkpoint in its place; then remove those that are too old.
 
-        One process calls this, once all have written.
+        One process calls this, once all have written. Checkpoints of later steps are damaged, or of an attempt that
+        this one does not go on from, and go too.
+
+        Raises:
+            OSError: what another process has written is not there, as on a disk that this one does not see.
         """
         writing, place = self._hidden(step, "writing"), self.path / f"step-{step:08d}"
         files = {path.name: _sha256(path) for path in sorted(writing.iterdir())}
-        write_json(writing / _MANIFEST, {**manifest, "format": FORMAT, "step": step, "files": files})
+        _require_all(writing, files)
+        fields = {**manifest, "format": FORMAT, "step": step, "files": files}
+        write_json(writing / _MANIFEST, {**fields, "sha256": _digest(fields)})
         _sync(writing)
         if place.exists():
             # Of an attempt that was damaged later, or began anew before it.
             self._remove(Checkpoint(place, step))
         writing.rename(place)
         _sync(self.path)
-        for old in self.checkpoints()[self._keep :]:
-            self._remove(old)
-
-    def remove_all_behind(self, step: int) -> None:
-        """Remove checkpoints of later steps: of an attempt that this one does not go on from."""
-        for later in self.checkpoints():
-            if later.step > step:
-                self._remove(later)
+        there = self.checkpoints()
+        later = [each for each in there if each.step > step]
+        for one in [*later, *there[len(later) + self._keep :]]:
+            self._remove(one)
 
     def _remove(self, checkpoint: Checkpoint) -> None:
         # Renamed first: half a checkpoint must not have the name of a whole one.
@@ -202,6 +211,24 @@ def differences(saved: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
         for name in names
         if name not in saved or name not in own or saved[name] != own[name]
     ]
+
+
+def _require_all(writing: Path, files: Iterable[str]) -> None:
+    """See `Folder.finish`."""
+    stored = FileSystemReader(writing).read_metadata().storage_data or {}
+    if missing := sorted({info.relative_path for info in stored.values()} - set(files)):
+        raise OSError(f"{', '.join(missing)} of another process is missing in {writing}; do all see this folder?")
+
+
+def _raise_interrupt(error: CheckpointException, *, rank: int) -> None:
+    """PyTorch makes an error of everything, also of the interrupt that a process was about to end with."""
+    failure = error.failures.get(rank)
+    if failure is not None and isinstance(failure[0], KeyboardInterrupt):
+        raise failure[0] from None
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _causes(error: CheckpointException) -> str:

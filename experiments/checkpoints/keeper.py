@@ -1,6 +1,6 @@
 """What keeps a run's state while it trains, on all processes together: it begins or goes on, and saves again and again.
 
-    with open_keeper(Keeping(folder, every=50, resume=True), process=rank, process_count=4) as keeper:
+    with open_keeper(Keeping(folder, every=50, resume=True), processes) as keeper:
         run_training(…, keeper=keeper)
 
 Whatever one process finds wrong ends all of them alike, with its reason on that one.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -20,12 +20,13 @@ from typing import Any
 from sparsync.experiments.checkpoints.attempts import Attempts
 from sparsync.experiments.checkpoints.folder import Checkpoint, Folder, differences
 from sparsync.experiments.checkpoints.snapshot import restore, tensors
-from sparsync.experiments.checkpoints.together import said_by_first, together
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.training.loop import Attempt, Training
 from sparsync.verify.tools.locks import held
 from sparsync.verify.tools.provenance import require_folder
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+"""A server of files may keep the lock of a machine that is lost for a minute and a half."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,17 @@ class Keeping:
 
 
 @contextmanager
-def open_keeper(keeping: Keeping | None, *, process: int = 0, process_count: int = 1) -> Iterator[FolderKeeper | None]:
+def open_keeper(keeping: Keeping | None, processes: Processes | None = None) -> Iterator[FolderKeeper | None]:
     """A keeper for one run; the folder is this run's until the end.
 
     Args:
         keeping: what is asked for; None is nothing, and no keeper.
-        process: which this is, from 0; the first one names checkpoints and removes them.
-        process_count: how many there are.
+        processes: of the run, of which the first names checkpoints and removes them; None is this one alone.
     """
     if keeping is None:
         yield None
         return
-    keeper = FolderKeeper(keeping, process, process_count)
+    keeper = FolderKeeper(keeping, Processes() if processes is None else processes)
     try:
         yield keeper
     finally:
@@ -80,8 +80,8 @@ def open_keeper(keeping: Keeping | None, *, process: int = 0, process_count: int
 class FolderKeeper:
     """See `open_keeper`."""
 
-    def __init__(self, keeping: Keeping, process: int, process_count: int) -> None:
-        self._keeping, self._process, self._process_count = keeping, process, process_count
+    def __init__(self, keeping: Keeping, processes: Processes) -> None:
+        self._keeping, self._processes = keeping, processes
         self._folder = Folder(keeping.folder, keeping.keep)
         self._attempts = Attempts(keeping.folder)
         self._held = ExitStack()
@@ -93,12 +93,13 @@ class FolderKeeper:
             ValueError: on every process: the folder cannot be used or another run has it; there are checkpoints, and
                 nobody said to go on; all are damaged; or the newest is of other settings, data, model or version.
         """
-        self._together(training, self._claim)
-        found = self._newest(training) if self._keeping.resume else None
+        together = self._processes.together
+        together(self._claim)
+        found = self._newest() if self._keeping.resume else None
         if found is not None:
-            self._together(training, lambda: self._require_same(training, found))
-            self._together(training, lambda: restore(training, found))
-        self._together(training, lambda: self._note(training))
+            together(lambda: self._require_same(training, found))
+            together(lambda: restore(training, found))
+        together(lambda: self._note(training))
 
     def after_step(self, training: Training) -> None:
         """Note the update, and save where it is time.
@@ -107,7 +108,7 @@ class FolderKeeper:
             OSError: on every process, if it cannot be written.
         """
         step = len(training.steps)
-        if self._is_first:
+        if self._processes.is_first:
             self._attempts.reach(step)
         if step % self._keeping.every == 0 or step == training.replica.run.steps:
             self._save(training, step)
@@ -117,12 +118,8 @@ class FolderKeeper:
         self._attempts.close()
         self._held.close()
 
-    @property
-    def _is_first(self) -> bool:
-        return self._process == 0
-
     def _claim(self) -> None:
-        if not self._is_first:
+        if not self._processes.is_first:
             return
         require_folder(self._keeping.folder, option="--checkpoint")
         self._held.enter_context(held(self._keeping.folder, patience_seconds=self._keeping.patience_seconds))
@@ -134,18 +131,19 @@ class FolderKeeper:
                 "it, or name another folder"
             )
 
-    def _newest(self, training: Training) -> Checkpoint | None:
+    def _newest(self) -> Checkpoint | None:
         """The newest whole one whose files are what was written: each process looks at a share of them."""
-        own = self._folder.checkpoints() if self._is_first else []
-        for place in range(int(self._said_by_first(training, len(own)))):
-            step = int(self._said_by_first(training, own[place].step if self._is_first else 0))
+        processes = self._processes
+        own = self._folder.checkpoints() if processes.is_first else []
+        for place in range(int(processes.said_by_first(len(own)))):
+            step = int(processes.said_by_first(own[place].step if processes.is_first else 0))
             checkpoint = Checkpoint(self._keeping.folder / f"step-{step:08d}", step)
-            damage = checkpoint.damage(self._process, self._process_count)
+            damage = checkpoint.damage(processes.rank, processes.count)
             if damage:
                 sys.stderr.write(f"warning: {damage}; looking for an older checkpoint\n")
-            if not any(training.averager.gather([float(bool(damage))] * len(training.workers))):
+            if not processes.found_by_any(damage):
                 return checkpoint
-        if self._said_by_first(training, len(own)):
+        if processes.said_by_first(len(own)):
             raise ValueError(f"all checkpoints in {self._keeping.folder} are damaged")
         return None
 
@@ -157,24 +155,17 @@ class FolderKeeper:
     def _note(self, training: Training) -> None:
         """Begin another attempt; only the first process knows of the earlier ones."""
         step, count = len(training.steps), training.worker_count
-        if not self._is_first:
+        if not self._processes.is_first:
             training.attempts.append(Attempt(step, count))
             return
         training.attempts[:] = self._attempts.begin(step, count, anew=not self._keeping.resume)
 
     def _save(self, training: Training, step: int) -> None:
-        self._together(training, lambda: self._folder.begin(step) if self._is_first else None)
-        self._folder.write(step, tensors(training), alone=self._process_count == 1)
+        processes = self._processes
+        processes.together(lambda: self._folder.begin(step) if processes.is_first else None)
+        self._folder.write(step, tensors(training), processes)
         manifest = {"run": _identity(training), "worker_count": training.worker_count}
-        self._together(training, lambda: self._folder.finish(step, manifest) if self._is_first else None)
-
-    @staticmethod
-    def _together(training: Training, act: Callable[[], object]) -> None:
-        together(training.averager, act, local_count=len(training.workers))
-
-    @staticmethod
-    def _said_by_first(training: Training, number: float) -> float:
-        return said_by_first(training.averager, number, local_count=len(training.workers))
+        processes.together(lambda: self._folder.finish(step, manifest) if processes.is_first else None)
 
 
 def _identity(training: Training) -> dict[str, Any]:

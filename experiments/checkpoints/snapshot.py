@@ -18,8 +18,8 @@ from torch import Tensor
 
 from sparsync.experiments.hooks.residuals import resized_by_mean
 from sparsync.experiments.training.adaptive import Remembering
+from sparsync.experiments.training.averager import Noting
 from sparsync.experiments.training.batches import BatchSchedule, Position
-from sparsync.experiments.training.collectives import Noting
 from sparsync.experiments.training.loop import Evaluation, Training
 from sparsync.experiments.training.roads import Worker
 from sparsync.experiments.training.seeding import random_stream
@@ -79,16 +79,17 @@ def restore(training: Training, source: Source) -> None:
     training.evaluations[:] = [Evaluation(**evaluation) for evaluation in progress["evaluations"]]
     training.past_seconds = progress["wall_seconds"]
     old_count, step = int(progress["worker_count"]), len(training.steps)
-    if training.worker_count == old_count and isinstance(training.averager, Noting):
+    averager, is_resized = training.averager, training.worker_count != old_count
+    if isinstance(averager, Noting) and not (is_resized and averager.knows_count):
         notes = source.read(f"averager/{name}" for name in progress["averager"])
-        training.averager.restore({name.removeprefix("averager/"): note for name, note in notes.items()})
+        averager.restore({name.removeprefix("averager/"): note for name, note in notes.items()})
     _restore_schedule(training, Position(**progress["schedule"]), old_count, step)
     for worker in training.workers:
         names = [f"memory/{name}" for name in worker.memory] + ["statistics"] * bool(worker.statistics.numel())
-        if training.worker_count == old_count:
-            found = _own(names, source, worker.rank)
-        else:
+        if is_resized:
             found = {name: _carried(name, source, old_count, training.worker_count, worker.rank) for name in names}
+        else:
+            found = _own(names, source, worker.rank)
         _take(worker, found)
         if worker.rank < old_count:
             _restore_choices(worker, source)

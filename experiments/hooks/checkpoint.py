@@ -44,6 +44,11 @@ class Remembering(Protocol):
         """How this rank's part is one of whole parameters; None where it has them whole."""
         ...
 
+    @property
+    def timeout_seconds(self) -> float:
+        """How long ranks wait for each other in an exchange."""
+        ...
+
     def place(self) -> dict[str, int]:
         """Which rank this is, of how many."""
         ...
@@ -157,6 +162,7 @@ def _require_shapes(shards: Shards, sizes: Mapping[str, TensorStorageMetadata]) 
 
 def _resized(local: Tensor, count: int, rank: int, size: int, state: Remembering) -> Tensor:
     total = local.double().sum(0)
-    add_over_ranks(total, Call("carrying residuals to another number of ranks", state.process_group))
+    title = "carrying residuals to another number of ranks"
+    add_over_ranks(total, Call(title, state.process_group, state.timeout_seconds))
     mean, first = resized_by_mean(total.div_(count), local.dtype, size)
     return mean if rank else first

@@ -15,7 +15,7 @@ Treatment = Literal["dense", "excluded"] | float
 """A density k/d in (0, 1]; "dense": every entry is sent, without a residual; "excluded": none is, and each rank keeps
 its own gradient."""
 COMPARED_STEPS = (*range(10_000), *(2**power for power in range(14, 31)))
-"""Densities of these steps are compared between ranks before the first is sent."""
+"""Densities of these steps are compared between ranks before the first is sent, and stay as they were then."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,39 @@ class Rules:
         return next((pattern for pattern in self.given if re.search(pattern, name)), None)
 
 
-def compared_densities(density: float | Callable[[int], float]) -> float | list[float]:
-    """What all ranks must have alike of a density: itself, or the values of a function at `COMPARED_STEPS`."""
-    return [density(step) for step in COMPARED_STEPS] if callable(density) else density
+class Density:
+    """The density of all that has no rule, at every step, and what ranks have compared of it.
+
+    Args:
+        given: k/d, or a function of the step alone, from 0.
+    """
+
+    def __init__(self, given: float | Callable[[int], float]) -> None:
+        self._given = given
+        self._compared: dict[int, float] = {}
+
+    def at(self, step: int) -> float:
+        """The density of a step.
+
+        Raises:
+            ValueError: not a number in (0, 1], or another one than ranks have compared.
+        """
+        given = self._given(step) if callable(self._given) else self._given
+        density = require_density(given, f"density of step {step}")
+        if (before := self._compared.get(step, density)) != density:
+            raise ValueError(
+                f"density of step {step}: it is {density!r}, and was {before!r} as ranks compared it; a density must "
+                "depend on the step alone"
+            )
+        return density
+
+    def compared(self) -> float | dict[int, float]:
+        """What all ranks must have alike: the number, or the values of the function at `COMPARED_STEPS`."""
+        if not callable(self._given):
+            return self._given
+        if not self._compared:
+            self._compared = {step: self._given(step) for step in COMPARED_STEPS}
+        return self._compared
 
 
 def require_density(density: object, what: str) -> float:

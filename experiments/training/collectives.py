@@ -8,10 +8,9 @@ are all-reduced. Here are the calls of torch.distributed that this takes, and th
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -41,57 +40,12 @@ from sparsync.experiments.averaging.messages import (
 from sparsync.experiments.averaging.payloads import common_dimension
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
+from sparsync.experiments.training.averager import Averager, require_rows
 from sparsync.experiments.training.groups import kept, present
 from sparsync.kernels.payload import SparsePayload
 
 
-class Averager(Protocol):
-    """How the workers of this process meet all the others."""
-
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        """One number per local worker in, one per worker of the whole run out, in rank order."""
-        ...
-
-    def average(self, payloads: Sequence[SparsePayload]) -> Average:
-        """One payload per local worker in, the mean over all workers of the run out."""
-        ...
-
-    def mean(self, vectors: Sequence[Tensor]) -> Tensor:
-        """One vector per local worker in, the mean over all workers of the run out, added in rank order.
-
-        It is for what is measured: whole vectors travel, and their bytes are nobody's.
-        """
-        ...
-
-
-@runtime_checkable
-class Noting(Protocol):
-    """An averager that remembers something from call to call."""
-
-    def state(self) -> dict[str, Tensor]:
-        """That, by name, alike on all processes."""
-        ...
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Remember what `state` returned instead, of as many workers."""
-        ...
-
-
-def ranks_unlike_the_first(value: object, averager: Averager, *, local_count: int = 1) -> list[int]:
-    """The ranks whose value, as `repr` prints it, is not that of rank 0: asked on every rank, with the same answer.
-
-    Args:
-        value: that of this process.
-        averager: how its workers meet the others.
-        local_count: how many workers live in this process.
-    """
-    digest = hashlib.sha256(repr(value).encode()).digest()
-    # 48 bits, so that the number passes through a float64 unchanged.
-    numbers = averager.gather([float(int.from_bytes(digest[:6], "little"))] * local_count)
-    return [rank for rank, number in enumerate(numbers) if number != numbers[0]]
-
-
-class LocalAverager:
+class LocalAverager(Averager):
     """All workers in this process; counts the bytes that the same exchange would send between processes.
 
     Args:
@@ -111,9 +65,11 @@ class LocalAverager:
         self._first_notes: dict[str, Tensor] = {}
         self._step = 0
 
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        """The numbers themselves."""
-        return list(numbers)
+    knows_count = True
+
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """The rows themselves."""
+        return [list(row) for row in rows]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """The mean over the given payloads, in their order.
@@ -154,7 +110,7 @@ class LocalAverager:
         return procedure(self._collective, place)
 
 
-class GroupAverager:
+class GroupAverager(Averager):
     """One worker in this process; its peers are the ranks of a process group.
 
     Every call begins with a header from each rank, which says kind and step: all of them raise `ExchangeError`, alike
@@ -202,6 +158,8 @@ class GroupAverager:
         self._notes: dict[str, Tensor] = {}
         self._step = 0
 
+    knows_count = True
+
     def gather(self, numbers: Sequence[float]) -> list[float]:
         """This rank's one number in, every rank's out.
 
@@ -209,8 +167,17 @@ class GroupAverager:
             ValueError: not a list of exactly one number.
             ExchangeError: on every rank alike, see the class.
         """
-        number = _only_number(numbers)
-        return self._carried("gather", lambda step: gathered_floats(number, step, self._device))
+        return super().gather([_only_number(numbers)])
+
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """This rank's one row in, every rank's out.
+
+        Raises:
+            ValueError: not exactly one row, or not one to three numbers in it.
+            ExchangeError: on every rank alike, see the class.
+        """
+        (row,) = require_rows(rows, 1)
+        return self._carried("gather", lambda step: gathered_floats(row, step, self._device))
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """This rank's one payload in, the mean over all ranks out.

@@ -16,8 +16,8 @@ import torch
 
 from sparsync.experiments.feedbacks.registry import new_feedback
 from sparsync.experiments.training.adaptive import new_selector
+from sparsync.experiments.training.averager import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.batches import BatchSchedule
-from sparsync.experiments.training.collectives import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import new_descent
 from sparsync.experiments.training.models import FlatModel, require_pair
@@ -115,6 +115,7 @@ class Training:
         evaluations: likewise.
         attempts: of which the last is this one.
         past_seconds: of the loop, in earlier attempts.
+        started: when the loop of this one began.
     """
 
     replica: Replica
@@ -180,7 +181,7 @@ def run_training(
         device: where parameters, residuals and examples live.
         observe: called after each update, and before the keeper, with the number of updates done and the corrected
             gradients [d] of the local workers, which are put together for it alone.
-        advance: called after each update, and for those of earlier attempts at once.
+        advance: called after each update, before the keeper, and for those of earlier attempts at once.
         keeper: of the run's state; None keeps nothing.
 
     Raises:
@@ -194,6 +195,7 @@ def run_training(
     )
     keeper = _KeepsNothing() if keeper is None else keeper
     keeper.begin(training)
+    training.started = time.perf_counter()
     for _ in training.steps:
         advance()
     if not training.evaluations:
@@ -251,8 +253,8 @@ def _advance(
             return len(steps), str(error)
         if observe is not None:
             observe(index + 1, [made.corrected() for made in sent])
-        keeper.after_step(training)
         advance()
+        keeper.after_step(training)
     return None
 
 

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.averaging.messages import Average
+from sparsync.experiments.training.averager import Averager
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.kernels.payload import SparsePayload
 
 Shape = tuple[int, ...]
 
 
-class LowRankAverager:
+class LowRankAverager(Averager):
     """All workers in this process; every matrix M becomes PQᵀ, and what that lacks is added to the next M.
 
     P is an orthonormal basis of the columns of MQ, with the last Q, and then Q ← MᵀP. A parameter with more than two
@@ -52,9 +53,11 @@ class LowRankAverager:
         ]
         """Q [columns, rank] of each parameter; empty where it goes as it is"""
 
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        """The numbers themselves."""
-        return self._inner.gather(numbers)
+    knows_count = False
+
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """The rows themselves."""
+        return self._inner.gather_rows(rows)
 
     def mean(self, vectors: Sequence[Tensor]) -> Tensor:
         """The mean of the given vectors, in their order."""

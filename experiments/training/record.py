@@ -16,9 +16,11 @@ from sparsync.verify.tools.provenance import provenance
 
 def result_line(run_name: str, result: TrainingResult) -> str:
     """What a person wants to know first: accuracy, updates, workers, bytes beside those of dense vectors, seconds."""
-    steps, workers = len(result.steps), result.run.workers or 1
+    workers = result.run.workers or 1
     sent = sum(facts.sent_bytes for facts in result.steps)
-    dense = steps * workers * result.dimension * result.parameters.element_size()
+    # Workers may have been others before a checkpoint.
+    vectors = sum(len(facts.selected_counts) for facts in result.steps)
+    dense = vectors * result.dimension * result.parameters.element_size()
     ended = "" if result.diverged_at_step is None else f"diverged at step {result.diverged_at_step}; before that "
     share = f" ({sent / dense:.2%} of dense)" if dense else ""
     again = f", {len(result.attempts)} attempts, {result.lost_steps} updates done again"

@@ -30,6 +30,7 @@ from sparsync.experiments.averaging.messages import (
 )
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
+from sparsync.experiments.training.averager import Averager, require_rows
 from sparsync.experiments.training.collectives import answer
 from sparsync.kernels.payload import SparsePayload
 
@@ -47,7 +48,7 @@ def shares(worker_count: int, process_count: int) -> list[range]:
     return [range(first, end) for first, end in zip([0, *ends], ends, strict=False)]
 
 
-class SlicedAverager:
+class SlicedAverager(Averager):
     """The workers of this process, which meet all others as if each had a process of its own.
 
     Dense vectors are gathered and added in rank order. Bytes are those that as many processes as workers would send.
@@ -90,16 +91,18 @@ class SlicedAverager:
         self._procedures = [procedure(collective, place) for place in self._places]
         self._step = 0
 
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        """A number of each local worker in, that of every worker out.
+    knows_count = True
+
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """A row of each local worker in, that of every worker out.
 
         Raises:
-            ValueError: not as many as there are local workers.
+            ValueError: not as many as there are local workers, or not one to three numbers in one.
             ExchangeError: on every process alike, see `GroupAverager`.
         """
-        self._require_one_each(numbers)
+        require_rows(rows, len(self._own))
         step = self._begin()
-        return self._carried("gather", step, [gathered_floats(number, step, self._device) for number in numbers])
+        return self._carried("gather", step, [gathered_floats(row, step, self._device) for row in rows])
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """A payload of each local worker in, the mean over all workers out.

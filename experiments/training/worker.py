@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sparsync.experiments.training.averager import Averager
 from sparsync.experiments.training.batches import BatchSchedule
-from sparsync.experiments.training.collectives import Averager
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import Descent
 from sparsync.experiments.training.models import FlatModel
@@ -75,7 +75,7 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
     run, schedule = replica.run, replica.schedule
     step_size = run.step_size_at(index, schedule.epochs(index + 1))
     target_count = run.target_count(replica.model.parameters.numel(), schedule.position(index).epoch)
-    losses, sent = [], []
+    rows, sent = [], []
     for worker in workers:
         examples = schedule.batch(index, worker.rank)
         images, labels = replica.data.train_images[examples], replica.data.train_labels[examples]
@@ -84,27 +84,30 @@ def step(index: int, replica: Replica, workers: Sequence[Worker], averager: Aver
         loss, gradient = replica.model.loss_and_gradient(images, labels)
         worker.statistics.copy_(replica.model.statistics)
         made = worker.send(gradient, step_size, target_count)
-        losses.append(math.nan if made is None else loss)
-        if made is not None:
+        if made is None:
+            rows.append((math.nan, 0.0, 0.0))
+        else:
+            rows.append((loss, float(made.payload.count), captured_share(made)))
             sent.append(made)
-    all_losses = _require_finite(index, averager.gather(losses))
+    # One call for all three: each waits for a message from everybody.
+    losses, counts, deltas = map(list, zip(*averager.gather_rows(rows), strict=True))
+    _require_finite(index, losses)
     averaged = averager.average([made.payload for made in sent])
     delivered = [worker.feedback.deliver(worker.memory, averaged.mean) for worker in workers]
     replica.descent.apply(delivered[0], step_size)
     facts = StepFacts(
         target_count=target_count,
-        loss=math.fsum(all_losses) / len(all_losses),
-        selected_counts=[int(count) for count in averager.gather([made.payload.count for made in sent])],
-        deltas=averager.gather([captured_share(made) for made in sent]),
+        loss=math.fsum(losses) / len(losses),
+        selected_counts=[int(count) for count in counts],
+        deltas=deltas,
         sent_bytes=averaged.sent_bytes,
     )
     return facts, sent
 
 
-def _require_finite(index: int, losses: list[float]) -> list[float]:
+def _require_finite(index: int, losses: list[float]) -> None:
     for rank, loss in enumerate(losses):
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"step {index}: loss or gradient of worker {rank} is not finite ({loss}); try a smaller step size"
             )
-    return losses

@@ -95,8 +95,22 @@ UNLIKE = {
 """What is named, by what is unlike."""
 
 
+def fickle_run() -> str:
+    """After the first step every rank's density is another, whatever the step."""
+    model, box = seeded_model(), [0.01]
+    state = ErrorFeedbackState(model, density=lambda _: box[0])
+    ddp = hooked(model, state)
+    loss_of(ddp, 0).backward()
+    box[0], sent_bytes = 0.02, state.sent_bytes
+    try:
+        loss_of(ddp, 1).backward()
+    except ValueError as error:
+        return f"{error}; sent {state.sent_bytes - sent_bytes} bytes"
+    return "nothing"
+
+
 def unlike_runs() -> dict[str, str]:
-    return {kind: unlike_run(kind) for kind in UNLIKE}
+    return {**{kind: unlike_run(kind) for kind in UNLIKE}, "fickle": fickle_run()}
 
 
 @cache
@@ -110,6 +124,11 @@ def test_ranks_that_were_started_otherwise_are_named_before_anything_is_sent(kin
         assert of_rank[kind].startswith("in step 0: ")
         assert UNLIKE[kind] in of_rank[kind]
         assert "differ from those of rank 0" in of_rank[kind]
+
+
+def test_a_density_that_is_not_of_the_step_alone_is_named_before_anything_is_sent() -> None:
+    said = "it is 0.02, and was 0.01 as ranks compared it; a density must depend on the step alone; sent 0 bytes"
+    assert [of_rank["fickle"] for of_rank in said_of_unlike_runs()] == [f"density of step 1: {said}"] * 3
 
 
 def unlike_model_run() -> str:

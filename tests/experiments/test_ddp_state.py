@@ -16,8 +16,10 @@ from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict_saver import save as save_checkpoint
 
 from sparsync.experiments.ddp import ErrorFeedbackState
+from sparsync.experiments.hooks import checkpoint
 from sparsync.experiments.hooks.checkpoint import KEY, load, sharded
 from sparsync.experiments.hooks.residuals import resized
+from sparsync.experiments.training.arrivals import Call
 from tests.support.hooks.training import hooked, loss_of, seeded_model
 from tests.support.workers import run_workers
 
@@ -109,6 +111,14 @@ def test_a_distributed_checkpoint_serves_any_number_of_ranks(tmp_path: Path) -> 
                 assert torch.equal(before, after)
             # Rounded once, to float32.
             assert (before.double().mean(0) - after.double().mean(0)).abs().max() <= before.abs().max() * 2.0**-24
+
+
+def test_ranks_wait_for_each_other_to_resize_as_long_as_the_state_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Call] = []
+    monkeypatch.setattr(checkpoint, "add_over_ranks", lambda _, call: calls.append(call))
+    state = ErrorFeedbackState(seeded_model(), timeout_seconds=7.0)
+    checkpoint._resized(torch.zeros(2, 3), 2, 0, 1, state)
+    assert [call.timeout_seconds for call in calls] == [7.0]
 
 
 def loading_from_elsewhere(folder: str) -> str:

@@ -132,6 +132,18 @@ class Astray(ShardedErrorFeedback):
         super()._communicate(group, reduced)
 
 
+def fickle() -> Callable[[int], float]:
+    """A density that is another once it was asked for the same step before."""
+    asked = set[int]()
+
+    def density(step: int) -> float:
+        is_known = step in asked
+        asked.add(step)
+        return 0.02 if is_known else 0.01
+
+    return density
+
+
 def error_of_backward(
     state_kind: type[ShardedErrorFeedback], options: dict[str, Any], *, steps: int, seed: int = 0
 ) -> str:
@@ -164,6 +176,7 @@ def endings() -> dict[str, str]:
     ends["astray"] = error_of_backward(Astray, {}, steps=2)
     odd = {"density": 0.02} if rank == 3 else {}
     ends["unlike density"] = error_of_backward(ShardedErrorFeedback, odd, steps=1)
+    ends["fickle density"] = error_of_backward(ShardedErrorFeedback, {"density": fickle()}, steps=2)
     ends["unlike values"] = error_of_backward(ShardedErrorFeedback, {}, steps=1, seed=int(rank == 3))
     return ends
 
@@ -237,6 +250,8 @@ def test_ranks_with_the_same_shard_end_alike_and_say_what_it_was(said: list[dict
         assert ends[1] == ends[3]
         assert ends[1].startswith("ValueError in step 0: step 0, before the gradients of the root module are sent: ")
         assert named in ends[1]
+    words = "density of step 1: it is 0.02, and was 0.01 as ranks compared it; a density must depend on the step alone"
+    assert all(rank["fickle density"].startswith(f"ValueError in step 1: {words}") for rank in said)
     assert first["astray"] == third["astray"] == "nothing"
     assert "step 1: rank 1 is at step 7" in second["astray"]
     assert "step 7: rank 0 is at step 1" in fourth["astray"]

@@ -8,8 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import cache
@@ -21,21 +20,21 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from sparsync.experiments import train
+from sparsync.experiments import launcher, train
 from sparsync.experiments.command import Command
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training import loop
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
-from sparsync.experiments.training.collectives import Averager, GroupAverager
+from sparsync.experiments.training.collectives import GroupAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.roads import Sent
-from sparsync.experiments.training.runs import RUNS, Run
+from sparsync.experiments.training.runs import RUNS
 from sparsync.experiments.training.worker import Replica, StepFacts, step
 from sparsync.verify.tools.arithmetic import arithmetic
 from tests.support.shared_builds import once, shared_folder
 from tests.support.slow_cases import slow_except
-from tests.support.workers import run_module, run_workers, torchrun
+from tests.support.workers import DEADLINE_SECONDS, joined_already, run_module, run_workers, torchrun
 
 TRAIN = "sparsync.experiments.train"
 PLAIN_RUNS = (
@@ -60,17 +59,11 @@ def run_program(text: str, folder: Path, *arguments: str, restarts: int = 0) -> 
     return torchrun(*launcher, str(program), "--output", str(folder / "result.json"), *arguments)
 
 
-@contextmanager
-def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device, _: float) -> Iterator[Averager]:
-    assert worker_count == dist.get_world_size()
-    yield GroupAverager(run.collective, rank_order=run.rank_order, node_size=run.node_size, device=device)
-
-
 def train_every_plain_run() -> dict[str, dict[str, Any]]:
     """What a rank writes of each run: nothing, but for rank 0. All of them in one group that is there already."""
     os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr(train, "_joined", joined_already)
         patch.setattr(train, "load_dataset", cache(load_dataset))
         for name, run in PLAIN_RUNS.items():
             settings = replace(run, steps=PLAIN_STEPS[name], rank_order=True)
@@ -112,7 +105,7 @@ def train_as_told(*arguments: str) -> tuple[dict[str, Any] | None, object, str]:
     os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         output, said, status = Path(folder) / "result.json", io.StringIO(), None
-        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr(train, "_joined", joined_already)
         patch.setattr("sys.argv", [TRAIN, "--output", str(output), *arguments])
         patch.setattr("sys.stderr", said)
         try:
@@ -143,6 +136,28 @@ def test_released_settings_equal_the_simulation_bit_for_bit_and_so_do_the_same_a
     (again, *_), (other, *_) = run_workers(train_the_released_run, 2)
     assert again["parameters_sha256"] == result["parameters_sha256"]
     assert other is None
+
+
+def test_a_rank_knows_its_launcher_though_that_ends_before_it_asks(tmp_path: Path) -> None:
+    """A fork of a fork: the one between ends at once, and then another process is the parent."""
+    said = tmp_path / "said.txt"
+    between = os.fork()
+    if between == 0:
+        if os.fork() == 0:
+            while os.getppid() == launcher():
+                time.sleep(0.01)
+            os.environ["TORCHELASTIC_RUN_ID"] = "a run"
+            try:
+                train.require_launcher()
+            except ProcessLookupError as error:
+                said.with_suffix(".new").write_text(str(error), encoding="utf-8")
+                said.with_suffix(".new").rename(said)
+        os._exit(0)
+    os.waitpid(between, 0)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not said.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert said.read_text(encoding="utf-8").startswith(f"process {between}, which launched this rank, has ended")
 
 
 def test_a_lone_process_needs_no_launcher(tmp_path: Path) -> None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import torch.distributed as dist
 
 from sparsync.experiments import train
 from sparsync.experiments.command import Command
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.training.collectives import Averager, GroupAverager
 from sparsync.experiments.training.runs import Run
-from tests.support.workers import run_workers, torchrun
+from tests.support.workers import joined_already, run_workers, torchrun
 
 _SHORT = Run(selector="top_k", density=0.01, batch_size=2, steps=2, evaluate_every=1, workers=2, test_limit=8, seed=5)
 RUNS = {
@@ -32,17 +29,11 @@ RUNS = {
 }
 
 
-@contextmanager
-def on_the_group_of_this_rank(run: Run, worker_count: int, device: torch.device, _: float) -> Iterator[Averager]:
-    assert worker_count == dist.get_world_size()
-    yield GroupAverager(run.collective, device=device)
-
-
 def train_all(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What this rank writes; all in one group that is there already."""
     os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr(train, "_joined", joined_already)
         for name in names:
             train.train(Command(run=name, output=Path(folder) / f"{name}.json", settings=RUNS[name]))
         return {path.stem: json.loads(path.read_text()) for path in Path(folder).iterdir()}

@@ -11,6 +11,7 @@ import pytest
 import torch.distributed as dist
 
 from sparsync.experiments import train
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.command import Command
 from sparsync.experiments.train import require_equal_settings
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
@@ -21,9 +22,8 @@ from tests.support.workers import run_workers
 def train_with_the_rank_as_seed() -> str:
     """What a rank says that was started with its own seed."""
     run = replace(RUNS["fnn3_top_k"], seed=dist.get_rank())
-    averager = GroupAverager(run.collective, rank_order=True)
     with pytest.raises(ValueError, match="other settings or data") as caught:
-        require_equal_settings(run, "data", averager)
+        require_equal_settings(run, "data", GroupAverager("dense"))
     return str(caught.value)
 
 
@@ -55,7 +55,7 @@ def test_settings_and_data_are_both_compared() -> None:
 
 def test_nobody_trains_before_the_settings_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     averager = Gathering(-1.0)
-    monkeypatch.setattr(train, "_averager", lambda *_: nullcontext(averager))
+    monkeypatch.setattr(train, "_joined", lambda *_: nullcontext(Processes(0, 2, averager)))
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="other settings or data"):
         train.train(Command(run="fnn3_top_k", output=tmp_path / "result.json", settings=RUNS["fnn3_top_k"]))

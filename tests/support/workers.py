@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from multiprocessing.context import ForkServerContext
@@ -23,7 +24,9 @@ import torch
 import torch.distributed as dist
 import torch.distributed.run
 
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.training import launch
+from sparsync.experiments.training.collectives import GroupAverager
 from tests.support.paths import ROOT
 from tests.support.stand_ins.forked import run_forked
 
@@ -36,6 +39,13 @@ _PRELOADED = [
     *("sparsync.experiments.train", "torch.distributed.run", "torch._dynamo"),
     *("torch.distributed.fsdp", "torch.distributed.checkpoint"),
 ]
+
+
+@contextmanager
+def joined_already(process_count: int, device: torch.device, *_: object) -> Iterator[Processes]:
+    """In place of `train._joined`, on a rank of a group that is there and stays."""
+    assert process_count == dist.get_world_size()
+    yield Processes(dist.get_rank(), process_count, GroupAverager("dense", device=device))
 
 
 def run_workers(function: Callable[[], Any], world_size: int, *, killed: Collection[int] = ()) -> list[Any]:

@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sparsync.verify.monitors.trace import EVENTS, Event, Mass, Sent
+from sparsync.verify.monitors.trace import EVENTS, Event, Mass, Mixed, Sent
 
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_REAL = 2.0**500
@@ -49,7 +49,7 @@ def from_row(number: int, row: object, *, sum_count: int | None = None) -> Event
         sum_count: how many sums every sketch must have, 0 where nobody computes vectors; None leaves it open.
 
     Raises:
-        ValueError: it is no event, or a field is missing, too many, of another kind or out of range.
+        ValueError: it is no event, or a field is missing, too many, of another kind, length or range.
     """
     if not isinstance(row, list | tuple) or not row or not isinstance(row[0], str) or row[0] not in EVENTS:
         raise ValueError(f"row {number} of the trace is no event: {reprlib.repr(row)}")
@@ -65,9 +65,22 @@ def from_row(number: int, row: object, *, sum_count: int | None = None) -> Event
             got = reprlib.repr(value)
             raise ValueError(f"row {number} of the trace, {name}: {field} must be {error}, got {got}") from None
     event = kind(*fields)
+    if isinstance(event, Mixed):
+        _require_lengths(number, event)
     if sum_count is not None:
         _require_sketches(number, event, sum_count)
     return event
+
+
+def _require_lengths(number: int, event: Mixed) -> None:
+    """There is a sketch of every member, or of none where nobody computes vectors."""
+    for field in ("copies", "models", "changes"):
+        count, member_count = len(getattr(event, field)), len(event.members)
+        if count not in (0, member_count):
+            raise ValueError(
+                f"row {number} of the trace, Mixed: {field} must be {member_count} sketches, as there are members, or "
+                f"none, got {count}"
+            )
 
 
 def _require_sketches(number: int, event: Event, sum_count: int) -> None:

@@ -82,7 +82,8 @@ def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
     commit = _git(root, "rev-parse", "HEAD")
     if top is None or commit is None or Path(top).resolve() != root.resolve():
         return None, None
-    return commit, _git(root, "status", "--porcelain", "--", ".", f":(exclude){RESULT_FOLDER}") != ""
+    changes = _git(root, "status", "--porcelain", "--", ".", f":(exclude){RESULT_FOLDER}")
+    return commit, None if changes is None else changes != ""
 
 
 def require_output(path: Path, *, option: str = "--output") -> None:
@@ -183,16 +184,19 @@ def _json_text(value: object, indent: str = "") -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """The output of a git command, or None where git is missing or refuses (not a checkout, no commit yet)."""
+    """The output of a git command, or None where git is missing, refuses (not a checkout, no commit yet) or hangs."""
     if shutil.which("git") is None:
         return None
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    finished = subprocess.run(
-        ("git", "-C", str(folder), *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=GIT_TIMEOUT_SECONDS,
-    )
+    try:
+        finished = subprocess.run(
+            ("git", "-C", str(folder), *arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            timeout=GIT_TIMEOUT_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return finished.stdout.strip() if finished.returncode == 0 else None

@@ -2,8 +2,8 @@
 
 `python -m sparsync.experiments.studies.links.study --profile quick --output FILE --store FOLDER` measures cell after
 cell, on four hosts (root and Linux; elsewhere it says so and writes nothing), keeps what it has, and fits `model.py`.
-Training over a link takes the steps of the simulation bit for bit: with the time of a step, the simulation's accuracy
-by step is all that a time to accuracy needs.
+Sparse training over a link makes the steps of the simulation: with the time of a step, the simulation's accuracy by
+step is all that a time to accuracy needs.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from sparsync.experiments.averaging.messages import Average, Message
 from sparsync.experiments.local import OuterStep
 from sparsync.experiments.studies.links.cells import BATCH_SIZES, DATA, Cell
 from sparsync.experiments.studies.links.travel import Travel, gathered, message_travel
+from sparsync.experiments.training.averager import Averager
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import GroupAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
@@ -143,7 +144,7 @@ class TimedWorker(Worker):
         return sent
 
 
-class TimedAverager:
+class TimedAverager(Averager):
     """The averager of a process group, which knows how long it takes, and what it puts on the link.
 
     Args:
@@ -156,10 +157,10 @@ class TimedAverager:
         self.seconds = {"communicate": 0.0, "agree": 0.0}
         self.handed_bytes, self.travel = 0.0, Travel()
 
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        """As `GroupAverager.gather`."""
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """As `GroupAverager.gather_rows`."""
         self.travel += gathered(self._size, HEADER_BYTES)
-        return self._timed("agree", lambda: self._inner.gather(numbers))
+        return self._timed("agree", lambda: self._inner.gather_rows(rows))
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         """As `GroupAverager.average`."""

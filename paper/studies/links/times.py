@@ -1,8 +1,9 @@
 """How long does it take to become accurate over a link? Steps to an accuracy times seconds of a step.
 
-Steps are those of the simulation, `link_accuracy_*.json`, which training over a link makes bit for bit; seconds are
-measured, `links.json`. The target of a seed is half a point below what dense training with that seed ends with. Of ways
-of sending that make the same steps the fastest at that rate counts.
+Steps are those of the simulation, `link_accuracy_*.json`, seconds are measured, `links.json`. Sparse training over a
+link makes the steps of the simulation bit for bit. Dense training does so but for the order of additions, bfloat16 is
+added in float32 there, and PowerSGD is ours. The target of a seed is half a point below what dense training with that
+seed ends with. Of ways of sending that make the same steps the fastest at that rate counts.
 """
 
 from __future__ import annotations

@@ -106,6 +106,7 @@ def exchange() -> dict[str, object]:
     said |= {name: spoilt(place) for name, place in CHANGED_BYTES.items()}
     said["other code"] = said_by(GroupAverager("sparse"), coded("int2" if rank == 1 else "int8")[rank])
     said["no code"] = said_by(GroupAverager("sparse"), payload_of(rank) if rank == 1 else coded("int8")[rank])
+    said["exact code"] = said_by(GroupAverager("sparse"), payload_of(rank) if rank == 1 else coded("exact")[rank])
     return said
 
 
@@ -130,7 +131,7 @@ def test_a_message_that_changes_on_its_way_ends_the_step_on_all_ranks(case: str,
     assert [words[case] for words in said] == [expected] * WORLD_SIZE
 
 
-@pytest.mark.parametrize("case", ["other code", "no code"])
+@pytest.mark.parametrize("case", ["other code", "no code", "exact code"])
 def test_ranks_with_other_codes_refuse_each_other(case: str, said: list[dict[str, object]]) -> None:
     for words in said:
         assert words[case] == said[0][case]

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from sparsync.experiments.checkpoints import folder as folders
 from sparsync.experiments.checkpoints import keeper as keepers
@@ -21,6 +22,7 @@ from sparsync.experiments.command import Command
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.runs import Run
+from sparsync.verify.tools.interrupts import InterruptedBySignal
 from sparsync.verify.tools.locks import held
 
 RUN = Run(selector="top_k", model="fnn2", density=0.01, steps=6, evaluate_every=6, test_limit=16, workers=2)
@@ -56,7 +58,7 @@ def test_a_finished_run_is_not_trained_again(kept: Keeping, monkeypatch: pytest.
     assert train(kept) == whole
 
 
-@pytest.mark.parametrize("change", ["flip a bit", "cut", "remove", "no manifest", "no JSON"])
+@pytest.mark.parametrize("change", ["flip a bit", "cut", "remove", "no manifest", "no JSON", "no such run"])
 def test_a_damaged_one_is_named_and_the_one_before_it_is_taken(
     change: str, kept: Keeping, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +70,7 @@ def test_a_damaged_one_is_named_and_the_one_before_it_is_taken(
         "flip a bit": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
         "cut": content[:-1],
         "no JSON": b"{",
+        "no such run": content.replace(b'"seed": 0', b'"seed": 1'),
     }
     if change in changed:
         file.write_bytes(changed[change])
@@ -81,6 +84,47 @@ def test_a_damaged_one_is_named_and_the_one_before_it_is_taken(
     (kept.folder / "step-00000004" / "__0_0.distcp").write_bytes(b"")
     with pytest.raises(ValueError, match=r"all checkpoints in .* are damaged"):
         train(kept)
+
+
+def test_a_damaged_one_goes_once_a_newer_one_is_there_and_no_sooner(kept: Keeping) -> None:
+    (kept.folder / "step-00000006" / "__0_0.distcp").write_bytes(b"")
+    closer = replace(kept, every=1, keep=1)
+
+    def stop_after_five(step_count: int, _: object) -> None:
+        if step_count == 6:
+            raise OSError("stopped")
+
+    with pytest.raises(OSError, match="stopped"), open_keeper(closer) as keeper:
+        simulate(RUN, load_dataset("embedded"), keeper=keeper, observe=stop_after_five)
+    assert steps_in(kept.folder) == [5]
+    assert train(closer) == simulate(RUN).parameters_sha256
+
+
+def test_what_another_process_wrote_elsewhere_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is not on a disk that all see."""
+    keeping, steps = Keeping(tmp_path / "kept", every=2, resume=True), []
+
+    def write_elsewhere(*arguments: Any, storage_writer: FileSystemWriter, **options: Any) -> None:
+        save(*arguments, storage_writer=storage_writer, **options)
+        steps.append(storage_writer.path)
+        if len(steps) == 2:
+            (Path(storage_writer.path) / "__0_0.distcp").unlink()
+
+    monkeypatch.setattr(folders, "save", write_elsewhere)
+    with pytest.raises(OSError, match=r"^__0_0\.distcp of another process is missing in .*step-00000004"):
+        train(keeping)
+    assert steps_in(keeping.folder) == [2]
+
+
+@pytest.mark.parametrize("act", ["write_data", "read_data"])
+def test_an_interrupt_meanwhile_is_one_and_no_error(act: str, kept: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise InterruptedBySignal(15)
+
+    owner = FileSystemWriter if act == "write_data" else FileSystemReader
+    monkeypatch.setattr(owner, act, interrupted)
+    with pytest.raises(InterruptedBySignal):
+        train(kept if act == "read_data" else replace(kept, folder=kept.folder.with_name("other")))
 
 
 @pytest.mark.parametrize("killed_in", ["write", "finish", "rename", "prune"])
@@ -144,13 +188,12 @@ def test_one_of_another_version_or_other_data_is_refused(kept: Keeping, monkeypa
     with pytest.raises(ValueError, match=r"sparsync_version was '\S+' and is '9.9'$"):
         train(kept)
     monkeypatch.undo()
+    data = load_dataset("embedded")
+    with open_keeper(kept) as keeper, pytest.raises(ValueError, match=r"data_sha256 was '[0-9a-f]{64}' and is '0'"):
+        simulate(RUN, replace(data, sha256="0"), keeper=keeper)
     manifest = kept.folder / "step-00000006" / "manifest.json"
-    written = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**written, "run": {**written["run"], "data_sha256": "0"}}))
-    with pytest.raises(ValueError, match="data_sha256 was '0' and is"):
-        train(kept)
-    manifest.write_text(json.dumps({**written, "format": 2}))
-    assert "has format 2, this version of sparsync reads 1" in Folder(kept.folder, 1).checkpoints()[0].damage()
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 1}))
+    assert "has format 1, this version of sparsync reads 2" in Folder(kept.folder, 1).checkpoints()[0].damage()
 
 
 def test_checkpoints_are_neither_taken_nor_replaced_unasked(kept: Keeping) -> None:
@@ -190,9 +233,12 @@ def test_numbers_below_one_are_refused(name: str, tmp_path: Path) -> None:
         replace(Keeping(tmp_path), **{name: 0})  # type: ignore[arg-type]  # a name of an int
 
 
-def test_to_resume_without_a_folder_is_refused(tmp_path: Path) -> None:
+def test_options_without_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--resume goes on from the folder that --checkpoint names"):
         _ = Command("fnn3_top_k", tmp_path / "out.json", RUN, resume=True).keeping
+    for option in ({"every": 0}, {"keep": 3}):
+        with pytest.raises(ValueError, match=f"--{next(iter(option))} is about checkpoints, whose folder --checkpoint"):
+            _ = Command("fnn3_top_k", tmp_path / "out.json", RUN, **option).keeping  # type: ignore[arg-type]
 
 
 def test_fields_that_only_one_side_has_are_different() -> None:

@@ -15,6 +15,7 @@ from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.checkpoints.folder import Checkpoint, Folder
 from sparsync.experiments.checkpoints.keeper import Keeping, open_keeper
 from sparsync.experiments.checkpoints.snapshot import restore, tensors
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
@@ -22,6 +23,7 @@ from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import Training, TrainingResult, new_training
+from sparsync.experiments.training.low_rank import LowRankAverager
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.worker import step
 from sparsync.kernels.selection import SELECTORS
@@ -88,6 +90,31 @@ def test_stopped_and_gone_on_with_is_never_stopped(name: str, tmp_path: Path) ->
     assert resumed.lost_steps == (at - 1) % 2
 
 
+@pytest.mark.parametrize("worker_count", [2, 3])
+def test_what_low_rank_has_not_sent_is_kept_for_any_number_of_workers(worker_count: int, tmp_path: Path) -> None:
+    run = Run(selector="keep_all", model="deep0", steps=4, evaluate_every=4, test_limit=16, workers=2)
+    shapes = [(10, 784), (10,)]
+
+    def averager() -> LowRankAverager:
+        return LowRankAverager(shapes, rank=1, generator=torch.Generator().manual_seed(1))
+
+    first, keeping = averager(), Keeping(tmp_path / "kept", every=2, resume=True)
+
+    def stop(step_count: int, _: object) -> None:
+        if step_count == 3:
+            raise Stop
+
+    with pytest.raises(Stop), open_keeper(keeping) as keeper:
+        simulate(replace(run, steps=4), load_dataset("embedded"), stop, keeper=keeper, averager=first)
+    kept, (newest, *_) = averager(), Folder(keeping.folder, 1).checkpoints()
+    saved = newest.read(["averager/residual"])["averager/residual"]
+    assert saved.any()
+    new = begun(run, worker_count)
+    new.averager = kept
+    restore(new, newest)
+    assert torch.equal(kept.residual, saved)
+
+
 def begun(run: Run, worker_count: int) -> Training:
     averager, ranks = LocalAverager(run.collective, node_size=run.node_size), range(worker_count)
     return new_training(run, load_dataset("embedded"), worker_count=worker_count, local_ranks=ranks, averager=averager)
@@ -110,7 +137,7 @@ def test_other_workers_go_on_where_the_old_ones_were(feedback: str, counts: tupl
     folder = Folder(tmp_path, 1)
     saved = tensors(old)
     folder.begin(4)
-    folder.write(4, saved, alone=True)
+    folder.write(4, saved, Processes())
     folder.finish(4, {})
     restore(new, Checkpoint(tmp_path / "step-00000004", 4))
     assert torch.equal(new.replica.model.parameters, old.replica.model.parameters)

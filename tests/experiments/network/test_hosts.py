@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -88,6 +89,25 @@ def test_only_what_dead_processes_left_is_removed(monkeypatch: pytest.MonkeyPatc
     removed: list[str] = []
     monkeypatch.setattr(hosts, "_remove", removed.extend)
     assert remove_leftovers() == removed == dead
+
+
+@pytest.mark.parametrize("verb", ["pids", "del"])
+def test_a_namespace_that_cannot_be_removed_is_named_and_the_others_are(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = ["first", "second", "third"]
+
+    def answer(words: tuple[str, ...], **options: Any) -> subprocess.CompletedProcess[str]:
+        if words[2:] == (verb, "second"):
+            raise subprocess.TimeoutExpired(words, options["timeout"])
+        if words[2] == "del":
+            left.remove(words[3])
+        return subprocess.CompletedProcess(words, 0, "\n".join(left) if words[2] == "list" else "", "")
+
+    monkeypatch.setattr(subprocess, "run", answer)
+    with pytest.raises(RuntimeError, match=f"^ip netns {verb} second: it has not ended within 30 s$"):
+        hosts._remove([*left, "gone"])
+    assert left == ["second"]
 
 
 def test_short_messages_take_the_time_of_the_link() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.loop import TrainingResult
-from sparsync.experiments.training.record import training_record
+from sparsync.experiments.training.record import result_line, training_record
 from sparsync.experiments.training.runs import RUNS
 
 STEPS = 4
@@ -32,6 +32,16 @@ def result() -> TrainingResult:
 def test_the_record_survives_json(result: TrainingResult) -> None:
     record = training_record("fnn3_gaussian_k", result, process_count=1)
     assert json.loads(json.dumps(record, allow_nan=False))["test_accuracy"] == result.test_accuracy
+
+
+def test_what_was_sent_is_compared_with_dense_vectors_of_the_workers_that_there_were(result: TrainingResult) -> None:
+    """Of one worker in the first half of the steps, of three in the second."""
+    vector = 4 * result.dimension
+    steps = [
+        replace(facts, selected_counts=facts.selected_counts[:count], sent_bytes=count * vector)
+        for facts, count in zip(result.steps, (1, 1, 3, 3), strict=True)
+    ]
+    assert "6.37 MB sent (100.00% of dense)" in result_line("a run", replace(result, steps=steps))
 
 
 def test_every_series_has_an_entry_per_step(result: TrainingResult) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -25,25 +23,24 @@ from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.command import Command
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training import loop
-from sparsync.experiments.training.collectives import Averager
 from sparsync.experiments.training.runs import RUNS, Run
 from sparsync.experiments.training.slices import SlicedAverager, shares
 from sparsync.experiments.training.worker import step
 from sparsync.kernels.payload import SparsePayload
 from tests.support.slow_cases import slow_except
-from tests.support.workers import run_workers
+from tests.support.workers import joined_already, run_workers
 
-WORKER_COUNT, PROCESS_COUNTS = 4, slow_except({3}, [1, 2, 3])
+WORKER_COUNT, PROCESS_COUNTS = 4, slow_except({3, 4}, [1, 2, 3, 4])
 SETTINGS: dict[str, Any] = {"model": "fnn2", "density": 0.01, "steps": 6, "test_limit": 16, "momentum": 0.9}
 RUN = replace(RUNS["fnn3_top_k"], workers=WORKER_COUNT, **SETTINGS)
 # "auto" measures its link, and so chooses by the machine.
 SLICED = {
-    f"{selector}, {name}": replace(RUN, selector=selector, collective=name, rank_order=True, node_size=2)
+    f"{selector}, {name}": replace(RUN, selector=selector, collective=name, node_size=2)
     for selector, names in (("top_k", [name for name in COLLECTIVES if name != "auto"]), ("keep_all", ["dense"]))
     for name in names
 } | {
     "statistics": replace(RUN, model="resnet20", batch_size=2, steps=2),
-    "code": replace(RUN, values="int8", rank_order=True),
+    "code": replace(RUN, values="int8"),
 }
 
 
@@ -60,23 +57,11 @@ def test_shares_are_neighbours_and_differ_by_one_at_most(worker_count: int, proc
     assert sizes[0] - sizes[-1] <= 1
 
 
-@contextmanager
-def on_the_group_of_this_rank(
-    run: Run, process_count: int, device: torch.device, command: Command
-) -> Iterator[Averager]:
-    assert process_count == dist.get_world_size()
-    assert run.workers == WORKER_COUNT
-    nodes, seconds = run.node_size, command.timeout_seconds
-    yield SlicedAverager(
-        run.collective, worker_count=WORKER_COUNT, node_size=nodes, device=device, timeout_seconds=seconds
-    )
-
-
 def train_here(name: str, run: Run, folder: Path, **options: Any) -> dict[str, Any] | None:
     """The command in a rank of a group that is there already; what it writes."""
     os.environ |= {"RANK": str(dist.get_rank()), "WORLD_SIZE": str(dist.get_world_size())}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "_averager", on_the_group_of_this_rank)
+        patch.setattr(train, "_joined", joined_already)
         train.train(Command(run=name, output=folder / f"{name}.json", settings=run, **options))
     written = folder / f"{name}.json"
     return json.loads(written.read_text()) if dist.get_rank() == 0 else None

@@ -14,6 +14,7 @@ from sparsync.experiments.averaging.messages import Average
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.feedbacks.feedback import StepLocation
 from sparsync.experiments.simulate import simulate
+from sparsync.experiments.training.averager import Averager
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.descent import MomentumDescent
@@ -114,14 +115,14 @@ def test_every_parameter_changes_the_digest(place: int) -> None:
     assert replace(result, parameters=parameters).parameters_sha256 != result.parameters_sha256
 
 
-class OneOfTwoRanks:
+class OneOfTwoRanks(Averager):
     """The other rank's loss is what it is made with; nobody may send payloads."""
 
     def __init__(self, other: float) -> None:
         self._other = other
 
-    def gather(self, numbers: Sequence[float]) -> list[float]:
-        return [*numbers, self._other]
+    def gather_rows(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        return [*map(list, rows), [self._other, 1.0, 1.0]]
 
     def average(self, payloads: Sequence[SparsePayload]) -> Average:
         raise AssertionError(f"{len(payloads)} payloads sent")

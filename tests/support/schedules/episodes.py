@@ -25,6 +25,7 @@ import torch.distributed as dist
 
 from sparsync.experiments.checkpoints.folder import Folder
 from sparsync.experiments.checkpoints.keeper import FolderKeeper, Keeping, open_keeper
+from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.loop import Training, new_training, run_training
@@ -117,6 +118,7 @@ def _train(episode: Episode, folder: Path, rank: int, meeting: Path) -> None:
         os.dup2(said.fileno(), 2)
     torch.set_num_threads(1)
     averager: GroupAverager | LocalAverager = LocalAverager("sparse")
+    processes = Processes()
     if episode.in_ranks and episode.worker_count > 1:
         dist.init_process_group(
             "gloo",
@@ -126,9 +128,9 @@ def _train(episode: Episode, folder: Path, rank: int, meeting: Path) -> None:
             timeout=timedelta(seconds=DEADLINE_SECONDS / 2),
         )
         averager = GroupAverager("sparse")
-    process_count = episode.worker_count if episode.in_ranks else 1
+        processes = Processes(rank, episode.worker_count, GroupAverager("dense"))
     keeping = Keeping(folder / "kept", every=episode.every, keep=episode.keep, resume=True)
-    with open_keeper(keeping, process=rank, process_count=process_count) as keeper:
+    with open_keeper(keeping, processes) as keeper:
         assert keeper is not None
         watching = _Watching(keeper, episode, folder, is_victim=rank == episode.rank)
         with suppress(Stop):

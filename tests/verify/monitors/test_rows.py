@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparsync.verify.monitors.rows import LARGEST_REAL, as_row, as_rows, from_row, from_rows
-from sparsync.verify.monitors.trace import EVENTS, Arrived, Event, Joined, Mass, Sent, trace_hash
+from sparsync.verify.monitors.trace import EVENTS, Arrived, Event, Joined, Mass, Mixed, Sent, trace_hash
 from tests.support.written_traces import EVERY_KIND
 
 SKETCH = [[0.5], 1.0]
@@ -96,6 +96,18 @@ def test_weights_of_a_mixing_are_rows_and_not_negative() -> None:
     for bad in ([0.5, 0.5], [[0.5, -0.5]], [[0.5, None]]):
         with pytest.raises(ValueError, match="row 0 of the trace, Mixed: weights must be a list, each item a"):
             from_row(0, [*row[:3], bad, *row[4:]])
+
+
+@pytest.mark.parametrize("field", ["copies", "models", "changes"])
+@pytest.mark.parametrize(("sums", "sum_count"), [([], 0), ([0.5], 1), ([0.5], None)])
+def test_a_mixing_has_a_sketch_of_every_member_or_of_none(field: str, sums: list[float], sum_count: int | None) -> None:
+    event = Mixed(1.0, (0, 1), ((0.5, 0.5), (0.5, 0.5)), 0.5, 0)._asdict()
+    rows = [as_row(Mixed(**{**event, field: (Mass(tuple(sums)),) * count})) for count in range(4)]
+    for count in (0, 2):
+        assert from_row(7, rows[count], sum_count=sum_count).time == 1
+    for count in (1, 3):
+        with pytest.raises(ValueError, match=f"^row 7 of the trace, Mixed: {field} must be 2 sketches.* got {count}$"):
+            from_row(7, rows[count], sum_count=sum_count)
 
 
 def test_a_version_that_is_applied_is_a_new_one() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -133,6 +134,21 @@ def test_an_installed_copy_does_not_report_the_commit_of_the_project_around_it(c
 def test_without_git_the_commit_is_null(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
     assert git_state(checkout) == (None, None)
+
+
+@pytest.mark.parametrize("hanging", ["rev-parse", "status"])
+def test_a_git_that_does_not_end_knows_nothing(hanging: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+
+    def hang(words: tuple[str, ...], **options: Any) -> object:
+        if hanging in words:
+            raise subprocess.TimeoutExpired(words, 1.0)
+        return run(words, **options)
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    commit, dirty = git_state(checkout)
+    assert dirty is None
+    assert (commit is None) == (hanging == "rev-parse")
 
 
 def test_written_json_reads_back_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
