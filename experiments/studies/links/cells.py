@@ -6,6 +6,7 @@ DistributedDataParallel, which send buckets while backward goes on; and local st
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
@@ -79,6 +80,7 @@ class Cell:
         warm_up_steps: which are not timed; PowerSGD begins after two, DDP forms its buckets after one.
         steps: which are.
         bucket_mib: DDP's bound on a bucket; by default these networks are two buckets or one.
+        round_index: which time it is that this is measured, from 0.
 
     Raises:
         ValueError: an unknown network, or too few hosts or steps.
@@ -88,9 +90,10 @@ class Cell:
     method: Method
     mbit_per_second: float
     host_count: int = HOST_COUNT
-    warm_up_steps: int = 5
+    warm_up_steps: int = 4
     steps: int = 20
     bucket_mib: float = 0.25
+    round_index: int = 0
 
     def __post_init__(self) -> None:
         if self.model not in BATCH_SIZES:
@@ -109,12 +112,14 @@ class Sizes:
         rates: Mbit/s.
         methods: on every network, at every rate.
         steps: timed in each cell.
+        rounds: of all of it, one after another, as machines are faster now and slower then.
     """
 
     models: tuple[str, ...]
     rates: tuple[float, ...]
     methods: tuple[Method, ...]
     steps: int
+    rounds: int = 1
 
 
 DENSE = (
@@ -164,17 +169,17 @@ _ROADS: tuple[Road, ...] = ("loop", "hook")
 
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(("fnn3",), (100.0,), (DENSE[0], FIRST[2]), steps=3),
-    "quick": Sizes(("fnn3", "resnet20"), RATES, FIRST, steps=10),
-    "record": Sizes(tuple(BATCH_SIZES), RATES, all_methods(), steps=15),
+    "quick": Sizes(("fnn3", "resnet20"), RATES, FIRST, steps=5, rounds=2),
+    "record": Sizes(tuple(BATCH_SIZES), RATES, all_methods(), steps=5, rounds=3),
 }
-"""The record has some 420 cells and takes an hour."""
+"""The record has some 420 cells and takes an hour and a half."""
 
 _AT_ONCE = 12
 """To begin takes longer than most cells: so many are measured by the same processes, and are lost together."""
 
 
 def cells(sizes: Sizes) -> list[Cell]:
-    """All of them, those of one network and rate side by side."""
+    """All of them, of the first round."""
     return [
         Cell(model, method, rate, steps=sizes.steps)
         for model, rate, method in product(sizes.models, sizes.rates, sizes.methods)
@@ -182,10 +187,13 @@ def cells(sizes: Sizes) -> list[Cell]:
 
 
 def batches(sizes: Sizes) -> list[tuple[Cell, ...]]:
-    """The same, those together that the same processes measure: of one network, over links of one rate."""
-    found, size = cells(sizes), len(sizes.methods)
-    return [
-        tuple(found[first : min(first + _AT_ONCE, end)])
-        for end in range(size, len(found) + 1, size)
-        for first in range(end - size, end, _AT_ONCE)
-    ]
+    """Round after round: what the same processes measure, of one network, over links of one rate.
+
+    In every round the methods take turns in another order, so that none always follows the same one.
+    """
+    found = []
+    for place, (index, model, rate) in enumerate(product(range(sizes.rounds), sizes.models, sizes.rates)):
+        methods = random.Random(place).sample(sizes.methods, len(sizes.methods))
+        turns = [Cell(model, method, rate, steps=sizes.steps, round_index=index) for method in methods]
+        found += [tuple(turns[first : first + _AT_ONCE]) for first in range(0, len(turns), _AT_ONCE)]
+    return found

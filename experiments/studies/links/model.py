@@ -4,10 +4,10 @@ A step takes (1 + w)(C + S) + T − min(ωC, (1 − 1/B)T) with T = αm + (ρ/R 
 selecting, both measured; m messages one after the other and n bytes sent by each worker, by the formulas of the
 collectives, over a link of R bytes a second. α is the latency of a message; ρ is what goes over the link for each byte,
 headers included; γ is what a byte takes beside the link. These are alike for all rates, so that others can be
-predicted. w is how much longer all ranks take than one, since they wait for the slowest; ω is the share of computing in
-which a hook can send, of B buckets all but the last. All five are fitted by least squares of relative errors, and none
-is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney 1994 for αm + βn;
-Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
+predicted. w is how much longer the slowest rank takes than one, for which all wait, but for local steps, where none
+does; ω is the share of computing in which a hook can send, of B buckets all but the last. All five are fitted by least
+squares of relative errors, and none is negative. Which half they are fitted on is decided by a hash of the points'
+names. Source: Hockney 1994 for αm + βn; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
 
 from sparsync.experiments.averaging.link import Link
+from sparsync.experiments.studies.links.cells import Road
 
 _GRID = 20
 _MOST_ROUNDS = 20
@@ -41,6 +42,7 @@ class Point:
         sent_bytes: n.
         step_seconds: as measured.
         bucket_count: B; 1 where nothing overlaps.
+        road: by which it was trained; on "local" ranks do not wait for each other.
 
     Raises:
         ValueError: a time of a step that is not positive, no bucket, or anything else that is negative.
@@ -54,6 +56,7 @@ class Point:
     sent_bytes: float
     step_seconds: float
     bucket_count: int = 1
+    road: Road = "loop"
 
     def __post_init__(self) -> None:
         for name in ("compute_seconds", "select_seconds", "message_count", "sent_bytes"):
@@ -68,6 +71,11 @@ class Point:
     def local_seconds(self) -> float:
         """C + S."""
         return self.compute_seconds + self.select_seconds
+
+    @property
+    def waiting_seconds(self) -> float:
+        """What w is a share of."""
+        return 0.0 if self.road == "local" else self.local_seconds
 
     @property
     def last_share(self) -> float:
@@ -101,7 +109,7 @@ class StepModel:
         """The predicted time of a step."""
         sending = self._sending(point)
         hidden = min(self.hidden_share * point.compute_seconds, (1 - point.last_share) * sending)
-        return (1 + self.waiting_share) * point.local_seconds + sending - hidden
+        return point.local_seconds + self.waiting_share * point.waiting_seconds + sending - hidden
 
     def is_hidden(self, point: Point) -> bool:
         """Whether all that can be is sent during backward."""
@@ -174,7 +182,7 @@ def _solved(points: Sequence[Point], hidden: Sequence[bool], hidden_share: float
         share = point.last_share if is_hidden else 1.0
         sent = share * point.sent_bytes
         link_seconds = _link_seconds(point.mbit_per_second) * sent
-        rows[row] = share * point.message_count, link_seconds, sent, point.local_seconds
+        rows[row] = share * point.message_count, link_seconds, sent, point.waiting_seconds
         known = point.local_seconds - (0.0 if is_hidden else hidden_share * point.compute_seconds)
         right[row] = point.step_seconds - known
     weights = np.array([1 / point.step_seconds for point in points])
@@ -195,7 +203,7 @@ def judged(points: Sequence[Point]) -> dict[str, Any] | None:
 
     Returns:
         The fields of `StepModel`; the names of the points that were `fitted_on`; and of the others `errors` by name, as
-        predicted over measured less one, with the mean, median and largest of their sizes.
+        predicted over measured less one, with the mean, median and largest of their sizes, and the mean by road.
 
     Raises:
         ValueError: two points have one name.
@@ -206,11 +214,13 @@ def judged(points: Sequence[Point]) -> dict[str, Any] | None:
     model = fitted(first)
     errors = {point.name: model.error(point) for point in second}
     sizes = [abs(error) for error in errors.values()]
+    by_road = {road: [abs(errors[point.name]) for point in second if point.road == road] for road in get_args(Road)}
     return {
         **asdict(model),
         "fitted_on": sorted(point.name for point in first),
         "errors": errors,
         "mean_error": fmean(sizes),
+        "mean_errors": {road: fmean(found) for road, found in by_road.items() if found},
         "median_error": median(sizes),
         "largest_error": max(sizes),
     }

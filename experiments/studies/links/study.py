@@ -22,7 +22,7 @@ import tyro
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.hosts import absence, slow_hosts
 from sparsync.experiments.network import run_across
-from sparsync.experiments.studies.links.cells import HOST_COUNT, SIZES, Cell, batches
+from sparsync.experiments.studies.links.cells import HOST_COUNT, SIZES, Cell, batches, cells
 from sparsync.experiments.studies.links.model import Point, judged
 from sparsync.experiments.studies.links.rank import written_cells
 from sparsync.experiments.studies.profiles import ProfileName
@@ -60,19 +60,22 @@ def run_cells(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the ranks measured, together.
+    """What the ranks measured in a round, together.
 
     Returns:
-        `step_seconds` by rank, each the median of its steps; `slowest_seconds` by step, each of the slowest rank;
-        `phase_seconds`, medians over ranks of medians over steps; `spans` of rank 0, see `measure`. In the mean over
-        ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes` and `message_count` by
-        their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`, which are those less the
-        headers of packets.
+        `step_seconds` by rank, each the median of its steps; `slowest_seconds`, the median over steps of what each
+        takes on its slowest rank, or, of local steps, where nobody waits between two exchanges, the median of the
+        slowest rank; `phase_seconds`, medians over ranks of medians over steps; `spans` of rank 0, see `measure`. In
+        the mean over ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes` and
+        `message_count` by their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`, which
+        are those less the headers of packets.
     """
     phases = ranks[0]["seconds"]
     medians = {name: [median(rank["seconds"][name]) for rank in ranks] for name in phases}
     # What lies between two exchanges of local steps is left out when measuring, since nothing is sent there.
     share = 1 / cell.method.inner_steps
+    by_step = zip(*(rank["seconds"]["step"] for rank in ranks), strict=True)
+    slowest = max(medians["step"]) if cell.method.road == "local" else median(map(max, by_step))
     packets, sent = (
         share * fmean(rank["interface"][name] for rank in ranks) for name in ("sent_packets", "sent_bytes")
     )
@@ -82,13 +85,37 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "parameter_count": ranks[0]["parameter_count"],
         "bucket_count": ranks[0]["bucket_count"],
         "step_seconds": medians["step"],
-        "slowest_seconds": [max(seconds) for seconds in zip(*(rank["seconds"]["step"] for rank in ranks), strict=True)],
+        "slowest_seconds": slowest,
         "phase_seconds": {name: median(found) for name, found in medians.items() if name != "step"},
         "spans": ranks[0]["spans"],
         **{name: fmean(rank[name] for rank in ranks) for name in ("handed_bytes", "sent_bytes", "message_count")},
         "interface_bytes": sent,
         "carried_bytes": sent - SEGMENT_HEADER_BYTES * packets,
         "computed_on": machine_name(),
+    }
+
+
+def over_rounds(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was measured of a cell in all rounds, from the records of each.
+
+    Returns:
+        The fields of a record: times are medians over rounds, bytes and messages means, and `spans` those of the first
+        round; `round_seconds`, the `slowest_seconds` of each round.
+    """
+    first = records[0]
+    means = ("handed_bytes", "sent_bytes", "message_count", "interface_bytes", "carried_bytes")
+    by_rank = zip(*(record["step_seconds"] for record in records), strict=True)
+    by_round = [record["slowest_seconds"] for record in records]
+    return {
+        **{name: value for name, value in first.items() if name != "round_index"},
+        "step_seconds": [median(seconds) for seconds in by_rank],
+        "slowest_seconds": median(by_round),
+        "round_seconds": by_round,
+        "phase_seconds": {
+            name: median(record["phase_seconds"][name] for record in records) for name in first["phase_seconds"]
+        },
+        **{name: fmean(record[name] for record in records) for name in means},
+        "computed_on": sorted({record["computed_on"] for record in records}),
     }
 
 
@@ -107,8 +134,9 @@ def point(record: dict[str, Any]) -> Point:
         select_seconds=phases["select"],
         message_count=record["message_count"],
         sent_bytes=record["sent_bytes"],
-        step_seconds=median(record["step_seconds"]),
+        step_seconds=record["slowest_seconds"],
         bucket_count=record["bucket_count"],
+        road=record["method"]["road"],
     )
 
 
@@ -120,8 +148,8 @@ def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
         pool: keeps what was measured, and counts.
 
     Returns:
-        `cells`, see `cell_record`; `model`, see `judged`; `failed`, the `cells` of each batch that has none, with the
-        `error`.
+        `cells`, see `over_rounds`, those that were measured in every round; `model`, see `judged`; `failed`, the
+        `cells` of each batch that has none, with the `error`.
 
     Raises:
         ValueError: the profile leaves the study out, or there can be no links here.
@@ -130,9 +158,14 @@ def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
         raise ValueError(f"profile {profile_name!r} leaves this study out; it is in: {', '.join(SIZES)}")
     if reason := absence():
         raise ValueError(reason)
-    wanted = batches(SIZES[profile_name])
+    sizes = SIZES[profile_name]
+    wanted = batches(sizes)
     outcomes = replace(pool, job_count=1).outcomes(run_cells, wanted)
-    found = [record for outcome in outcomes if not isinstance(outcome, Failure) for record in outcome]
+    by_name: dict[str, list[dict[str, Any]]] = {cell_name(cell): [] for cell in cells(sizes)}
+    for outcome in outcomes:
+        for record in [] if isinstance(outcome, Failure) else outcome:
+            by_name[record["name"]].append(record)
+    found = [over_rounds(records) for records in by_name.values() if len(records) == sizes.rounds]
     failed = [
         {"cells": [cell_name(cell) for cell in batch], "error": outcome.error}
         for batch, outcome in zip(wanted, outcomes, strict=True)
@@ -154,7 +187,7 @@ def case_count(profile_name: ProfileName) -> int:
 
 def cell_line(record: dict[str, Any]) -> str:
     """A record in a line."""
-    step, phases = median(record["step_seconds"]), record["phase_seconds"]
+    step, phases = record["slowest_seconds"], record["phase_seconds"]
     sent, interface = record["sent_bytes"], record["interface_bytes"]
     return (
         f"{record['name']}: {1e3 * step:.1f} ms a step, computing {1e3 * phases['compute']:.1f}, selecting "

@@ -123,9 +123,9 @@ def measured_pays(found: Links, model: str) -> list[tuple[float, float, bool]]:
     for density in (0.001, 0.01):
         for rate in found.rates:
             seconds = found.step_seconds(model, f"loop top_k {density:g}, sparse", rate)
-            whole = found.fastest_step(model, rate, whole=True)
-            if seconds is not None and whole is not None:
-                points.append((rate, density, seconds < whole[0]))
+            whole = found.fastest_steps(model, rate, whole=True)
+            if seconds is not None and whole:
+                points.append((rate, density, seconds < median(whole)))
     return points
 
 
@@ -167,7 +167,8 @@ def predicted(fitted: dict[str, float], cell: Result, rate: float, *, compute: f
     sending = fitted["latency_seconds"] * float(cell["message_count"])
     sending += per_byte(fitted, rate) * (float(cell["sent_bytes"]) - less_bytes)
     hidden = min(fitted["hidden_share"] * compute, (1 - 1 / buckets) * sending)
-    return (1 + fitted["waiting_share"]) * (compute + select) + sending - hidden
+    waiting = 0.0 if cell["method"]["road"] == "local" else fitted["waiting_share"] * (compute + select)
+    return float(compute + select + waiting + sending - hidden)
 
 
 def _compute(cells: Sequence[Result]) -> float:

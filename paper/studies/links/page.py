@@ -21,6 +21,7 @@ from paper.studies.links.study import (
     not_paying,
     reached_words,
     seconds_rows,
+    seen_at_other_rates,
     time_rows,
     unexplained_bytes,
 )
@@ -50,7 +51,8 @@ def links_markdown(data_folder: Path) -> str:
     ]
     times = [[f"`{method}`", *(reached_words(each, _written) for each in row)] for method, row in time_rows(found)]
     parts = [
-        f"{place['processor_name']}, {str(place['date_utc'])[:10]}, milliseconds of a step by network and Mbit/s:",
+        f"{place['processor_name']}, {str(place['date_utc'])[:10]}, milliseconds of a step by network and Mbit/s, the "
+        f"median of {found.round_count} rounds:",
         _table(["way of sending", *heads], steps),
         "Seconds until the network is as accurate as dense training ends, less half a point: the mean over "
         f"{found.seed_count} seeds, by the fastest way of sending; or on how many seeds it gets there. "
@@ -77,13 +79,16 @@ def _sentences(found: Links) -> list[str]:
     best = None if judged is None else found.sparse(JUDGED, judged[0])
     if judged is not None and gain is not None and best is not None:
         factor, low, high = (math.exp(value) for value in (gain.value, gain.low, gain.high))
+        by_round = ", ".join(f"{each:.2f}" for each in found.gain_by_round(JUDGED, judged[0]))
         said.append(
             f"At {judged[0]:g} Mbit/s, where dense bfloat16 communicates for {judged[1]:.0%} of a step, "
             f"{MODELS[JUDGED]} reaches that accuracy by `{best.way}` in {factor:.2f} ({low:.2f} to {high:.2f}) of the "
-            "time of the fastest dense training."
+            f"time of the fastest dense training; the interval is over seeds, by each round it is {by_round}."
         )
-    places = [f"{MODELS[model]} at {rate:g} Mbit/s" for model, rate, _ in not_paying(found)]
-    said.append(f"Sending less does not pay, by the fastest step, for: {', '.join(places) if places else 'none'}.")
+    said.append(
+        f"Sending less does not pay, by the fastest step, in every round for: {_places(found, surely=True)}; in some "
+        f"rounds for: {_places(found, surely=False)}."
+    )
     excess = excess_bytes(found, least=LARGE_BYTES)
     if excess:
         each, unexplained = message_bytes(found), max(unexplained_bytes(found))
@@ -95,12 +100,20 @@ def _sentences(found: Links) -> list[str]:
         )
     fitted = found.links["model"]
     if fitted is not None:
+        elsewhere = seen_at_other_rates(fitted)
         said.append(
             f"A model of latency, bytes, selection and overlap, fitted on one half of the cells, is off by "
             f"{fitted['mean_error']:.1%} in the mean on the other half, by {fitted['median_error']:.1%} in the median "
-            f"and by {fitted['largest_error']:.1%} at most."
+            f"and by {fitted['largest_error']:.1%} at most; in the mean by road, "
+            f"{', '.join(f'{road} {error:.1%}' for road, error in fitted['mean_errors'].items())}. Of these "
+            f"{elsewhere[1]} combinations {elsewhere[0]} were fitted on at another rate."
         )
     return said
+
+
+def _places(found: Links, *, surely: bool) -> str:
+    places = [f"{MODELS[model]} at {rate:g} Mbit/s" for model, rate in not_paying(found, surely=surely)]
+    return ", ".join(places) if places else "none"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

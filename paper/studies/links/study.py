@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from paper import latex
 from paper.comparisons import ratio_phrase
@@ -146,14 +147,20 @@ def judged_rate(found: Links, model: str = JUDGED) -> tuple[float, float] | None
     return max((pair for pair in shares if pair[1] >= MOST_COMMUNICATING), default=None)
 
 
-def not_paying(found: Links) -> list[tuple[str, float, float]]:
-    """Networks and rates where the fastest whole gradient is no slower than the fastest sparse one; its share."""
-    pairs = []
+def not_paying(found: Links, *, surely: bool = True) -> list[tuple[str, float]]:
+    """Networks and rates where the fastest whole gradient is no slower than the fastest sparse one.
+
+    Args:
+        found: what was measured.
+        surely: it is so in every round; otherwise those are wanted where it is so in some rounds, and in others not.
+    """
+    places = []
     for model, rate in columns(found):
-        whole, sparse = (found.fastest_step(model, rate, whole=is_whole) for is_whole in (True, False))
-        if whole is not None and sparse is not None and whole[0] <= sparse[0]:
-            pairs.append((model, rate, whole[0] / sparse[0]))
-    return pairs
+        whole, sparse = (found.fastest_steps(model, rate, whole=is_whole) for is_whole in (True, False))
+        faster = [one <= other for one, other in zip(whole, sparse, strict=False)]
+        if any(faster) and all(faster) == surely:
+            places.append((model, rate))
+    return places
 
 
 def excess_bytes(found: Links, *, least: float) -> list[float]:
@@ -197,15 +204,19 @@ def _judged(data_folder: Path) -> str:
         return f"{said}No sparse setting is known to reach the accuracy of dense training there."
     return (
         f"{said}There the fastest sparse setting ({latex.escape(best.way)}) needs {ratio_phrase(gain)} times the time "
-        "of the fastest dense training."
+        f"of the fastest dense training, by each round {_by_round(found.gain_by_round(JUDGED, place[0]))}."
     )
 
 
-def _not_paying(data_folder: Path) -> str:
+def _by_round(factors: Sequence[float]) -> str:
+    """`0.15, 0.16, 0.15`."""
+    return ", ".join(latex.decimal(factor, 2) for factor in factors)
+
+
+def _not_paying(data_folder: Path, *, surely: bool) -> str:
     """`FNN-3 at 1000 Mbit/s, …`, or none."""
-    places = [
-        f"{MODELS[model]} at {latex.shortest(rate)}\\,Mbit/s" for model, rate, _ in not_paying(Links(data_folder))
-    ]
+    found = not_paying(Links(data_folder), surely=surely)
+    places = [f"{MODELS[model]} at {latex.shortest(rate)}\\,Mbit/s" for model, rate in found]
     return ", ".join(places) if places else "none"
 
 
@@ -224,6 +235,30 @@ def _error(data_folder: Path, *, name: str) -> str:
     return NOT_RUN if fitted is None else latex.percent(fitted[name])
 
 
+def seen_at_other_rates(fitted: Mapping[str, Any]) -> tuple[int, int]:
+    """How many of the points that a model was judged on it has seen at another rate, and how many there are."""
+    seen = {name.rpartition(", ")[0] for name in fitted["fitted_on"]}
+    judged_on = [name.rpartition(", ")[0] for name in fitted["errors"]]
+    return sum(name in seen for name in judged_on), len(judged_on)
+
+
+def _seen(data_folder: Path) -> str:
+    fitted = result(data_folder, "links")["model"]
+    if fitted is None:
+        return NOT_RUN
+    count, whole = seen_at_other_rates(fitted)
+    return f"{latex.integer(count)} of {latex.integer(whole)}"
+
+
+def _road_errors(data_folder: Path) -> str:
+    """`9.0 by the loop, …`, percent."""
+    fitted = result(data_folder, "links")["model"]
+    roads = {"loop": "by the loop", "hook": "by hooks", "local": "of local steps"}
+    errors = {} if fitted is None else fitted["mean_errors"]
+    said = [f"{latex.percent(errors[road])} {words}" for road, words in roads.items() if road in errors]
+    return ", ".join(said) if said else NOT_RUN
+
+
 def _machine(data_folder: Path) -> str:
     return latex.escape(str(result(data_folder, "links").record("provenance")["processor_name"]))
 
@@ -233,11 +268,15 @@ MACROS: dict[str, Macro] = {
     "LinksMachine": _machine,
     "LinksSeeds": lambda folder: latex.integer(Links(folder).seed_count),
     "LinksJudged": _judged,
-    "LinksNotPaying": _not_paying,
+    "LinksNotPaying": partial(_not_paying, surely=True),
+    "LinksUndecided": partial(_not_paying, surely=False),
+    "LinksRounds": lambda folder: latex.integer(Links(folder).round_count),
     "LinksLargeExcess": partial(_excess, least=LARGE_BYTES),
     "LinksMessageBytes": partial(_of_bytes, say=lambda found: latex.integer(round(message_bytes(found)))),
     "LinksUnexplained": partial(_of_bytes, say=lambda found: latex.percent(max(unexplained_bytes(found)))),
     "LinksMeanError": lambda folder: _error(folder, name="mean_error"),
+    "LinksRoadErrors": _road_errors,
+    "LinksSeen": _seen,
     "LinksMedianError": lambda folder: _error(folder, name="median_error"),
     "LinksLargestError": lambda folder: _error(folder, name="largest_error"),
 }

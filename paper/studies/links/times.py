@@ -8,6 +8,7 @@ seed ends with. Of ways of sending that make the same steps the fastest at that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,10 +82,15 @@ class Links:
         """Mbit/s, ascending."""
         return sorted({rate for _, _, rate in self.cells})
 
+    @cached_property
+    def round_count(self) -> int:
+        """How often everything was measured."""
+        return min((len(cell["round_seconds"]) for cell in self.cells.values()), default=0)
+
     def step_seconds(self, model: str, way: str, rate: float) -> float | None:
-        """Of the slowest rank, the median over steps; None if it was not measured."""
+        """Of the slowest rank, the median over rounds; None if it was not measured."""
         cell = self.cells.get((model, way, rate))
-        return None if cell is None else median(cell["slowest_seconds"])
+        return None if cell is None else float(cell["slowest_seconds"])
 
     @property
     def methods(self) -> list[str]:
@@ -146,15 +152,25 @@ class Links:
         both = [seconds for seconds in pair if seconds is not None]
         return ratio(*both) if len(both) == len(pair) else None
 
-    def fastest_step(self, model: str, rate: float, *, whole: bool) -> tuple[float, str] | None:
-        """Seconds and way of the fastest step that sends all of the gradient, or of the fastest sparse one."""
+    def gain_by_round(self, model: str, rate: float) -> list[float]:
+        """The ratio of the same two ways, by the seconds of each round alone; the geometric mean over seeds."""
+        gain, pair = self.gain(model, rate), (self.sparse(model, rate), self.dense(model, rate))
+        if gain is None:
+            return []
+        sparse, dense = (self.cells[model, found.way, rate] for found in pair if found is not None)
+        usual = sparse["slowest_seconds"] / dense["slowest_seconds"]
+        seconds = zip(sparse["round_seconds"], dense["round_seconds"], strict=True)
+        return [math.exp(gain.value) * first / second / usual for first, second in seconds]
+
+    def fastest_steps(self, model: str, rate: float, *, whole: bool) -> list[float]:
+        """By round, seconds of the fastest step that sends all of the gradient, or of the fastest sparse one."""
         chosen = is_whole if whole else is_sparse
         timed = [
-            (median(cell["slowest_seconds"]), way)
+            cell["round_seconds"]
             for (name, way, its_rate), cell in self.cells.items()
             if (name, its_rate) == (model, rate) and chosen(way)
         ]
-        return min(timed, default=None)
+        return [min(seconds) for seconds in zip(*timed, strict=True)]
 
     def _fastest(self, model: str, rate: float, methods: Sequence[str]) -> Reached | None:
         found = [self.reached(model, method, rate) for method in methods]

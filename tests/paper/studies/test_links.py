@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,10 @@ STUDENT = 12.7062
 """The 97.5 % quantile of Student's t with one degree of freedom."""
 
 
-def cell_fields(model: str, method: Method, rate: float, seconds: float) -> dict[str, Any]:
+def cell_fields(
+    model: str, method: Method, rate: float, seconds: float, rounds: Sequence[float] = (1.0, 1.0, 1.0)
+) -> dict[str, Any]:
+    """Of rounds in which a step takes so many times as long."""
     cell = Cell(model, method, rate)
     return {
         "name": cell_name(cell),
@@ -52,8 +56,10 @@ def cell_fields(model: str, method: Method, rate: float, seconds: float) -> dict
         "host_count": 4,
         "parameter_count": 100_000,
         "bucket_count": 1,
+        "method": asdict(method),
         "step_seconds": [seconds, seconds, seconds],
-        "slowest_seconds": [2 * seconds, seconds, seconds],
+        "slowest_seconds": seconds,
+        "round_seconds": [factor * seconds for factor in rounds],
         "phase_seconds": {"compute": 0.02, "select": 0.01},
         "message_count": 6.0,
         "sent_bytes": 24_000.0 if method.selector == "top_k" else 300_000.0,
@@ -85,6 +91,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "mean_error": 0.05,
         "median_error": 0.04,
         "largest_error": 0.25,
+        "mean_errors": {"loop": 0.05, "local": 0.125},
+        "fitted_on": ["resnet20, a way, 10 Mbit/s", "gpt, a way, 10 Mbit/s"],
+        "errors": {"resnet20, a way, 100 Mbit/s": 0.25, "resnet20, another, 10 Mbit/s": 0.1},
     }
     write(tmp_path / "links.json", {"profile": "record", "cells": cells, "model": fitted, "provenance": PROVENANCE})
     runs = [
@@ -191,20 +200,52 @@ def test_where_dense_bfloat16_mostly_communicates_the_gain_is_judged(folder: Pat
         r"At 10\,Mbit/s dense bfloat16 communicates for 94\,\% of a step of ResNet-20. There the fastest "
     )
     assert r"setting (loop top\_k 0.01, balanced) needs 0.06 (" in said
+    assert said.endswith("of the fastest dense training, by each round 0.06, 0.06, 0.06.")
     text = links_markdown(folder)
     assert "At 10 Mbit/s, where dense bfloat16 communicates for 94% of a step, ResNet-20 reaches" in text
 
 
 def test_where_a_whole_gradient_is_faster_sending_less_does_not_pay(folder: Path) -> None:
-    ((model, rate, share),) = not_paying(Links(folder))
-    assert (model, rate) == ("resnet20", 100.0)
-    assert share == pytest.approx(0.05 / 0.09)
+    assert not_paying(Links(folder)) == [("resnet20", 100.0)]
     assert plain(MACROS["LinksNotPaying"](folder)) == r"ResNet-20 at 100\,Mbit/s"
-    assert "does not pay, by the fastest step, for: ResNet-20 at 100 Mbit/s." in links_markdown(folder)
+    assert "in every round for: ResNet-20 at 100 Mbit/s; in some rounds for: none." in links_markdown(folder)
     cells = [cell_fields("resnet20", method, 10.0, seconds) for method, (seconds, _) in STEP_SECONDS.items()]
     rewrite(folder / "links.json", cells=cells)
+    assert MACROS["LinksNotPaying"](folder) == MACROS["LinksUndecided"](folder) == "none"
+    assert "in every round for: none; in some rounds for: none." in links_markdown(folder)
+
+
+def test_where_rounds_differ_it_is_not_decided(folder: Path) -> None:
+    cells = [
+        # 0.05 s beside 0.09, but once beside 0.045.
+        cell_fields("resnet20", method, 100.0, seconds, (1.0, 0.5, 1.0) if method == TOP_K else (1.0, 1.0, 1.0))
+        for method, (_, seconds) in STEP_SECONDS.items()
+    ]
+    rewrite(folder / "links.json", cells=cells)
     assert MACROS["LinksNotPaying"](folder) == "none"
-    assert "for: none." in links_markdown(folder)
+    assert plain(MACROS["LinksUndecided"](folder)) == r"ResNet-20 at 100\,Mbit/s"
+    assert "in some rounds for: ResNet-20 at 100 Mbit/s." in links_markdown(folder)
+    assert plain(MACROS["LinksRounds"](folder)) == "3"
+
+
+def test_a_gain_is_said_by_the_seconds_of_each_round_too(folder: Path) -> None:
+    cells = [
+        cell_fields("resnet20", BALANCED, 10.0, 0.05, (1.0, 2.0, 0.8)),
+        cell_fields("resnet20", HOOK, 10.0, 0.9, (1.0, 1.0, 1.6)),
+        *(cell_fields("resnet20", method, 10.0, STEP_SECONDS[method][0]) for method in (DENSE, HALF)),
+    ]
+    rewrite(folder / "links.json", cells=cells)
+    gain = Links(folder).gain("resnet20", 10.0)
+    assert gain is not None
+    usual = math.exp(gain.value)
+    assert Links(folder).gain_by_round("resnet20", 10.0) == pytest.approx([usual, 2 * usual, usual / 2])
+
+
+def test_errors_are_said_by_road_and_how_much_was_seen_at_another_rate(folder: Path) -> None:
+    assert plain(MACROS["LinksRoadErrors"](folder)) == "5.0 by the loop, 12.5 of local steps"
+    assert plain(MACROS["LinksSeen"](folder)) == "1 of 2"
+    text = links_markdown(folder)
+    assert "in the mean by road, loop 5.0%, local 12.5%. Of these 2 combinations 1 were fitted on at another" in text
 
 
 def test_bytes_beyond_those_counted_are_told_apart_by_size(folder: Path) -> None:
@@ -266,6 +307,9 @@ def test_the_paper_predicts_as_the_study_does(buckets: int, folder: Path) -> Non
     cell = Result(folder, {**cell_fields("resnet20", DENSE, 100.0, 0.1), "bucket_count": buckets})
     point = Point("a", 100.0, 0.02, 0.01, 6.0, 300_000.0, 0.1, buckets)
     assert figures.predicted(vars(model), cell, 100.0, compute=0.02) == pytest.approx(model.seconds(point))
+    local = Result(folder, {**cell.fields, "method": {"road": "local"}})
+    point = replace(point, road="local")
+    assert figures.predicted(vars(model), local, 100.0, compute=0.02) == pytest.approx(model.seconds(point))
 
 
 def test_a_step_is_drawn_as_it_went(folder: Path) -> None:

@@ -31,6 +31,8 @@ def made(model: StepModel, count: int = 90) -> list[Point]:
             step_seconds=1.0,
             bucket_count=stream.choice([1, 1, 2, 5]),
         )
+        if place % 5 == 0:
+            point = replace(point, bucket_count=1, road="local")
         points.append(replace(point, step_seconds=model.seconds(point)))
     return points
 
@@ -46,6 +48,8 @@ def test_a_step_is_added_up_as_by_hand() -> None:
     assert TRUTH.seconds(replace(point, bucket_count=4)) == pytest.approx(1.15 * 0.12 + sending - 0.06, rel=1e-14)
     slow = replace(point, bucket_count=4, compute_seconds=10.0)
     assert TRUTH.seconds(slow) == pytest.approx(1.15 * 10.02 + sending / 4, rel=1e-14)
+    alone = replace(point, road="local")
+    assert TRUTH.seconds(alone) == pytest.approx(0.12 + sending, rel=1e-14)
     assert TRUTH.error(replace(point, step_seconds=TRUTH.seconds(point) / 1.25)) == pytest.approx(0.25)
 
 
@@ -80,6 +84,9 @@ def test_errors_are_of_the_half_that_was_not_fitted() -> None:
     assert found["errors"][wrong] == pytest.approx(-0.5, abs=1e-5)
     assert found["largest_error"] == pytest.approx(0.5, abs=1e-5)
     assert found["mean_error"] == pytest.approx(0.5 / 45, abs=1e-5)
+    roads = [point.road for point in second]
+    assert found["mean_errors"].keys() == {"loop", "local"} == {*roads}
+    assert found["mean_errors"][second[3].road] == pytest.approx(0.5 / roads.count(second[3].road), abs=1e-5)
     assert found["median_error"] < 1e-5
 
 

@@ -63,23 +63,23 @@ def test_every_road_says_how_long_its_parts_take_and_how_much_it_sends() -> None
             # A hook's parts may overlap, and one of them is of another step.
             if MEASURED[name].road != "hook":
                 assert list(map(sum, parts)) == pytest.approx(result["seconds"]["step"])
-        # Of two ranks each sends all that it hands to an all-gather or an all-reduce; what is agreed on by three
-        # numbers, each in a header, is not handed over by anybody.
+        # Of two ranks each sends all that it hands to an all-gather or an all-reduce; what is agreed on by
+        # three numbers in a header is not handed over by anybody.
         counted = {
             name: (each["handed_bytes"], each["sent_bytes"], each["message_count"]) for name, each in found.items()
         }
         assert counted["dense loop"] == (
             ENVELOPE_BYTES + 4 * FNN3,
-            ENVELOPE_BYTES + 4 * FNN3 + 3 * HEADER_BYTES,
-            2 + 2 + 3,
+            ENVELOPE_BYTES + 4 * FNN3 + HEADER_BYTES,
+            2 + 2 + 1,
         )
         assert counted["sparse loop"] == (
             ENVELOPE_BYTES + 8 * 1992,
-            ENVELOPE_BYTES + 8 * 1992 + 3 * HEADER_BYTES,
-            2 + 1 + 3,
+            ENVELOPE_BYTES + 8 * 1992 + HEADER_BYTES,
+            2 + 1 + 1,
         )
         handed, sent, messages = counted["coded loop"]
-        assert (sent - handed, messages) == (3 * HEADER_BYTES, 2 + 1 + 3)
+        assert (sent - handed, messages) == (HEADER_BYTES, 2 + 1 + 1)
         # A byte for each value, and positions of about eight bits.
         assert 1992 < handed < 3 * 1992
         buckets = found["dense hook"]["bucket_count"]
@@ -117,7 +117,11 @@ def test_all_ways_of_sending_are_in_the_study_under_names_of_their_own() -> None
         names = [cell_name(cell) for cell in cells(sizes)]
         assert len(set(names)) == len(names) == len(sizes.models) * len(sizes.rates) * len(sizes.methods)
         together = batches(sizes)
-        assert [cell for batch in together for cell in batch] == cells(sizes)
+        turns = [cell for batch in together for cell in batch]
+        for index in range(sizes.rounds):
+            of_round = [replace(cell, round_index=0) for cell in turns if cell.round_index == index]
+            assert sorted(of_round, key=cell_name) == sorted(cells(sizes), key=cell_name)
+        assert len(turns) == sizes.rounds * len(names)
         assert all(
             len({(cell.model, cell.mbit_per_second, cell.host_count) for cell in batch}) == 1 for batch in together
         )
@@ -163,27 +167,51 @@ def test_a_record_has_medians_of_steps_and_bytes_of_a_step() -> None:
     record = cell_record(Cell("fnn3", TOP_K, 10.0), ranks)
     assert record["step_seconds"] == [2.0, 4.0]
     assert record["spans"] == [["forward", "", 0.0, 1.0]]
-    assert record["slowest_seconds"] == [3.0, 4.0, 9.0]
+    assert record["slowest_seconds"] == 4.0
     assert record["phase_seconds"] == dict.fromkeys(PHASES, 0.75)
     assert (record["handed_bytes"], record["sent_bytes"], record["message_count"]) == (10.0, 21.0, 6.0)
     assert record["interface_bytes"] == 300.5
     # Three packets, each with 66 bytes of headers.
     assert record["carried_bytes"] == 300.5 - 3 * 66
     assert record["name"] == "fnn3, loop top_k 0.01, sparse, 10 Mbit/s"
-    assert "3000.0 ms a step, computing 750.0, selecting 750.0" in cell_line(record)
+    assert "4000.0 ms a step, computing 750.0, selecting 750.0" in cell_line(record)
     found = study.point(record)
-    assert (found.step_seconds, found.compute_seconds, found.sent_bytes, found.bucket_count) == (3.0, 0.75, 21.0, 2)
+    assert (found.step_seconds, found.compute_seconds, found.sent_bytes, found.bucket_count) == (4.0, 0.75, 21.0, 2)
     local = cell_record(Cell("fnn3", LOCAL, 10.0), ranks)
+    # Each goes on by itself.
+    assert (local["slowest_seconds"], study.point(local).road) == (4.0, "local")
+    apart = [rank_result(0, [1.0, 9.0, 1.0]), rank_result(1, [9.0, 1.0, 1.0])]
+    by_road = [cell_record(Cell("fnn3", method, 10.0), apart)["slowest_seconds"] for method in (TOP_K, LOCAL)]
+    assert by_road == [9.0, 1.0]
     # Measured with an exchange in every step, of which ten have one.
     assert local["interface_bytes"] == pytest.approx(30.05)
     json.dumps(local, allow_nan=False)
 
 
+def test_over_rounds_times_are_medians_and_bytes_means() -> None:
+    rounds = [
+        {**cell_record(Cell("fnn3", TOP_K, 10.0, round_index=place), [rank_result(rank, [time]) for rank in range(2)])}
+        for place, time in enumerate((4.0, 1.0, 2.0))
+    ]
+    rounds[1] |= {"carried_bytes": rounds[0]["carried_bytes"] + 30.0, "computed_on": "another"}
+    found = study.over_rounds(rounds)
+    assert (found["slowest_seconds"], found["round_seconds"], found["step_seconds"]) == (
+        2.0,
+        [4.0, 1.0, 2.0],
+        [2.0] * 2,
+    )
+    assert found["phase_seconds"] == dict.fromkeys(PHASES, 0.5)
+    assert found["carried_bytes"] == pytest.approx(rounds[0]["carried_bytes"] + 10.0)
+    assert found["spans"] == rounds[0]["spans"]
+    assert len(found["computed_on"]) == 2
+    assert "round_index" not in found
+
+
 def stubbed(batch: tuple[Cell, ...]) -> list[dict[str, Any]]:
-    """Cells on hosts whose steps take as long as they should, and that fail at 100 Mbit/s with one method."""
-    if any(cell.method.road == "local" and cell.mbit_per_second == 100.0 for cell in batch):
+    """Cells on hosts whose steps take as long as they should; one method fails at 100 Mbit/s in the second round."""
+    if any(cell.method.road == "local" and cell.mbit_per_second == 100.0 and cell.round_index for cell in batch):
         raise RuntimeError("no such luck")
-    seconds = [0.01 + 8e-6 / cell.mbit_per_second * 22 for cell in batch]
+    seconds = [(1 + cell.round_index) * (0.01 + 8e-6 / cell.mbit_per_second * 22) for cell in batch]
     return [
         cell_record(cell, [rank_result(rank, [time] * cell.steps) for rank in range(2)])
         for cell, time in zip(batch, seconds, strict=True)
@@ -193,7 +221,7 @@ def stubbed(batch: tuple[Cell, ...]) -> list[dict[str, Any]]:
 @pytest.fixture
 def _stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
     methods = (*all_methods()[:12], LOCAL)
-    monkeypatch.setitem(SIZES, "smoke", Sizes(("fnn3",), (10.0, 100.0), methods, steps=2))
+    monkeypatch.setitem(SIZES, "smoke", Sizes(("fnn3",), (10.0, 100.0), methods, steps=2, rounds=2))
     monkeypatch.setattr(study, "run_cells", stubbed)
     monkeypatch.setattr(study, "absence", str)
 
@@ -202,15 +230,18 @@ def _stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cells_that_fail_are_named_and_cost_no_others() -> None:
     advanced: list[None] = []
     found = run_links("smoke", Pool(advance=lambda: advanced.append(None)))
-    assert len(advanced) == case_count("smoke") == 4
-    assert len(found["cells"]) == 25
+    assert len(advanced) == case_count("smoke") == 8
     (failure,) = found["failed"]
-    assert failure == {
-        "cells": ["fnn3, local chunked_top_k 0.02, int8, every 10, 100 Mbit/s"],
-        "error": "RuntimeError: no such luck",
-    }
+    lost = {*failure["cells"]}
+    assert "fnn3, local chunked_top_k 0.02, int8, every 10, 100 Mbit/s" in lost
+    assert failure["error"] == "RuntimeError: no such luck"
+    # What is not measured in each round is not there.
+    assert len(found["cells"]) == 26 - len(lost)
+    assert not lost & {cell["name"] for cell in found["cells"]}
+    for cell in found["cells"]:
+        assert cell["round_seconds"][1] == 2 * cell["round_seconds"][0]
     assert found["model"] is not None
-    assert len(found["model"]["errors"]) == 12
+    assert len(found["model"]["errors"]) == (26 - len(lost)) // 2
 
 
 @pytest.mark.usefixtures("_stubbed")
@@ -220,9 +251,9 @@ def test_the_command_writes_what_it_has_and_says_what_failed(
     with pytest.raises(SystemExit, match="1"):
         study.main(["--profile", "smoke", "--output", str(tmp_path / "links.json")])
     said = capsys.readouterr()
-    assert len(said.out.splitlines()) == 25
+    written = json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))["cells"]
+    assert len(said.out.splitlines()) == len(written) > 12
     assert "no such luck" in said.err
-    assert len(json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))["cells"]) == 25
 
 
 def test_without_root_the_study_leaves_itself_out(
