@@ -174,9 +174,6 @@ SIZES: dict[ProfileName, Sizes] = {
 }
 """The record has some 420 cells and takes an hour and a half."""
 
-_AT_ONCE = 12
-"""To begin takes longer than most cells: so many are measured by the same processes, and are lost together."""
-
 
 def cells(sizes: Sizes) -> list[Cell]:
     """All of them, of the first round."""
@@ -189,11 +186,11 @@ def cells(sizes: Sizes) -> list[Cell]:
 def batches(sizes: Sizes) -> list[tuple[Cell, ...]]:
     """Round after round: what the same processes measure, of one network, over links of one rate.
 
-    In every round the methods take turns in another order, so that none always follows the same one.
+    To begin takes longer than most cells; all of a batch are lost together. In every round the methods take turns in
+    another order, so that none always follows the same one.
     """
     found = []
     for place, (index, model, rate) in enumerate(product(range(sizes.rounds), sizes.models, sizes.rates)):
         methods = random.Random(place).sample(sizes.methods, len(sizes.methods))
-        turns = [Cell(model, method, rate, steps=sizes.steps, round_index=index) for method in methods]
-        found += [tuple(turns[first : first + _AT_ONCE]) for first in range(0, len(turns), _AT_ONCE)]
+        found.append(tuple(Cell(model, way, rate, steps=sizes.steps, round_index=index) for way in methods))
     return found
