@@ -22,10 +22,7 @@ COMMANDS = {
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
 }
 """What writes results that `make reproduce` does not write."""
-LEFT_OUT = {
-    "smoke": ("link_accuracy_resnet20", "link_accuracy_gpt"),
-    "quick": ("variants", "link_accuracy_fnn3", "link_accuracy_resnet20", "link_accuracy_gpt"),
-}
+LEFT_OUT = {"quick": ("variants", "link_accuracy_fnn3")}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""

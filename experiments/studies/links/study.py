@@ -64,8 +64,8 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     Returns:
         `step_seconds` by rank, each the median of its steps; `slowest_seconds`, the median over steps of what each
-        takes on its slowest rank, or, of local steps, where nobody waits between two exchanges, the median of the
-        slowest rank; `phase_seconds`, medians over ranks of medians over steps; `spans` of rank 0, see `measure`. In
+        takes on its slowest rank, or, of local steps, where nobody waits between two exchanges, the mean over ranks of
+        their medians; `phase_seconds`, medians over ranks of medians over steps; `spans` of rank 0, see `measure`. In
         the mean over ranks, of a step: `handed_bytes` to collectives as the library counts them, `sent_bytes` and
         `message_count` by their formulas, `interface_bytes` as the interface has sent them, and `carried_bytes`, which
         are those less the headers of packets.
@@ -75,7 +75,7 @@ def cell_record(cell: Cell, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     # What lies between two exchanges of local steps is left out when measuring, since nothing is sent there.
     share = 1 / cell.method.inner_steps
     by_step = zip(*(rank["seconds"]["step"] for rank in ranks), strict=True)
-    slowest = max(medians["step"]) if cell.method.road == "local" else median(map(max, by_step))
+    slowest = fmean(medians["step"]) if cell.method.road == "local" else median(map(max, by_step))
     packets, sent = (
         share * fmean(rank["interface"][name] for rank in ranks) for name in ("sent_packets", "sent_bytes")
     )
