@@ -24,6 +24,7 @@ from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.runs import Run
 from sparsync.verify.tools.interrupts import InterruptedBySignal
 from sparsync.verify.tools.locks import held
+from tests.support.slow_cases import slow_except
 
 RUN = Run(selector="top_k", model="fnn2", density=0.01, steps=6, evaluate_every=6, test_limit=16, workers=2)
 
@@ -58,7 +59,13 @@ def test_a_finished_run_is_not_trained_again(kept: Keeping, monkeypatch: pytest.
     assert train(kept) == whole
 
 
-@pytest.mark.parametrize("change", ["flip a bit", "cut", "remove", "no manifest", "no JSON", "no such run"])
+@pytest.mark.parametrize(
+    "change",
+    slow_except(
+        {"flip a bit", "remove", "no such run"},
+        ["flip a bit", "cut", "remove", "no manifest", "no JSON", "no such run"],
+    ),
+)
 def test_a_damaged_one_is_named_and_the_one_before_it_is_taken(
     change: str, kept: Keeping, capsys: pytest.CaptureFixture[str]
 ) -> None:
