@@ -34,6 +34,8 @@ from sparsync.kernels.payload import SparsePayload
 
 ENVELOPE_BYTES = 2 * HEADER_BYTES
 """Of each worker in each exchange: the header that it begins with, and the one that it ends with."""
+ROW_LENGTH = 3
+"""Numbers that `gathered_floats` takes from each worker at most: a header has three words of 64 bits."""
 _LARGEST_DIMENSION = torch.iinfo(torch.int32).max
 
 
@@ -237,7 +239,7 @@ def gathered_floats(row: Sequence[float], step: int, device: torch.device) -> Co
     """Every worker's numbers, in rank order, bit for bit: they travel in the header itself.
 
     Args:
-        row: up to three numbers of this worker, of all workers as many.
+        row: up to `ROW_LENGTH` numbers of this worker, of all workers as many.
         step: of the call.
         device: where messages are.
 
@@ -245,7 +247,7 @@ def gathered_floats(row: Sequence[float], step: int, device: torch.device) -> Co
         ExchangeError: on every worker alike, if one of them is in another call, or has another number of numbers.
     """
     length = len(row)
-    bits = [struct.unpack("<q", struct.pack("<d", number))[0] for number in row] + [0] * (3 - length)
+    bits = [struct.unpack("<q", struct.pack("<d", number))[0] for number in row] + [0] * (ROW_LENGTH - length)
     own = Header("gather", step, checksum=bits[0], count=bits[1], dimension=bits[2], settings=length)
     headers = headers_in((yield AllGather(own.message(device))), own.title)
     require_common(f"{own.title}: different numbers of numbers", [header.settings for header in headers])

@@ -11,11 +11,9 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
+from sparsync.experiments.averaging.envelope import ROW_LENGTH
 from sparsync.experiments.averaging.messages import Average
 from sparsync.kernels.payload import SparsePayload
-
-ROW_LENGTH = 3
-"""Numbers of a worker that one call of `gather_rows` takes, for they travel in a header."""
 
 
 class Averager(Protocol):
