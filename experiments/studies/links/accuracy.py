@@ -34,7 +34,7 @@ from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import machine_name, provenance
 
-MODELS = ("fnn3",)
+MODELS = ("fnn3", "resnet20", "gpt")
 """Networks that have a study in the record."""
 _OPTIMISER = OPTIMISERS["momentum"]
 RunCases = Callable[[Sequence[Case]], list[dict[str, Any]]]
