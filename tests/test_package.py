@@ -152,6 +152,7 @@ def test_every_command_of_the_installed_wheel_says_how_it_is_used(
     assert all(module in text for module, text in zip(COMMANDS, said, strict=False))
 
 
+@pytest.mark.slow
 def test_the_public_names_of_the_installed_wheel_do_what_they_say(
     installed: Path, run_installed: Run, tmp_path: Path
 ) -> None:

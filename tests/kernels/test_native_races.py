@@ -17,7 +17,6 @@ from torch import Tensor
 from sparsync.kernels import feedback_reference
 from tests.support.feedback_cases import SOURCES, Case, Fault, faulty_sources
 from tests.support.shared_builds import once, shared_folder
-from tests.support.slow_cases import slow_except
 from tests.support.thread_cases import WORK, thread_case
 
 HERE = Path(__file__).parent
@@ -104,7 +103,8 @@ def as_integers(written: bytes, case: Case) -> list[Tensor]:
     return [*parts, report.view(-1, 4)[:, :3]]
 
 
-@pytest.mark.parametrize("name", slow_except(WORK.keys() - {"many tensors"}, WORK))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORK)
 def test_no_two_threads_meet_and_the_outcome_is_as_defined(program: Path, name: str) -> None:
     done = run(program, thread_case(name))
     assert done.returncode == 0, done.stderr.decode()[:4000]

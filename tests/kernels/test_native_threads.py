@@ -95,7 +95,7 @@ print(_extra_bytes(lambda: feedback_select_many([gradient], [residual], [k], rul
 """
 
 
-@pytest.mark.parametrize(("vector", "bound"), [("uniform", 0.001), ("ties", 0.0)])
+@pytest.mark.parametrize(("vector", "bound"), [("uniform", 0.001), pytest.param("ties", 0.0, marks=pytest.mark.slow)])
 def test_lists_end_where_their_room_does_however_many_stretches_there_are(vector: str, bound: float) -> None:
     """A remembered bound that nearly everything exceeds, and a vector of nothing but ties: 5 % of the residual.
 

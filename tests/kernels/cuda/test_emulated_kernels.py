@@ -364,7 +364,8 @@ def entries(case: Case) -> int:
     return sum(residual.numel() for residual in case.residuals)
 
 
-@pytest.mark.parametrize("most", [MOST_ENTRIES, pytest.param(math.inf, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [MOST_ENTRIES, math.inf])
 def test_all_cases_pass_the_sanitisers(most: float, builds: dict[str, Future[Path]]) -> None:
     """Their results are compared elsewhere, with code that is compiled for speed."""
     names = [name for name, case in CASES.items() if entries(case) <= most]

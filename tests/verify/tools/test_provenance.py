@@ -55,6 +55,26 @@ def checkout(tmp_path: Path) -> Path:
     return package
 
 
+def test_a_result_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renamed first, a machine that stops at the wrong moment would leave an empty file in the place of the old one."""
+    place, deeds = tmp_path / "result.json", list[tuple[str, str]]()
+    flush, rename = os.fsync, Path.replace
+
+    def flushing(descriptor: int) -> None:
+        flush(descriptor)
+        deeds.append(("flushed", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+
+    def renaming(self: Path, target: Path) -> Path:
+        deeds.append(("renamed", self.name))
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    monkeypatch.setattr(Path, "replace", renaming)
+    write_json(place, {"a": 1})
+    assert deeds == [("flushed", "result.json"), ("renamed", "result.json")]
+    assert json.loads(place.read_text(encoding="utf-8")) == {"a": 1}
+
+
 def test_every_fact_is_there_and_is_json() -> None:
     facts = provenance(process_count=3)
     assert set(facts) == FACTS

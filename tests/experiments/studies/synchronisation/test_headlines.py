@@ -29,6 +29,7 @@ def test_only_a_broken_bound_makes_two_fixed_speeds_faster_than_bsp() -> None:
         assert rows[label]["largest_gap"] == 2000
 
 
+@pytest.mark.slow
 def test_a_shared_line_gives_the_times_of_two_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight messages fill the line for a second, as long as a step takes; BSP has nothing to overlap."""
     seconds = 300.0
