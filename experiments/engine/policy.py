@@ -1,7 +1,7 @@
 """What is a synchronisation model? Hooks that read a view and return effects; each has a default.
 
 A policy decides what a worker reports, what happens to reports, who may go on, and from which model. Hooks are called
-in the order of `experiments/engine/simulation.py`. They keep counters of their own, but no vectors.
+in the order of `experiments/engine/core.py`. They keep counters of their own, but no vectors.
 """
 
 from __future__ import annotations

@@ -51,6 +51,10 @@ class StepStatistics(NamedTuple):
     block_scores: tuple[float, ...] = ()
 
 
+NOTHING_MEASURED = StepStatistics()
+"""Of a worker that has not stepped, or that simulates time only."""
+
+
 class View:
     """The state that policies see.
 
@@ -95,7 +99,7 @@ class View:
         """how long the last step took"""
         self.round_trip = [0.0] * worker_count
         """seconds from the last sending to its reply; 0 before the first"""
-        self.statistics = [StepStatistics()] * worker_count
+        self.statistics = [NOTHING_MEASURED] * worker_count
         self.random = random.Random(f"policy {seed}")
         """the policy's own random numbers"""
 

@@ -11,7 +11,6 @@ class WorkerState:
     __slots__ = (
         "batch",
         "earlier_batch",
-        "exchange_end",
         "has_sent",
         "has_stepped",
         "is_leaving",
@@ -37,8 +36,6 @@ class WorkerState:
         self.started_at = 0.0
         self.sent_at = -1.0
         """when it sent, until the reply is there; else negative"""
-        self.exchange_end = 0.0
-        """when the models of its last mix have travelled"""
         self.batch = 0.0
         """examples of the steps that the next message covers"""
         self.earlier_batch = 0.0

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 
 from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.descent import Descent, Feedback
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Feedback, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import View
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.training.data import Dataset, load_dataset

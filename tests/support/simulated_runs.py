@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.verify.monitors.trace import (
     Event,
 )

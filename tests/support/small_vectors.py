@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.problems import Quadratics
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.verify.monitors.trace import Mass
 
 DIMENSION = 24
@@ -35,7 +36,7 @@ def in_place(vectors: Vectors, message: int) -> Tensor:
 
 
 def exact_sketch(vectors: Vectors, vector: Tensor) -> tuple[Fraction, ...]:
-    combinations = vectors._combinations.tolist()
+    combinations = vectors.layout._combinations.tolist()
     entries = [Fraction(entry) for entry in vector.double().tolist()]
     return tuple(sum((int(w) * e for w, e in zip(row, entries, strict=True)), Fraction(0)) for row in combinations)
 

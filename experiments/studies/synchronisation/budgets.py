@@ -16,9 +16,9 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
-from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.racing.contest import Parameter
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.frontier import staleness_counts

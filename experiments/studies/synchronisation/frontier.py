@@ -13,12 +13,13 @@ from statistics import fmean
 from typing import Any
 
 from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.theory.statements import STATEMENTS

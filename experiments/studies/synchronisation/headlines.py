@@ -12,10 +12,11 @@ from typing import Any
 
 from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.clusters import Cluster, Constant, Drawn, Durations, Link, exponential
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.racing.contest import Parameter, judge_of_ledgers, make_policy
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.verify.tools.pool import ALONE, Pool

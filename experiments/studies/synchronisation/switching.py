@@ -16,12 +16,12 @@ from statistics import fmean
 from typing import Any, Literal
 
 from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.smooth_switch import SmoothSwitch
 from sparsync.experiments.racing.contest import Parameter

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
-from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.verify.monitors.trace import trace_hash
 from tests.experiments.policies.test_policies import BROKEN, UNUSUAL, Named, random_cluster, simulation

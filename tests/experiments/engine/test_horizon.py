@@ -12,12 +12,13 @@ import pytest
 
 import sparsync.experiments.engine.simulation as simulation_module
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Drawn, Link, Recorded, exponential
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Add, Alarm, Drop, Effect, Look, Mix, Plan, Send
 from sparsync.experiments.engine.horizon import Deadlock, Horizon, PolicyError
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import Message
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp

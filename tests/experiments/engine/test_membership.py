@@ -9,12 +9,13 @@ from typing import ClassVar
 import pytest
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Drop, Effect, Pull, Send
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import Message
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp

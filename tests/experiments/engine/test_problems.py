@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Banded, Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.data import Dataset, as_text, load_dataset

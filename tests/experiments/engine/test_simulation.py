@@ -210,7 +210,7 @@ def test_a_released_worker_reads_the_model_as_of_its_release_not_of_its_delivery
     assert [event.base for event in released] == [event.model for event in applied]
     assert released[0].base != released[1].base
     assert times(simulation, Started, 0) == [0.0, 3.0]
-    assert vectors.sketch(vectors.base[0]) == released[0].base
+    assert vectors.sketch(vectors.workers[0].base) == released[0].base
 
 
 # Times.
@@ -331,4 +331,4 @@ def test_mixing_alone_publishes_nothing_and_changes_nothing(options: dict[str, A
     assert times(simulation, Stepped) == [1.0, 2.0, 3.0]
     if vectors is not None:
         assert {event.copies for event in mixed} == {(vectors.sketch(vectors.problem.initial),)}
-        assert bool((vectors.model_of(0) != vectors.problem.initial).any())
+        assert bool((vectors.workers[0].model != vectors.problem.initial).any())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.effects import USUAL_PLAN
-from sparsync.experiments.engine.vectors import GRID, WEIGHT_GRID
+from sparsync.experiments.engine.layout import GRID, WEIGHT_GRID
 from sparsync.verify.monitors.trace import Mass
 from tests.support.small_vectors import DIMENSION, exact_sketch, make_vectors
 

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import KEEP, PULL, USUAL_PLAN, Plan, Pull
 from sparsync.experiments.engine.problems import Quadratics
-from sparsync.experiments.engine.vectors import INDEX_BYTES, Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS, new_selector
 from sparsync.kernels.selection import SELECTORS, target_count
 from sparsync.verify.monitors.trace import NOTHING
@@ -33,17 +34,17 @@ def test_message_and_residual_are_change_and_residual_bit_by_bit(
     left_out[places] = False
     for message in range(4):
         vectors.step(1, message, USUAL_PLAN)
-        change, residual = vectors.change[1].clone(), vectors.residual[1].clone()
+        change, residual = vectors.workers[1].change.clone(), vectors.workers[1].residual.clone()
         dispatch = vectors.send(1, message, blocks)
-        sent, kept = in_place(vectors, message), vectors.residual[1]
+        sent, kept = in_place(vectors, message), vectors.workers[1].residual
         # Selectors keep entries whole, so every entry of the sum is either sent or kept.
         assert torch.equal((sent + kept)[places], (change + residual)[places])
         assert not bool(((sent != 0) & (kept != 0)).any())
         assert not bool(sent[left_out].any())
-        assert torch.equal(vectors.change[1][left_out], change[left_out])
-        assert not bool(vectors.change[1][places].any())
+        assert torch.equal(vectors.workers[1].change[left_out], change[left_out])
+        assert not bool(vectors.workers[1].change[places].any())
         assert_same(dispatch.mass, vectors.sketch(sent))
-        assert_same(dispatch.kept, vectors.sketch(vectors.change[1] + kept))
+        assert_same(dispatch.kept, vectors.sketch(vectors.workers[1].change + kept))
         assert not any(dispatch.lost.sums)
         assert dispatch.kept_norm == pytest.approx(float(kept[places].double().norm()), rel=1e-12)
 
@@ -59,17 +60,17 @@ def test_who_spares_the_last_step_sends_what_was_made_before_it(
     for message in range(4):
         for step in range(message):
             vectors.step(1, 4 * message + step, USUAL_PLAN)
-        before, residual = vectors.change[1].clone(), vectors.residual[1].clone()
+        before, residual = vectors.workers[1].change.clone(), vectors.workers[1].residual.clone()
         vectors.step(1, 4 * message + 3, USUAL_PLAN)
-        after, model = vectors.change[1].clone(), vectors.model_of(1)
+        after, model = vectors.workers[1].change.clone(), vectors.workers[1].model
         dispatch = vectors.send(1, message, blocks, spares_last_step=True)
-        sent, kept = in_place(vectors, message), vectors.residual[1]
+        sent, kept = in_place(vectors, message), vectors.workers[1].residual
         assert torch.equal((sent + kept)[places], (before + residual)[places])
-        assert torch.equal(vectors.change[1][places], (after - before)[places])
-        assert dispatch.kept.sums == vectors.sketch(vectors.change[1], kept).sums
+        assert torch.equal(vectors.workers[1].change[places], (after - before)[places])
+        assert dispatch.kept.sums == vectors.sketch(vectors.workers[1].change, kept).sums
         assert dispatch.change_norm == pytest.approx(float(before[places].norm()), rel=1e-12)
         if selector is None and blocks is None:
-            assert torch.equal(vectors.model_of(1) + sent, model)
+            assert torch.equal(vectors.workers[1].model + sent, model)
 
 
 def test_a_step_can_be_spared_as_long_as_it_was_not_sent() -> None:
@@ -80,24 +81,26 @@ def test_a_step_can_be_spared_as_long_as_it_was_not_sent() -> None:
         for place in range(2):
             vectors.step(0, place, USUAL_PLAN)
         begin()
-        before = vectors.change[0].clone()
-        number = len(vectors._shipments)
+        before = vectors.workers[0].change.clone()
+        number = len(vectors.server._shipments)
         vectors.send(0, number, None, spares_last_step=True)
         sent = in_place(vectors, number)
-        assert torch.equal(vectors.change[0], before - sent)
+        assert torch.equal(vectors.workers[0].change, before - sent)
         return sent
 
     assert bool(sent_after(lambda: None).any())
     vectors.depart(0)
-    assert not bool(sent_after(lambda: vectors.send(0, len(vectors._shipments), None, spares_last_step=True)).any())
-    assert bool(vectors.change[0].any())
+    assert not bool(
+        sent_after(lambda: vectors.send(0, len(vectors.server._shipments), None, spares_last_step=True)).any()
+    )
+    assert bool(vectors.workers[0].change.any())
     for begin in (
-        lambda: vectors.send(0, len(vectors._shipments), None),
+        lambda: vectors.send(0, len(vectors.server._shipments), None),
         lambda: vectors.mix((0,), ((1.0,),)),
         lambda: vectors.depart(0),
     ):
         assert not bool(sent_after(begin).any())
-        assert not bool(vectors.change[0].any())
+        assert not bool(vectors.workers[0].change.any())
         vectors.depart(0)
 
 
@@ -107,7 +110,7 @@ def test_whatever_is_selected_pays_for_its_indices(selector: str) -> None:
     vectors.step(0, 0, USUAL_PLAN)
     size = vectors.send(0, 0, None).sent_bytes
     count = int(in_place(vectors, 0).count_nonzero())
-    assert size == min(count * (INDEX_BYTES + 4), DIMENSION * 4)
+    assert size == min(count * (4 + 4), DIMENSION * 4)
 
 
 @pytest.mark.parametrize(("selector", "blocks", "size"), [(None, None, 96), (None, (1, 3), 48), ("keep_all", (2,), 24)])
@@ -122,7 +125,7 @@ def sends(vectors: Vectors, message: int, worker: int, blocks: tuple[int, ...] |
     vectors.step(worker, message, USUAL_PLAN)
     places = torch.arange(DIMENSION).split(DIMENSION // BLOCKS)
     here = torch.arange(DIMENSION) if blocks is None else torch.cat([places[block] for block in blocks])
-    corrected = (vectors.change[worker] + vectors.residual[worker])[here]
+    corrected = (vectors.workers[worker].change + vectors.workers[worker].residual)[here]
     vectors.send(worker, message, blocks)
     return corrected, in_place(vectors, message)[here].tolist()
 
@@ -166,7 +169,7 @@ def test_every_worker_draws_from_a_stream_of_its_own() -> None:
 def test_a_partial_selection_is_of_the_blocks_that_are_sent() -> None:
     vectors = make_vectors(selector="top_k", density=0.5)
     vectors.step(0, 0, USUAL_PLAN)
-    change = vectors.change[0].clone()
+    change = vectors.workers[0].change.clone()
     vectors.send(0, 0, (1, 2))
     count = target_count(0.5, DIMENSION // 2)
     part = change[6:18].abs()
@@ -176,21 +179,21 @@ def test_a_partial_selection_is_of_the_blocks_that_are_sent() -> None:
 def test_without_memory_exactly_what_it_says_is_lost() -> None:
     vectors = make_vectors(selector="top_k", density=0.25, feedback="none", is_on_grid=True)
     vectors.step(0, 0, USUAL_PLAN)
-    change = vectors.change[0].clone()
+    change = vectors.workers[0].change.clone()
     dispatch = vectors.send(0, 0, (0, 2))
     sent = in_place(vectors, 0)
     lost = change - sent
     lost[6:12] = lost[18:] = 0
     assert dispatch.lost == vectors.sketch(lost)
     assert any(dispatch.lost.sums)
-    assert not bool(vectors.residual[0].any())
-    assert dispatch.kept == vectors.sketch(vectors.change[0])
+    assert not bool(vectors.workers[0].residual.any())
+    assert dispatch.kept == vectors.sketch(vectors.workers[0].change)
 
 
 def test_a_step_is_taken_at_the_workers_own_model_its_unsent_change_included() -> None:
     vectors = make_vectors(step_size=0.25)
     for step in range(3):
-        model = vectors.model_of(2).clone()
+        model = vectors.workers[2].model.clone()
         _, gradient = vectors.problem.loss_and_gradient(2, step, model, 1.0)
         statistics, created = vectors.step(2, step, Plan(step_scale=0.5))
         assert created == vectors.sketch(gradient * -0.125)
@@ -198,24 +201,24 @@ def test_a_step_is_taken_at_the_workers_own_model_its_unsent_change_included() -
         assert statistics.block_norms == pytest.approx([float(part.norm()) for part in gradient.split(6)])
         scores = [float((x * g).abs().sum()) for x, g in zip(model.split(6), gradient.split(6), strict=True)]
         assert statistics.block_scores == pytest.approx(scores)
-        assert torch.allclose(vectors.model_of(2), model - 0.125 * gradient, rtol=0, atol=1e-15)
-    assert torch.equal(vectors.base[2], vectors.shared)
+        assert torch.allclose(vectors.workers[2].model, model - 0.125 * gradient, rtol=0, atol=1e-15)
+    assert torch.equal(vectors.workers[2].base, vectors.shared)
 
 
 def test_momentum_is_a_heavy_ball_of_the_worker_alone() -> None:
     vectors, velocity = make_vectors(momentum=0.75, step_size=0.1), torch.zeros(DIMENSION, dtype=torch.float64)
     vectors.step(0, 0, USUAL_PLAN)
     for step in range(4):
-        model = vectors.model_of(1).clone()
+        model = vectors.workers[1].model.clone()
         _, gradient = vectors.problem.loss_and_gradient(1, step, model, 1.0)
         velocity = 0.75 * velocity + gradient
         vectors.step(1, step, USUAL_PLAN)
-        assert torch.allclose(vectors.model_of(1), model - 0.1 * velocity, rtol=0, atol=1e-14)
+        assert torch.allclose(vectors.workers[1].model, model - 0.1 * velocity, rtol=0, atol=1e-14)
     vectors.depart(1)
-    before = vectors.model_of(1).clone()
+    before = vectors.workers[1].model.clone()
     _, gradient = vectors.problem.loss_and_gradient(1, 9, before, 1.0)
     vectors.step(1, 9, USUAL_PLAN)
-    assert torch.allclose(vectors.model_of(1), before - 0.1 * gradient, rtol=0, atol=1e-14)
+    assert torch.allclose(vectors.workers[1].model, before - 0.1 * gradient, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("selector", [None, "top_k"])
@@ -228,8 +231,8 @@ def test_a_local_correction_adds_the_workers_own_messages_that_are_not_applied(s
     vectors.drop((3,))
     base, corrections = vectors.read(0, Pull(local_correction=True))
     assert corrections == (2,)
-    assert base == vectors.sketch(vectors.base[0])
-    missing = vectors.base[0] - vectors.shared
+    assert base == vectors.sketch(vectors.workers[0].base)
+    missing = vectors.workers[0].base - vectors.shared
     assert torch.equal(missing, in_place(vectors, 2))
     assert vectors.read(0, PULL) == (vectors.sketch(vectors.shared), ())
 
@@ -237,14 +240,14 @@ def test_a_local_correction_adds_the_workers_own_messages_that_are_not_applied(s
 def test_reading_keeps_the_unsent_change_and_keeping_reads_nothing() -> None:
     vectors = make_vectors()
     vectors.step(0, 0, USUAL_PLAN)
-    change = vectors.change[0].clone()
+    change = vectors.workers[0].change.clone()
     vectors.shared.add_(1.0)
-    old = vectors.base[0].clone()
+    old = vectors.workers[0].base.clone()
     assert vectors.read(0, KEEP) == (vectors.sketch(old), ())
-    assert torch.equal(vectors.base[0], old)
+    assert torch.equal(vectors.workers[0].base, old)
     vectors.read(0, PULL)
-    assert torch.equal(vectors.base[0], vectors.shared)
-    assert torch.equal(vectors.change[0], change)
+    assert torch.equal(vectors.workers[0].base, vectors.shared)
+    assert torch.equal(vectors.workers[0].change, change)
 
 
 def test_messages_are_added_with_their_weights_in_order() -> None:
@@ -252,7 +255,7 @@ def test_messages_are_added_with_their_weights_in_order() -> None:
     before, messages = vectors.shared.clone(), []
     for message, worker in enumerate((2, 0, 1)):
         vectors.step(worker, 0, USUAL_PLAN)
-        messages.append(vectors.change[worker].clone())
+        messages.append(vectors.workers[worker].change.clone())
         vectors.send(worker, message, None)
     model = vectors.apply((1, 0, 2), (0.3, 0.1, 0.7))
     expected = before + messages[1] * 0.3 + messages[0] * 0.1 + messages[2] * 0.7
@@ -267,13 +270,13 @@ def test_mixing_without_a_selector_replaces_models_by_their_weighted_means() -> 
     vectors = make_vectors()
     for worker in range(3):
         vectors.step(worker, 0, USUAL_PLAN)
-    models = torch.stack([vectors.model_of(worker) for worker in range(3)])
+    models = torch.stack([vectors.workers[worker].model for worker in range(3)])
     mixture = vectors.mix((0, 1, 2), STOCHASTIC)
-    after = torch.stack(vectors.base)
+    after = torch.stack([worker.base for worker in vectors.workers])
     assert torch.allclose(after, torch.tensor(STOCHASTIC, dtype=torch.float64) @ models, rtol=0, atol=1e-14)
     assert mixture.sent_bytes == 3 * DIMENSION * 8
-    assert list(mixture.models) == [vectors.sketch(base) for base in vectors.base]
-    assert not any(bool(change.any()) for change in vectors.change)
+    assert list(mixture.models) == [vectors.sketch(worker.base) for worker in vectors.workers]
+    assert not any(bool(worker.change.any()) for worker in vectors.workers)
 
 
 @pytest.mark.parametrize("selector", [None, "top_k", "random_k", "gaussian_k"])
@@ -304,16 +307,16 @@ def test_compressed_mixing_moves_towards_the_public_copies() -> None:
     vectors = make_vectors(worker_count=2, selector="top_k", density=0.25, consensus_step=0.5)
     for worker in range(2):
         vectors.step(worker, 0, USUAL_PLAN)
-    models = [vectors.model_of(worker).clone() for worker in range(2)]
-    public = [copy.clone() for copy in vectors.public]
+    models = [vectors.workers[worker].model.clone() for worker in range(2)]
+    public = [worker.public.clone() for worker in vectors.workers]
     for worker in range(2):
         kept = (models[worker] - public[worker]).abs().topk(DIMENSION // 4).indices
         public[worker][kept] += (models[worker] - public[worker])[kept]
     mixture = vectors.mix((0, 1), ((0.5, 0.5), (0.5, 0.5)))
-    assert all(torch.equal(mine, theirs) for mine, theirs in zip(public, vectors.public, strict=True))
+    assert all(torch.equal(mine, worker.public) for mine, worker in zip(public, vectors.workers, strict=True))
     assert list(mixture.copies) == [vectors.sketch(copy) for copy in public]
-    assert torch.equal(vectors.base[0], models[0] + 0.5 * (0.5 * (public[1] - public[0])))
-    assert mixture.sent_bytes == 2 * (DIMENSION // 4) * (8 + INDEX_BYTES)
+    assert torch.equal(vectors.workers[0].base, models[0] + 0.5 * (0.5 * (public[1] - public[0])))
+    assert mixture.sent_bytes == 2 * (DIMENSION // 4) * (8 + 4)
 
 
 def test_departing_abandons_change_and_residual_and_nothing_else() -> None:
@@ -323,18 +326,18 @@ def test_departing_abandons_change_and_residual_and_nothing_else() -> None:
         vectors.step(1, step, USUAL_PLAN)
         if step == 0:
             vectors.send(0, 0, None)
-    unsent, other = vectors.change[0] + vectors.residual[0], vectors.change[1].clone()
+    unsent, other = vectors.workers[0].change + vectors.workers[0].residual, vectors.workers[1].change.clone()
     abandoned = vectors.depart(0)
     assert abandoned.sums == vectors.sketch(unsent).sums
-    assert not bool(vectors.change[0].any())
-    assert not bool(vectors.residual[0].any())
-    assert torch.equal(vectors.change[1], other)
+    assert not bool(vectors.workers[0].change.any())
+    assert not bool(vectors.workers[0].residual.any())
+    assert torch.equal(vectors.workers[1].change, other)
     assert vectors.apply((0,), (1.0,)) != NOTHING
 
 
 def test_a_gradient_that_is_not_finite_is_refused() -> None:
     vectors = make_vectors()
-    vectors.base[1].fill_(math.inf)
+    vectors.workers[1].base.fill_(math.inf)
     with pytest.raises(FloatingPointError, match="step 3 of worker 1: loss"):
         vectors.step(1, 3, USUAL_PLAN)
 

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from sparsync.experiments.engine.clusters import Cluster, Drawn, Link, exponential
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.layout import SKETCH_COUNT
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import SKETCH_COUNT, Descent, Dispatch, Vectors
+from sparsync.experiments.engine.vectors import Vectors
+from sparsync.experiments.engine.worker_vectors import Dispatch
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import make_policy
 from sparsync.verify.monitors.trace import Applied, Dropped, Mass, Sent, Stepped
@@ -87,9 +90,7 @@ class Books:
         self.weighted = weighted_total((sent[message], weight) for message, weight in weights.items())
         self.dropped = total(sent[message] for message in dropped)
         self.under_way = total(mass for message, mass in sent.items() if message not in weights.keys() | dropped)
-        self.kept = total(
-            vectors.sketch(change, residual) for change, residual in zip(vectors.change, vectors.residual, strict=True)
-        )
+        self.kept = total(vectors.sketch(worker.change, worker.residual) for worker in vectors.workers)
         self.model = total([vectors.sketch(vectors.shared)])
 
 
@@ -135,7 +136,7 @@ def test_lost_mass_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def forgetful(self: Vectors, worker: int, message: int, blocks: Sequence[int] | None, **options: Any) -> Dispatch:
         dispatch = send(self, worker, message, blocks, **options)
-        self.residual[worker][0] = 0.0
+        self.workers[worker].residual[0] = 0.0
         return dispatch
 
     monkeypatch.setattr(Vectors, "send", forgetful)

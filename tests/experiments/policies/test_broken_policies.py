@@ -9,13 +9,15 @@ import pytest
 from torch import Tensor
 
 from sparsync.experiments.engine.clusters import Cluster, Constant
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Add, Drop, Effect, Pull
 from sparsync.experiments.engine.horizon import Horizon, PolicyError
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Dispatch, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import Message
+from sparsync.experiments.engine.worker_vectors import Dispatch
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.ssp import Ssp
 from sparsync.verify.monitors.judge import Violation
@@ -50,7 +52,7 @@ class Faulty(Vectors):
 class AppliesTwice(Faulty):
     def apply(self, messages: Sequence[int], weights: Sequence[float]) -> Mass:
         if self.is_time():
-            self._shipments[messages[0]].add_to(self.shared, weights[0])
+            self.server._shipments[messages[0]].add_to(self.shared, weights[0])
         return super().apply(messages, weights)
 
 
@@ -69,8 +71,8 @@ class ReadsAStaleModel(Faulty):
     def read(self, worker: int, pull: Pull) -> tuple[Mass, tuple[int, ...]]:
         if self.before is None or not self.is_time():
             return super().read(worker, pull)
-        self.base[worker].copy_(self.before)
-        return self.sketch(self.base[worker]), ()
+        self.workers[worker].base.copy_(self.before)
+        return self.sketch(self.workers[worker].base), ()
 
 
 class ForgetsAResidual(Faulty):
@@ -78,7 +80,7 @@ class ForgetsAResidual(Faulty):
         self, worker: int, message: int, blocks: Sequence[int] | None, *, spares_last_step: bool = False
     ) -> Dispatch:
         if self.is_time():
-            self.residual[worker].zero_()
+            self.workers[worker].residual.zero_()
         return super().send(worker, message, blocks, spares_last_step=spares_last_step)
 
 

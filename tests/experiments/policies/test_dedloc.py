@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link, Recorded
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.dedloc import Dedloc
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import judge_trace

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link, Recorded
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.lb_bsp import LbBsp
 from sparsync.verify.monitors.trace import Applied, Released, Started, Stepped

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.local_sgd import LocalSgd
 from sparsync.verify.monitors.trace import Applied, Sent, Stepped
 

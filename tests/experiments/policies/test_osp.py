@@ -5,11 +5,12 @@ from itertools import pairwise
 import pytest
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import Message, StepStatistics, View
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.osp import REGULAR, Osp

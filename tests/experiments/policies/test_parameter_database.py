@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Durations, Link, Recorded
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Banded, Problem, Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.parameter_database import ParameterDatabase
 from sparsync.verify.monitors.trace import Applied, Arrived, Released, Sent, Stepped

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Drawn, Link, Recorded, exponential
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.policies.ssp import Ssp
 from sparsync.experiments.racing.contest import make_policy
@@ -144,7 +145,9 @@ def test_density_one_is_dense_up_to_rounding_where_models_are_mixed(name: str, s
     assert full is not None
     # In each step at most: two roundings of a copy and one of each of 4 terms of the mean, of numbers below 4.
     allowed = steps * (2 + 4) * 4.0 * torch.finfo(torch.float64).eps
-    for ours, theirs in zip(full.base, dense.base, strict=True):
+    for ours, theirs in zip(
+        [worker.base for worker in full.workers], [worker.base for worker in dense.workers], strict=True
+    ):
         assert theirs.abs().max() < 4.0
         assert (ours - theirs).abs().max() <= allowed
 

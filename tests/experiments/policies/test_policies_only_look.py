@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sparsync.experiments.engine.clusters import Change
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
-from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.registry import POLICIES
 from tests.experiments.policies.test_policies import BROKEN, UNUSUAL, Named, random_cluster, simulation

@@ -3,11 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Link
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.smooth_switch import SmoothSwitch

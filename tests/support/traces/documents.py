@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Drawn, Link, exponential
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
-from sparsync.experiments.engine.vectors import Descent, Vectors
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.backup import Backup
 from sparsync.experiments.policies.ds_sync import DsSync

@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
-from sparsync.experiments.engine.vectors import Descent
 from sparsync.experiments.studies.synchronisation import trials
 from sparsync.experiments.studies.synchronisation.trials import (
     Curve,
