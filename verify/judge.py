@@ -63,10 +63,12 @@ def verdict(trace: StoredTrace, report: Report) -> str:
     """One line for a run that kept its promises: which, and what it did."""
     sent = sum(worker.sent for worker in report.workers)
     sent_bytes = sum(worker.sent_bytes for worker in report.workers) + report.mixed_bytes
+    pulled_bytes = sum(worker.pulled_bytes for worker in report.workers)
     return (
         f"{trace.recording.name} kept its promises: {promises(trace.recording.guarantee, report)}; "
         f"{books(trace.recording)}. {trace.event_count} events of {len(report.workers)} workers in {trace.until:g} s, "
-        f"{sent} messages, {sent_bytes} bytes, version {report.version}, {report.waiting_share:.1%} waiting"
+        f"{sent} messages, {sent_bytes} bytes sent and {pulled_bytes} read, version {report.version}, "
+        f"{report.waiting_share:.1%} waiting"
     )
 
 

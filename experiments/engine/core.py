@@ -22,11 +22,12 @@ from sparsync.experiments.engine.gates import Gates
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.roster import Roster
-from sparsync.experiments.engine.view import Message, StepStatistics, View
+from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.engine.worker_state import WorkerState
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
 from sparsync.verify.monitors.trace import (
+    AlarmSet,
     Applied,
     Arrived,
     Departed,
@@ -37,6 +38,7 @@ from sparsync.verify.monitors.trace import (
     Rang,
     Started,
     Stepped,
+    StepStatistics,
 )
 
 JudgeMaker = Callable[[Header, Guarantee], Judge]
@@ -160,7 +162,7 @@ class Engine:
         state.plan = self.policy.plan(worker)
         check_plan(state.plan, worker)
         state.started_at = view.now
-        self._note(Started(view.now, worker, state.plan.batch))
+        self._note(Started(view.now, worker, *state.plan))
         self._compute(worker)
 
     def _step(self, worker: int, statistics: StepStatistics, created: Mass) -> None:
@@ -176,7 +178,7 @@ class Engine:
         state.batch, state.has_sent = state.earlier_batch + state.plan.batch, False
         view.waiting.add(worker)
         self._gates.look_at((worker,))
-        self._note(Stepped(view.now, worker, view.clock[worker], created))
+        self._note(Stepped(view.now, worker, view.clock[worker], created, statistics))
         self._carry_out(self.policy.on_step(worker))
 
     def _note(self, event: Event) -> None:
@@ -208,6 +210,7 @@ class Engine:
                     self._gates.look_at(effect.workers)
             else:
                 check_alarm(effect, self.view)
+                self._note(AlarmSet(self.view.now, effect.time, repr(effect.key)))
                 self._set_alarm(effect.time, effect.key)
 
     def _send(self, effect: Send) -> None:
@@ -238,15 +241,19 @@ class Engine:
     # Who goes on.
 
     def _release(self, worker: int) -> None:
-        view, state = self.view, self._workers[worker]
+        view = self.view
         view.waiting.remove(worker)
-        if state.is_leaving or view.clock[worker] >= self.horizon.steps:
+        if self._leaves(worker):
             self._depart(worker, "left")
             return
         pull = self.policy.refresh(worker)
         if pull.shared:
             view.read_version[worker] = view.version
         self._hand_over(worker, pull)
+
+    def _leaves(self, worker: int) -> bool:
+        """Does it leave at its gate?"""
+        return self._workers[worker].is_leaving or self.view.clock[worker] >= self.horizon.steps
 
     def _depart(self, worker: int, reason: str) -> None:
         self._roster.depart(worker)

@@ -19,10 +19,10 @@ from sparsync.experiments.engine.effects import Mix, Pull
 from sparsync.experiments.engine.horizon import ALARM_PATIENCE, Deadlock, Horizon, Kind
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.vectors import Mixture, Vectors
-from sparsync.experiments.engine.view import NOTHING_MEASURED, Message
+from sparsync.experiments.engine.view import Message
 from sparsync.experiments.engine.worker_vectors import Dispatch
 from sparsync.verify.monitors.judge import Judge
-from sparsync.verify.monitors.trace import NOTHING, Header, Joined, Mass, Mixed, Released, Sent
+from sparsync.verify.monitors.trace import NOTHING, NOTHING_MEASURED, Header, Joined, Mass, Mixed, Released, Sent
 
 
 class Simulation(Engine):
@@ -173,11 +173,12 @@ class Simulation(Engine):
     def _let_in(self, worker: int, pull: Pull, *, is_late: bool) -> None:
         view = self.view
         model = self.vectors.read(worker, pull)[0] if self.vectors else NOTHING
-        self._note(Joined(view.now, worker, view.version if pull.shared else -1, model))
-        there = view.now
+        there, size = view.now, 0
         if is_late and pull.shared:
-            self.pulled_bytes += self._model_bytes
-            there = self._download.arrival(worker, view.now, self._model_bytes)
+            size = self._model_bytes
+            there = self._download.arrival(worker, view.now, size)
+        self.pulled_bytes += size
+        self._note(Joined(view.now, worker, view.version if pull.shared else -1, model, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
     def _compute(self, worker: int) -> None:
@@ -196,7 +197,8 @@ class Simulation(Engine):
             dispatch = Dispatch(self._model_bytes)
         size, mass, kept, lost, *norms = dispatch
         self.sent_bytes += size
-        self._note(Sent(now, worker, uid, message.read_version, size, mass, kept, lost, message.tag, *norms))
+        covered = (message.blocks, spares_last_step)
+        self._note(Sent(now, worker, uid, message.read_version, size, mass, kept, lost, message.tag, *norms, *covered))
         there = self._upload.arrival(worker, now, size)
         self._schedule(there, Kind.ARRIVAL, message._replace(sent_bytes=size))
 
@@ -226,12 +228,13 @@ class Simulation(Engine):
     def _hand_over(self, worker: int, pull: Pull) -> None:
         view = self.view
         base, corrections = self.vectors.read(worker, pull) if self.vectors else (NOTHING, ())
+        size, version = (self._model_bytes, view.version) if pull.shared else (0, -1)
         if pull.shared:
-            self.pulled_bytes += self._model_bytes
-            there = self._download.arrival(worker, view.now, self._model_bytes)
+            there = self._download.arrival(worker, view.now, size)
         else:
             there = max(view.now, self._exchange_end[worker])
-        self._note(Released(view.now, worker, view.version if pull.shared else -1, base, corrections))
+        self.pulled_bytes += size
+        self._note(Released(view.now, worker, version, base, corrections, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
     def _abandon(self, worker: int) -> Mass:

@@ -17,9 +17,8 @@ from sparsync.experiments.engine.effects import Plan, Pull
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.shared_model import SharedModel
-from sparsync.experiments.engine.view import StepStatistics
 from sparsync.experiments.engine.worker_vectors import Dispatch, WorkerVectors
-from sparsync.verify.monitors.trace import Arithmetic, Mass
+from sparsync.verify.monitors.trace import Arithmetic, Mass, StepStatistics
 
 
 class Mixture(NamedTuple):

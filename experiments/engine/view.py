@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from sparsync.verify.monitors.trace import NOTHING_MEASURED
+
 
 class Message(NamedTuple):
     """A message without its vector.
@@ -33,26 +35,6 @@ class Message(NamedTuple):
     sent_bytes: int
     batch: float
     sent_time: float
-
-
-class StepStatistics(NamedTuple):
-    """What a worker measured in its last step.
-
-    Args:
-        loss: on its batch, at the model the step started from.
-        gradient_norm: Euclidean.
-        block_norms: of the gradient, by block.
-        block_scores: Σ |x_i g_i| by block, the first-order change of the loss were the block removed.
-    """
-
-    loss: float = 0.0
-    gradient_norm: float = 0.0
-    block_norms: tuple[float, ...] = ()
-    block_scores: tuple[float, ...] = ()
-
-
-NOTHING_MEASURED = StepStatistics()
-"""Of a worker that has not stepped, or that simulates time only."""
 
 
 class View:

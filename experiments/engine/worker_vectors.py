@@ -17,11 +17,10 @@ from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.layout import Layout, Shipment
 from sparsync.experiments.engine.problems import Problem
-from sparsync.experiments.engine.view import StepStatistics
 from sparsync.experiments.training.adaptive import new_selector
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import Selector, target_count
-from sparsync.verify.monitors.trace import NOTHING, Mass
+from sparsync.verify.monitors.trace import NOTHING, Mass, StepStatistics
 
 
 class Dispatch(NamedTuple):

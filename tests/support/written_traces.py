@@ -9,6 +9,7 @@ from sparsync.verify.monitors.books import Monitor
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import judge_trace
 from sparsync.verify.monitors.trace import (
+    AlarmSet,
     Applied,
     Arrived,
     Departed,
@@ -23,6 +24,7 @@ from sparsync.verify.monitors.trace import (
     Sent,
     Started,
     Stepped,
+    StepStatistics,
 )
 
 END = 8.0
@@ -53,7 +55,7 @@ SHARED: list[Event] = [
     Started(4.0, 0),
     Departed(4.5, 0, "crashed", mass(-1.0)),
     Started(5.0, 1),
-    Rang(5.5, "'key'"),
+    AlarmSet(5.5, 7.5, "'key'"),
     Stepped(6.0, 1, 2, mass(-1.0)),
     Sent(6.0, 1, 2, 1, 16, mass(-0.25), mass(-0.75)),
     Arrived(7.0, 2),
@@ -79,16 +81,17 @@ MIXED: list[Event] = [
 
 ONE, TWO = Mass((0.1, -2.5e-17), 3.0), Mass((1.0, 7.0), 1e100)
 EVERY_KIND: list[Event] = [
-    Joined(0.1, 0, 0, ONE),
-    Started(0.1, 0, 1.5),
-    Stepped(1 / 3, 0, 1, TWO),
-    Sent(1 / 3, 0, 0, 0, 80, ONE, TWO, Mass(), "RS", 1.0, 2.0, 0.5),
+    Joined(0.1, 0, 0, ONE, 24),
+    Started(0.1, 0, 1.5, 0.5),
+    Stepped(1 / 3, 0, 1, TWO, StepStatistics(-0.5, 2.0, (1.0, 3**0.5), (0.25, 0.125))),
+    Sent(1 / 3, 0, 0, 0, 80, ONE, TWO, Mass(), "RS", 1.0, 2.0, 0.5, (1, 0), True),
     Arrived(0.5, 0),
     Applied(0.5, (0, 1), (0.5, 1 / 3), 1, TWO),
     Dropped(0.5, (2,)),
     Mixed(0.6, (0, 1), ((0.5, 0.5), (0.5, 0.5)), 0.25, 160, (ONE, TWO), (TWO, ONE), (ONE, ONE)),
-    Released(0.7, 0, 1, TWO, (1,)),
+    Released(0.7, 0, 1, TWO, (1,), 24),
     Departed(0.8, 0, "crashed", ONE),
+    AlarmSet(0.8, 0.85, "'key'"),
     Rang(0.9, "'key'"),
 ]
 """One event of each kind, no field at its default."""

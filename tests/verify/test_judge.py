@@ -47,7 +47,7 @@ def test_a_run_that_kept_its_promises_is_a_line_and_status_zero(
     assert capsys.readouterr() == (
         f"{path}: by hand kept its promises: gap 1 of at most 1, staleness 0 of at most 0, deferral 0 of at most 0, no "
         "message dropped, nothing forgotten, means preserved; all sums exact. 20 events of 2 workers in 8 s, 3 "
-        "messages, 40 bytes, version 1, 40.0% waiting\n",
+        "messages, 40 bytes sent and 0 read, version 1, 40.0% waiting\n",
         "",
     )
 

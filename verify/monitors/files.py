@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sparsync.verify.monitors.guarantee import Guarantee
-from sparsync.verify.monitors.rows import LARGEST_SECONDS, Reader, as_row, from_row, integer, real, sketch, text
+from sparsync.verify.monitors.rows import LARGEST_SECONDS, Reader, as_row, flag, from_row, integer, real, sketch, text
 from sparsync.verify.monitors.trace import EXACT, LARGEST_DIMENSION, NOTHING, UNITS, Arithmetic, Event, Header, Mass
 
-FORMAT = "sparsync trace 1"
+FORMAT = "sparsync trace 2"
 MOST_WORKERS = 2**16
 _DIGEST_DIGITS = 64
 _AFTER_DIGEST = b'"]\n'
@@ -226,12 +226,6 @@ def _decoded(line: bytes, what: str) -> Any:
         raise ValueError(f"{what} is no JSON: {error}") from None
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
 def _mapping(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("a JSON object")
@@ -244,7 +238,7 @@ def _guarantee(value: object) -> Guarantee:
     given: dict[str, Any] = {}
     for name in (field.name for field in fields(Guarantee)):
         if name not in bounds:
-            given[name] = _part(found, name, _flag)
+            given[name] = _part(found, name, flag)
         else:
             given[name] = math.inf if name in found and found[name] is None else _part(found, name, bounds[name])
     _require_no_more(found, given)

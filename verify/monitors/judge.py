@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparsync.verify.monitors.alarms import Alarms
 from sparsync.verify.monitors.books import BrokenPromiseError, Monitor
 from sparsync.verify.monitors.delays import Deferral, Versions
 from sparsync.verify.monitors.guarantee import Guarantee
@@ -49,6 +50,7 @@ class WorkerReport:
     applied: int
     dropped: int
     sent_bytes: int
+    pulled_bytes: int
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Judge:
             self._deferral,
             self._lead,
             self._mixing,
+            Alarms(),
         ]
         if self._conservation is not None:
             monitors += (OwnModels(header, guarantee), ServerLedger(header), WorkerLedger(header, guarantee))
@@ -178,6 +181,7 @@ class Judge:
             messages.applied,
             messages.dropped,
             messages.sent_bytes,
+            messages.pulled_bytes,
         )
         return Report(
             time=turns.now,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sparsync.verify.monitors.books import BrokenPromiseError, Handlers
 from sparsync.verify.monitors.guarantee import Guarantee
-from sparsync.verify.monitors.trace import Applied, Arrived, Dropped, Header, Released, Sent
+from sparsync.verify.monitors.trace import Applied, Arrived, Dropped, Header, Joined, Released, Sent
 
 
 class Messages:
@@ -26,7 +26,7 @@ class Messages:
         self.inbox: dict[int, int] = {}
         """senders of what has arrived and is not settled"""
         count = header.worker_count
-        self.sent, self.applied, self.dropped, self.sent_bytes = ([0] * count for _ in range(4))
+        self.sent, self.applied, self.dropped, self.sent_bytes, self.pulled_bytes = ([0] * count for _ in range(5))
 
     def handlers(self) -> Handlers:
         """See `Monitor`."""
@@ -36,6 +36,7 @@ class Messages:
             Applied: self._applied,
             Dropped: self._dropped,
             Released: self._released,
+            Joined: self._joined,
         }
 
     def _sent(self, event: Sent) -> None:
@@ -75,8 +76,12 @@ class Messages:
                 raise BrokenPromiseError(f"message {message} is {fate}, but it {self._fate(message)}")
             counts[self.inbox.pop(message)] += 1
 
+    def _joined(self, event: Joined) -> None:
+        self.pulled_bytes[event.worker] += event.pulled_bytes
+
     def _released(self, event: Released) -> None:
         worker, corrections = event.worker, event.corrections
+        self.pulled_bytes[worker] += event.pulled_bytes
         if not corrections:
             return
         if event.version < 0 or len(set(corrections)) < len(corrections):

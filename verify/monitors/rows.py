@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sparsync.verify.monitors.trace import EVENTS, Event, Mass, Mixed, Sent
+from sparsync.verify.monitors.trace import EVENTS, Event, Mass, Mixed, Sent, StepStatistics
 
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_REAL = 2.0**500
@@ -93,7 +93,7 @@ def _require_sketches(number: int, event: Event, sum_count: int) -> None:
                     f"{place}: {field} has a sketch of {len(mass.sums)} sums, those of the run have {sum_count}"
                 )
     if not sum_count and isinstance(event, Sent) and any((event.change_norm, event.corrected_norm, event.kept_norm)):
-        raise ValueError(f"{place}: the norms must be 0 in a run without vectors, got {event[-3:]}")
+        raise ValueError(f"{place}: the norms must be 0 in a run without vectors, got {event[9:12]}")
 
 
 def real(least: float, most: float = LARGEST_REAL, *, above: bool = False) -> Reader:
@@ -166,7 +166,45 @@ def sketch(value: object) -> Mass:
     raise ValueError(f"a sketch, [[sums], size], of finite numbers with 0 ≤ size ≤ {LARGEST_REAL:g}")
 
 
+def flag(value: object) -> bool:
+    """Reads a truth value.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def optional(reader: Reader) -> Reader:
+    """Reads null as None, and else what `reader` reads."""
+
+    def read(value: object) -> Any:
+        try:
+            return None if value is None else reader(value)
+        except ValueError as error:
+            raise ValueError(f"null or {error}") from None
+
+    return read
+
+
+def statistics(value: object) -> StepStatistics:
+    """Reads what a worker measured.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    if isinstance(value, list | tuple) and len(value) == len(_MEASURED):
+        try:
+            return StepStatistics(*(reader(item) for reader, item in zip(_MEASURED, value, strict=True)))
+        except ValueError:
+            pass
+    raise ValueError("[loss, norm, [norms of blocks], [scores of blocks]], finite numbers and norms not negative")
+
+
 _COUNT, _NORM = integer(0), real(0)
+_MEASURED = (real(-LARGEST_REAL), _NORM, several(_NORM), several(_NORM))
 _BY_FIELD: dict[str, Reader] = {
     "time": real(0, LARGEST_SECONDS),
     "worker": _COUNT,
@@ -183,6 +221,12 @@ _BY_FIELD: dict[str, Reader] = {
     "step": real(0, 1, above=True),
     "tag": text(),
     "key": text(),
+    "due": real(0, LARGEST_SECONDS),
+    "step_scale": real(0, above=True),
+    "statistics": statistics,
+    "blocks": optional(several(_COUNT)),
+    "spares_last_step": flag,
+    "pulled_bytes": _COUNT,
     "reason": text("left", "crashed"),
     **dict.fromkeys(("model", "created", "mass", "kept", "lost", "base", "abandoned"), sketch),
     **dict.fromkeys(("copies", "models", "changes"), several(sketch)),

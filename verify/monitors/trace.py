@@ -31,24 +31,46 @@ NOTHING = Mass()
 """The sketch of no vector."""
 
 
+class StepStatistics(NamedTuple):
+    """What a worker measured in its last step.
+
+    Args:
+        loss: on its batch, at the model the step started from.
+        gradient_norm: Euclidean.
+        block_norms: of the gradient, by block.
+        block_scores: Σ |x_i g_i| by block, the first-order change of the loss were the block removed.
+    """
+
+    loss: float = 0.0
+    gradient_norm: float = 0.0
+    block_norms: tuple[float, ...] = ()
+    block_scores: tuple[float, ...] = ()
+
+
+NOTHING_MEASURED = StepStatistics()
+"""Of a worker that has not stepped, or that simulates time only."""
+
+
 class Joined(NamedTuple):
     """A worker is there; it will start from `model`, the sketch of the shared model of that version.
 
-    `version` −1: from its own model, as it was when it went, or from the initial one.
+    `version` −1: from its own model, as it was when it went, or from the initial one. `pulled_bytes` travel to it.
     """
 
     time: float
     worker: int
     version: int
     model: Mass = NOTHING
+    pulled_bytes: int = 0
 
 
 class Started(NamedTuple):
-    """A worker begins to compute a step on `batch` times the usual number of examples."""
+    """A worker begins a step on `batch` times the usual number of examples, `step_scale` times the usual step size."""
 
     time: float
     worker: int
     batch: float = 1.0
+    step_scale: float = 1.0
 
 
 class Stepped(NamedTuple):
@@ -58,13 +80,15 @@ class Stepped(NamedTuple):
     worker: int
     clock: int
     created: Mass = NOTHING
+    statistics: StepStatistics = NOTHING_MEASURED
 
 
 class Sent(NamedTuple):
     """A worker sends a message; `kept` is what it still has to send, residual included, and `lost` what it forgets.
 
     Euclidean norms on the blocks of the message, 0 where nobody computes them: of the change since the last message
-    that covered them, of that and the residual together, and of the residual afterwards.
+    that covered them, of that and the residual together, and of the residual afterwards. It covers the `blocks`, or all
+    of the model (None); who spares the last step keeps the change of that.
     """
 
     time: float
@@ -79,6 +103,8 @@ class Sent(NamedTuple):
     change_norm: float = 0.0
     corrected_norm: float = 0.0
     kept_norm: float = 0.0
+    blocks: tuple[int, ...] | None = None
+    spares_last_step: bool = False
 
 
 class Arrived(NamedTuple):
@@ -126,7 +152,7 @@ class Released(NamedTuple):
     """A worker may go on; `base` is the sketch of the model it will go on from.
 
     It is the shared model of that version, to which the worker has added its messages `corrections`, which were not
-    applied yet. `version` −1: it keeps its own model and has read nothing.
+    applied yet. `version` −1: it keeps its own model and has read nothing. `pulled_bytes` travel to it.
     """
 
     time: float
@@ -134,6 +160,7 @@ class Released(NamedTuple):
     version: int
     base: Mass = NOTHING
     corrections: tuple[int, ...] = ()
+    pulled_bytes: int = 0
 
 
 class Departed(NamedTuple):
@@ -145,18 +172,26 @@ class Departed(NamedTuple):
     abandoned: Mass = NOTHING
 
 
+class AlarmSet(NamedTuple):
+    """A policy wants to be called at the time `due`, in the same seconds."""
+
+    time: float
+    due: float
+    key: str
+
+
 class Rang(NamedTuple):
-    """An alarm that a policy had set."""
+    """An alarm that a policy had set, not before it was due."""
 
     time: float
     key: str
 
 
-Event = Joined | Started | Stepped | Sent | Arrived | Applied | Dropped | Mixed | Released | Departed | Rang
+Event = Joined | Started | Stepped | Sent | Arrived | Applied | Dropped | Mixed | Released | Departed | AlarmSet | Rang
 """Whatever a trace holds, in order of time; of equal times, in the order in which they happened."""
 EVENTS: dict[str, type[Event]] = {
     kind.__name__: kind
-    for kind in (Joined, Started, Stepped, Sent, Arrived, Applied, Dropped, Mixed, Released, Departed, Rang)
+    for kind in (Joined, Started, Stepped, Sent, Arrived, Applied, Dropped, Mixed, Released, Departed, AlarmSet, Rang)
 }
 """The kinds of events by name."""
 

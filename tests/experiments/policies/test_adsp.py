@@ -13,11 +13,11 @@ from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
-from sparsync.experiments.engine.view import StepStatistics, View
+from sparsync.experiments.engine.view import View
 from sparsync.experiments.policies.adsp import Adsp
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
-from sparsync.verify.monitors.trace import Rang, Sent, Started, Stepped, trace_hash
+from sparsync.verify.monitors.trace import Rang, Sent, Started, Stepped, StepStatistics, trace_hash
 
 QUARTERS = st.integers(1, 16).map(lambda count: count / 4)
 HALF_A_SECOND = Link(latency_seconds=0.5)

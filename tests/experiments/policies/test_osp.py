@@ -11,10 +11,10 @@ from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
-from sparsync.experiments.engine.view import Message, StepStatistics, View
+from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.osp import REGULAR, Osp
-from sparsync.verify.monitors.trace import Applied, Arrived, Released, Sent, Stepped
+from sparsync.verify.monitors.trace import Applied, Arrived, Released, Sent, Stepped, StepStatistics
 
 WORKERS = 4
 MODEL_BYTES = 8 * 8

@@ -113,8 +113,9 @@ def same_time(case: Case) -> bool:
 
 
 def alarm(case: Case) -> bool:
-    """An alarm changes nothing: it may ring more often, or not at all."""
-    return case.kind() == "Rang" and case.mutation.deed in ("left out", "repeated")
+    """An alarm changes nothing: it may be set more often or for another time, and need not ring."""
+    is_rung_less = case.kind() == "Rang" and case.mutation.deed == "left out"
+    return is_rung_less or (case.kind() == "AlarmSet" and (case.mutation.deed == "repeated" or case.field() == "due"))
 
 
 def open_end(case: Case) -> bool:
@@ -150,15 +151,25 @@ def unbegun(case: Case) -> bool:
     return next(later, [])[::3] == ["Departed", "crashed"]
 
 
-def batch(case: Case) -> bool:
-    """How many examples a step took shows nowhere else."""
-    return case.field() == "batch" and number(case.mutation.after) and case.mutation.after > 0
+def plan(case: Case) -> bool:
+    """How many examples a step took, and how large a step, shows in nothing but what it made."""
+    return case.field() in ("batch", "step_scale") and number(case.mutation.after) and case.mutation.after > 0
+
+
+def decision(case: Case) -> bool:
+    """What a worker measured, and which blocks it was to send, is for a replay of the policy to judge."""
+    return case.field() in ("statistics", "blocks", "spares_last_step")
 
 
 def bytes_sent(case: Case) -> bool:
     """Another code for the same message; something takes at least a byte."""
     after = case.mutation.after
-    return case.field() == "sent_bytes" and isinstance(after, int) and not isinstance(after, bool) and after >= 0
+    return (
+        case.field() in ("sent_bytes", "pulled_bytes")
+        and isinstance(after, int)
+        and not isinstance(after, bool)
+        and after >= 0
+    )
 
 
 def norm(case: Case) -> bool:
@@ -225,7 +236,8 @@ KINDS: tuple[Callable[[Case], bool], ...] = (
     alarm,
     unsent,
     unbegun,
-    batch,
+    plan,
+    decision,
     bytes_sent,
     norm,
     crash,

@@ -46,7 +46,7 @@ from tests.support.written_traces import (
 TURNS = [
     pytest.param(changed(4, time=0.25), "time runs from 0.5 back to 0.25", id="time backwards"),
     pytest.param(changed(4, time=math.nan), "time runs from 0.5 back to nan", id="no time"),
-    pytest.param(changed(16, time=4.0), "Rang at 4.0: time runs", id="alarm before its time"),
+    pytest.param(changed(16, time=4.0), "AlarmSet at 4.0: time runs", id="alarm before its time"),
     pytest.param(without(2), "worker 0 finishes step 1, but it is transferring", id="step that never started"),
     pytest.param(inserted(3, Started(0.25, 0)), "worker 0 starts a step, but it is computing", id="started twice"),
     pytest.param(changed(2, batch=0.0), "worker 0 starts a step on a batch of 0.0", id="no examples"),
@@ -62,6 +62,10 @@ TURNS = [
     pytest.param(changed(14, reason="bored"), "worker 0 departs for the reason 'bored'", id="unknown reason"),
     pytest.param(inserted(15, Departed(4.5, 0, "crashed")), "worker 0 departs .*it is not there", id="departed twice"),
     pytest.param(inserted(20, Rang(9.0, "'key'")), "the run ends at 8.0, after an event at 9.0", id="end too early"),
+    pytest.param(inserted(20, Rang(7.5, "'other'")), "alarm 'other' rings, but it was not set", id="alarm not set"),
+    pytest.param(inserted(20, *[Rang(7.5, "'key'")] * 2), "alarm 'key' rings, but it was not set, or has", id="twice"),
+    pytest.param(inserted(20, Rang(7.25, "'key'")), r"alarm 'key' rings at 7.25, but it is due at 7.5", id="too early"),
+    pytest.param(changed(16, due=5.0), "alarm 'key' is set for 5.0, which is over", id="alarm in the past"),
 ]
 MESSAGES = [
     pytest.param(changed(8, message=5), "worker 1 sends message 5 where 1 is due", id="number skipped"),

@@ -47,6 +47,12 @@ WRONG: dict[str, list[Any]] = {
     "reason": ["bored", "", None, 5],
     "abandoned": NO_SKETCH,
     "key": [None, 5],
+    "due": [*NO_NUMBER, -0.5, 1e16],
+    "step_scale": [*NO_NUMBER, 0, -1.0],
+    "statistics": [*NO_LIST, [], [0, 0, []], [0, -1, [], []], [0, 0, [-1], []], [0, 0, [], ["x"]], [0, 0, [], [], 0]],
+    "blocks": [1, "x", {}, *([bad] for bad in NO_COUNT)],
+    "spares_last_step": [None, 0, 1, "true"],
+    "pulled_bytes": NO_COUNT,
 }
 """What each field must not be."""
 
@@ -77,8 +83,8 @@ def test_the_hash_is_that_of_the_restored_trace() -> None:
 
 
 def test_an_integer_may_stand_for_a_number_and_becomes_one() -> None:
-    (restored,) = from_rows([["Started", 1, 0, 2]])
-    assert repr(restored) == "Started(time=1.0, worker=0, batch=2.0)"
+    (restored,) = from_rows([["Started", 1, 0, 2, 1]])
+    assert repr(restored) == "Started(time=1.0, worker=0, batch=2.0, step_scale=1.0)"
 
 
 @pytest.mark.parametrize("event", EVERY_KIND, ids=lambda event: type(event).__name__)
@@ -150,7 +156,7 @@ def test_every_sketch_has_as_many_sums_as_the_run_and_none_where_there_are_no_ve
         from_row(0, sent, sum_count=1)
     assert from_row(0, sent, sum_count=0).time == 0
     with pytest.raises(ValueError, match=r"Sent: the norms must be 0 in a run without vectors, got \(0.0, 0.0, 1.0\)"):
-        from_row(0, [*sent[:-1], 1.0], sum_count=0)
+        from_row(0, [*sent[:12], 1.0, *sent[13:]], sum_count=0)
     # Nothing lost needs no sketch.
     some = [SKETCH, SKETCH]
     assert from_row(0, [*sent[:6], *some, [[], 0.0], *sent[9:]], sum_count=1).time == 0
