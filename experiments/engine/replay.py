@@ -8,6 +8,7 @@ every sum and its weights, every drop, mix, alarm, plan, release and reading, at
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import takewhile
 from typing import TypeVar
 
 from sparsync.experiments.engine.clusters import Change
@@ -91,12 +92,8 @@ class Replay(Engine):
             ValueError: a parameter of the policy does not fit the number of workers or blocks.
             PolicyError: it ordered what cannot be carried out.
         """
-        present: list[int] = []
-        for event in self._events:
-            if not isinstance(event, Joined) or event.time:
-                break
-            present.append(event.worker)
-        self._begin(present)
+        first = takewhile(lambda event: isinstance(event, Joined) and not event.time, self._events)
+        self._begin([event.worker for event in first if isinstance(event, Joined)])
         self._gates.open(self._release)
         while (event := self._next()) is not None:
             place, self.view.now = self._place, event.time

@@ -20,9 +20,9 @@ from sparsync.experiments.engine.horizon import ALARM_PATIENCE, Deadlock, Horizo
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.vectors import Mixture, Vectors
 from sparsync.experiments.engine.view import Message
-from sparsync.experiments.engine.worker_vectors import Dispatch
+from sparsync.experiments.engine.worker_vectors import Dispatch, sent_event
 from sparsync.verify.monitors.judge import Judge
-from sparsync.verify.monitors.trace import NOTHING, NOTHING_MEASURED, Header, Joined, Mass, Mixed, Released, Sent
+from sparsync.verify.monitors.trace import NOTHING, NOTHING_MEASURED, Header, Joined, Mass, Mixed, Released
 
 
 class Simulation(Engine):
@@ -195,10 +195,9 @@ class Simulation(Engine):
             dispatch = self.vectors.send(worker, uid, message.blocks, spares_last_step=spares_last_step)
         else:
             dispatch = Dispatch(self._model_bytes)
-        size, mass, kept, lost, *norms = dispatch
+        size = dispatch.sent_bytes
         self.sent_bytes += size
-        covered = (message.blocks, spares_last_step)
-        self._note(Sent(now, worker, uid, message.read_version, size, mass, kept, lost, message.tag, *norms, *covered))
+        self._note(sent_event(message, dispatch, spares_last_step=spares_last_step))
         there = self._upload.arrival(worker, now, size)
         self._schedule(there, Kind.ARRIVAL, message._replace(sent_bytes=size))
 

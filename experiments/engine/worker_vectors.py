@@ -17,10 +17,11 @@ from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.layout import Layout, Shipment
 from sparsync.experiments.engine.problems import Problem
+from sparsync.experiments.engine.view import Message
 from sparsync.experiments.training.adaptive import new_selector
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import Selector, target_count
-from sparsync.verify.monitors.trace import NOTHING, Mass, StepStatistics
+from sparsync.verify.monitors.trace import NOTHING, Mass, Sent, StepStatistics
 
 
 class Dispatch(NamedTuple):
@@ -43,6 +44,26 @@ class Dispatch(NamedTuple):
     change_norm: float = 0.0
     corrected_norm: float = 0.0
     kept_norm: float = 0.0
+
+
+def sent_event(message: Message, dispatch: Dispatch, *, spares_last_step: bool) -> Sent:
+    """What shows of a message in the trace."""
+    return Sent(
+        message.sent_time,
+        message.worker,
+        message.uid,
+        message.read_version,
+        dispatch.sent_bytes,
+        dispatch.mass,
+        dispatch.kept,
+        dispatch.lost,
+        message.tag,
+        dispatch.change_norm,
+        dispatch.corrected_norm,
+        dispatch.kept_norm,
+        message.blocks,
+        spares_last_step,
+    )
 
 
 class WorkerVectors:

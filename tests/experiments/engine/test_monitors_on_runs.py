@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Constant, Drawn, Link, exponential
+from sparsync.experiments.engine.core import JudgeMaker
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
-from sparsync.experiments.engine.simulation import JudgeMaker, Simulation
+from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
