@@ -17,16 +17,22 @@ from sparsync.experiments.hosts import Host, absence, remove_leftovers, slow_hos
 from tests.support.paths import ROOT
 
 NEEDS_LINKS = pytest.mark.skipif(bool(absence()), reason=absence())
-SENDER = "import socket, sys; s = socket.create_connection((sys.argv[1], 5000)); s.sendall(bytes(int(sys.argv[2])))"
+# All processes of a machine read one monotonic clock, in whatever namespace they are.
+SENDER = """
+import socket, sys, time
+with socket.create_connection((sys.argv[1], 5000)) as server:
+    print(time.monotonic(), flush=True)
+    server.sendall(bytes(int(sys.argv[2])))
+"""
 RECEIVER = """
 import socket, sys, time
 with socket.create_server(("", 5000)) as server:
     print("ready", flush=True)
     peer, _ = server.accept()
-    began, left = time.monotonic(), int(sys.argv[1])
+    left = int(sys.argv[1])
     while left:
         left -= len(peer.recv(65536))
-    print(time.monotonic() - began)
+    print(time.monotonic())
 """
 KILLED = """
 import subprocess, time
@@ -157,13 +163,14 @@ def test_a_link_takes_the_time_of_its_rate_and_counts_what_passes() -> None:
 
 
 def sent_seconds(sender: Host, receiver: Host, size: int) -> float:
-    """How long some bytes take from one host to another, as the one that receives them finds."""
+    """How long some bytes take from one host to another, from before the first is sent until the last is there."""
     words = [*receiver.prefix, sys.executable, "-c", RECEIVER, str(size)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        subprocess.run([*sender.prefix, sys.executable, "-c", SENDER, receiver.address, str(size)], check=True)
-        return float(process.stdout.readline())
+        words = [*sender.prefix, sys.executable, "-c", SENDER, receiver.address, str(size)]
+        began = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return float(process.stdout.readline()) - float(began)
 
 
 @NEEDS_LINKS
