@@ -21,23 +21,14 @@ from rich.table import Column, Table
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import (
-    QUADRATIC,
-    Outcome,
-    Parameter,
-    Race,
-    policy_parameters,
-    require_fitting,
-    run_contestant,
-)
+from sparsync.experiments.racing.contest import QUADRATIC, Outcome, Race, require_fitting, run_contestant
+from sparsync.experiments.racing.entries import Contestant, policy_parameters, read_contestants
 from sparsync.experiments.racing.recordings import sayable, write_traces
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.training.data import load_dataset
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
-
-Contestant = tuple[str, dict[str, Parameter]]
 
 
 @dataclass(frozen=True)
@@ -60,91 +51,6 @@ class RaceCommand:
     """how much of the run that drawing shows"""
     list: bool = False
     """show what there is, and stop"""
-
-
-def read_contestants(names: Sequence[str], options: Sequence[str]) -> list[Contestant]:
-    """The policies with their parameters.
-
-    Args:
-        names: "ssp" or "ssp:staleness=3,…".
-        options: what the command line holds besides, as "--staleness", "3", ….
-
-    Raises:
-        ValueError: no policy is named, one is unknown or comes twice with equal parameters, a parameter is set twice,
-            or an option belongs to none of them.
-    """
-    if not names:
-        raise ValueError(f"name at least one --policy of: {', '.join(POLICIES)}")
-    common = _options(options)
-    contestants: list[Contestant] = []
-    complete: list[Contestant] = []
-    for text in names:
-        name, _, written = text.partition(":")
-        if name not in POLICIES:
-            raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
-        known = policy_parameters(name)
-        own: dict[str, str] = {}
-        for key, value in (_assignment(part) for part in written.split(",") if part):
-            if key in own:
-                raise ValueError(f"{text!r} sets {key} twice")
-            own[key] = value
-        given = {key: value for key, value in common.items() if key in known} | own
-        parameters = {key: _value(name, key, value) for key, value in given.items()}
-        if (name, known | parameters) in complete:
-            raise ValueError(f"{text!r} races already")
-        complete.append((name, known | parameters))
-        contestants.append((name, parameters))
-    for key in common:
-        if not any(key in policy_parameters(name) for name, _ in contestants):
-            raise ValueError(f"none of the policies has a parameter {key!r}")
-    return contestants
-
-
-def _options(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    remaining = list(words)
-    while remaining:
-        word = remaining.pop(0)
-        if not word.startswith("--"):
-            raise ValueError(f"unexpected argument {word!r}")
-        key, equals, value = word.removeprefix("--").partition("=")
-        if not equals:
-            if not remaining:
-                raise ValueError(f"option {word!r} needs a value")
-            value = remaining.pop(0)
-        parameter = key.replace("-", "_")
-        if parameter in found:
-            raise ValueError(f"option {'--' + key!r} is given twice")
-        found[parameter] = value
-    return found
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"expected parameter=value, got {text!r}")
-    return key.strip(), value.strip()
-
-
-def _value(name: str, key: str, text: str) -> Parameter:
-    """The text as the type of the parameter's default."""
-    known = policy_parameters(name)
-    if key not in known:
-        raise ValueError(f"policy {name!r} has no parameter {key!r}; it has: {', '.join(known) or 'none'}")
-    default = known[key]
-    if isinstance(default, bool):
-        if text.lower() not in ("true", "false"):
-            raise ValueError(f"{name}: {key} must be true or false, got {text!r}")
-        return text.lower() == "true"
-    if isinstance(default, int | float) or default is None:
-        try:
-            number = float(text)
-        except ValueError as error:
-            raise ValueError(f"{name}: {key} must be a number, got {text!r}") from error
-        return int(number) if number.is_integer() else number
-    if isinstance(default, str):
-        return text
-    raise ValueError(f"{name}: {key} can only be set in Python")
 
 
 def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcome]:

@@ -18,6 +18,8 @@ from sparsync.experiments.engine.counts import require_count
 
 CHUNK = 256
 """Durations drawn at a time."""
+TICKS_PER_SECOND = 8_000_000_000
+"""Of a simulated clock, see `on_clock`."""
 
 
 class Durations(Protocol):
@@ -246,6 +248,14 @@ def _require_positive(name: str, values: Sequence[float]) -> None:
         raise ValueError(f"{name} must be positive and finite, got {tuple(values)}")
 
 
+def on_clock(seconds: float) -> float:
+    """The nearest time that the clock shows: times that decimal or binary fractions sum up to are equal if they are.
+
+    The clock ticks 8·10⁹ times a second, so that it shows 0.1 s and 2⁻¹² s exactly; sums of floats do not.
+    """
+    return round(seconds * TICKS_PER_SECOND) / TICKS_PER_SECOND if seconds < math.inf else seconds
+
+
 class Line:
     """The state of a link: when it is free again."""
 
@@ -256,7 +266,7 @@ class Line:
     def arrival(self, worker: int, now: float, sent_bytes: int) -> float:
         """When a transfer that is ordered now ends; it waits for those ordered before it."""
         place = 0 if self._link.is_shared else worker
-        end = max(now, self._free[place]) + self._link.occupied_seconds(sent_bytes)
+        end = on_clock(max(now, self._free[place]) + self._link.occupied_seconds(sent_bytes))
         self._free[place] = end
         return end + self._link.latency_seconds
 

@@ -15,9 +15,18 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from sparsync.experiments.engine.clusters import Change
-from sparsync.experiments.engine.effect_checks import check_add, check_alarm, check_mix, check_plan, check_send
-from sparsync.experiments.engine.effects import KEEP, PULL, Add, Drop, Effect, Look, Mix, Pull, Send
+from sparsync.experiments.engine.clusters import Change, on_clock
+from sparsync.experiments.engine.copies import Copies
+from sparsync.experiments.engine.effect_checks import (
+    check_add,
+    check_alarm,
+    check_blocks,
+    check_fetch,
+    check_mix,
+    check_plan,
+    check_send,
+)
+from sparsync.experiments.engine.effects import KEEP, PULL, Add, Alarm, Drop, Effect, Fetch, Look, Mix, Pull, Send
 from sparsync.experiments.engine.gates import Gates
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
@@ -33,6 +42,7 @@ from sparsync.verify.monitors.trace import (
     Departed,
     Dropped,
     Event,
+    Fetched,
     Header,
     Mass,
     Rang,
@@ -82,12 +92,14 @@ class Engine:
         self.sent_bytes = self.pulled_bytes = 0
         self.judge: Judge | None = None
         """whoever looks, once the run has begun; it knows what was promised"""
+        self.seed = seed
         self._make_judge, self._remembers, self._records = make_judge, remembers, records
         self._model_bytes = sum(block_bytes)
         self._message_count = 0
         self._workers = [WorkerState() for _ in range(header.worker_count)]
         self._roster = Roster(self.view)
         self._gates = Gates(policy, self.view)
+        self._copies = Copies(self.view)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -115,9 +127,19 @@ class Engine:
 
     # What has happened.
 
-    def _begin(self, present: Sequence[int]) -> None:
+    def _call_judge(self) -> None:
         if self._make_judge is not None:
             self.judge = self._make_judge(self.header, self.guarantee)
+
+    def _take_over(self, other: Engine) -> None:
+        """Be where another engine of the same policy is; that one must not go on."""
+        self.view, self._workers, self._copies = other.view, other._workers, other._copies
+        self._roster, self._gates = other._roster, other._gates
+        self._message_count, self.event_count = other._message_count, other.event_count
+        self.sent_bytes, self.pulled_bytes = other.sent_bytes, other.pulled_bytes
+
+    def _begin(self, present: Sequence[int]) -> None:
+        self._call_judge()
         self._roster.begin(present)
         for worker in present:
             self._welcome(worker, is_late=False)
@@ -139,9 +161,12 @@ class Engine:
     def _welcome(self, worker: int, *, is_late: bool) -> None:
         """Who comes late reads the shared model; where there is none, it has its own still."""
         pull = KEEP if is_late and self.policy.is_decentralised else PULL
+        size = 0
         if pull.shared:
             self.view.read_version[worker] = self.view.version
-        self._let_in(worker, pull, is_late=is_late)
+            size = self._copies.pulls(worker, pull) if is_late else 0
+        self.pulled_bytes += size
+        self._let_in(worker, pull, size, is_late=is_late)
 
     def _arrive(self, message: Message) -> None:
         self._roster.arrive(message)
@@ -164,6 +189,14 @@ class Engine:
         state.started_at = view.now
         self._note(Started(view.now, worker, *state.plan))
         self._compute(worker)
+
+    def _fetched(self, worker: int, blocks: tuple[int, ...], version: int) -> None:
+        """It has read these blocks, as of that version, besides what it does."""
+        size = sum(self.view.block_bytes[block] for block in blocks)
+        self.pulled_bytes += size
+        if self._copies.fetched(worker, blocks, version):
+            self._gates.look_at((worker,))
+        self._note(Fetched(self.view.now, worker, version, blocks, size))
 
     def _step(self, worker: int, statistics: StepStatistics, created: Mass) -> None:
         """It has finished its step."""
@@ -203,6 +236,10 @@ class Engine:
                 check_mix(effect, self.view)
                 self._gates.look_at(effect.members)
                 self._exchange(effect)
+            elif isinstance(effect, Fetch):
+                check_fetch(effect, self.view)
+                self._copies.fetches(effect.worker)
+                self._fetch(effect.worker, effect.blocks)
             elif isinstance(effect, Look):
                 if effect.workers is None:
                     self._gates.look_at_all()
@@ -210,8 +247,9 @@ class Engine:
                     self._gates.look_at(effect.workers)
             else:
                 check_alarm(effect, self.view)
-                self._note(AlarmSet(self.view.now, effect.time, repr(effect.key)))
-                self._set_alarm(effect.time, effect.key)
+                alarm = effect._replace(time=on_clock(effect.time))
+                self._note(AlarmSet(self.view.now, alarm.time, repr(alarm.key)))
+                self._set_alarm(alarm)
 
     def _send(self, effect: Send) -> None:
         worker, view = effect.worker, self.view
@@ -228,10 +266,14 @@ class Engine:
 
     def _add(self, effect: Add) -> None:
         check_add(effect)
+        view = self.view
+        added = [view.inbox[uid] for uid in effect.messages if uid in view.inbox]
         self._settle(effect.messages)
-        self.view.version += 1
+        view.version += 1
+        for message in added:
+            self._copies.added(message, view.version)
         model = self._apply(effect.messages, effect.weights)
-        self._note(Applied(self.view.now, effect.messages, effect.weights, self.view.version, model))
+        self._note(Applied(view.now, effect.messages, effect.weights, view.version, model))
 
     def _settle(self, messages: tuple[int, ...]) -> None:
         for uid in messages:
@@ -246,10 +288,13 @@ class Engine:
         if self._leaves(worker):
             self._depart(worker, "left")
             return
-        pull = self.policy.refresh(worker)
+        pull, size = self.policy.refresh(worker), 0
         if pull.shared:
             view.read_version[worker] = view.version
-        self._hand_over(worker, pull)
+            check_blocks(pull.blocks or (), view, f"worker {worker} cannot go on from")
+            size = self._copies.pulls(worker, pull)
+        self.pulled_bytes += size
+        self._hand_over(worker, pull, size)
 
     def _leaves(self, worker: int) -> bool:
         """Does it leave at its gate?"""
@@ -257,6 +302,7 @@ class Engine:
 
     def _depart(self, worker: int, reason: str) -> None:
         self._roster.depart(worker)
+        self._copies.departs(worker)
         self._workers[worker].end_life()
         self._gates.look_at_all()
         self._note(Departed(self.view.now, worker, reason, self._abandon(worker)))
@@ -264,8 +310,8 @@ class Engine:
 
     # What a driver gives.
 
-    def _let_in(self, worker: int, pull: Pull, *, is_late: bool) -> None:
-        """Note that it joined with the model that it reads or keeps, and call `_deliver` when that is there."""
+    def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
+        """Note that it joined with what it reads, of so many bytes, or keeps; call `_deliver` when that is there."""
         raise NotImplementedError
 
     def _compute(self, worker: int) -> None:
@@ -288,12 +334,16 @@ class Engine:
         """Note that members mix their models; those of them that are released then, start when that is done."""
         raise NotImplementedError
 
-    def _set_alarm(self, time: float, key: Hashable) -> None:
-        """Call `_ring` at this time."""
+    def _set_alarm(self, alarm: Alarm) -> None:
+        """Call `_ring` at its time."""
         raise NotImplementedError
 
-    def _hand_over(self, worker: int, pull: Pull) -> None:
-        """Note that it is released with the model that it reads or keeps, and call `_deliver` when that is there."""
+    def _hand_over(self, worker: int, pull: Pull, size: int) -> None:
+        """Note that it goes on with what it reads, of so many bytes, or keeps; call `_deliver` when that is there."""
+        raise NotImplementedError
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+        """It begins to read these blocks as they are now; call `_fetched` when they are there."""
         raise NotImplementedError
 
     def _abandon(self, worker: int) -> Mass:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sparsync.experiments.engine.effects import Add, Alarm, Mix, Plan, Send
+from sparsync.experiments.engine.effects import Add, Alarm, Fetch, Mix, Plan, Send
 from sparsync.experiments.engine.horizon import PolicyError
 from sparsync.experiments.engine.view import View
 
@@ -14,15 +14,31 @@ ROW_SUM_TOLERANCE = 1e-12
 
 def check_send(effect: Send, view: View) -> None:
     """The worker is at the gate, and its blocks are there, each once."""
-    worker, blocks, count = effect.worker, effect.blocks, len(view.block_bytes)
+    worker, blocks = effect.worker, effect.blocks
     if worker not in view.waiting:
         raise PolicyError(f"worker {worker} cannot send: it is not at the gate")
     if blocks is None:
         return
     if not blocks:
         raise PolicyError(f"worker {worker} cannot send a message without blocks")
-    if len(set(blocks)) != len(blocks) or min(blocks) < 0 or max(blocks) >= count:
-        raise PolicyError(f"worker {worker} cannot send blocks {blocks}: there are 0 to {count - 1}, each once")
+    check_blocks(blocks, view, f"worker {worker} cannot send")
+
+
+def check_fetch(effect: Fetch, view: View) -> None:
+    """The worker is there, and its blocks are, each once."""
+    worker, blocks = effect.worker, effect.blocks
+    if worker not in view.alive:
+        raise PolicyError(f"worker {worker} cannot read: it is not there")
+    if not blocks:
+        raise PolicyError(f"worker {worker} cannot read no blocks")
+    check_blocks(blocks, view, f"worker {worker} cannot read")
+
+
+def check_blocks(blocks: tuple[int, ...], view: View, what: str) -> None:
+    """All of them are blocks of the model, each once."""
+    count = len(view.block_bytes)
+    if blocks and (len(set(blocks)) != len(blocks) or min(blocks) < 0 or max(blocks) >= count):
+        raise PolicyError(f"{what} blocks {blocks}: there are 0 to {count - 1}, each once")
 
 
 def check_add(effect: Add) -> None:

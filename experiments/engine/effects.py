@@ -38,11 +38,22 @@ class Mix(NamedTuple):
     weights: tuple[tuple[float, ...], ...]
 
 
+class Fetch(NamedTuple):
+    """The worker reads these blocks of the shared model, as they are now, while it does something else.
+
+    When they are there it has left `View.fetching`, and a later `Pull` may leave them out.
+    """
+
+    worker: int
+    blocks: tuple[int, ...]
+
+
 class Alarm(NamedTuple):
-    """`Policy.on_alarm(key)` is called at this time."""
+    """`Policy.on_alarm(key)` is called at this time; after all else that is due then, if `is_last`."""
 
     time: float
     key: Hashable
+    is_last: bool = False
 
 
 class Look(NamedTuple):
@@ -51,7 +62,7 @@ class Look(NamedTuple):
     workers: tuple[int, ...] | None = None
 
 
-Effect = Send | Add | Drop | Mix | Alarm | Look
+Effect = Send | Add | Drop | Mix | Fetch | Alarm | Look
 
 
 class Plan(NamedTuple):
@@ -72,10 +83,12 @@ class Pull(NamedTuple):
     Args:
         shared: the shared model as of now, which travels to it; else its own model, at once.
         local_correction: add those of its messages that are not applied yet.
+        blocks: those that travel to it now; None is all. It must have read all others since they changed last.
     """
 
     shared: bool = True
     local_correction: bool = False
+    blocks: tuple[int, ...] | None = None
 
 
 PULL = Pull()

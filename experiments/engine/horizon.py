@@ -16,10 +16,13 @@ class Kind(IntEnum):
     CHANGE = 0
     ARRIVAL = 1
     ALARM = 2
-    DELIVERY = 3
-    STEP = 4
+    FETCH = 3
+    DELIVERY = 4
+    STEP = 5
+    LAST_ALARM = 6
 
 
+ALARMS = (Kind.ALARM, Kind.LAST_ALARM)
 ALARM_PATIENCE = 100_000
 """Alarms in a row that may change nothing while all who are there wait, where the run has no end in seconds.
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.training.seeding import random_stream
+from sparsync.kernels.payload import SparsePayload
 from sparsync.verify.monitors.trace import Arithmetic, Mass
 
 GRID = 2.0**-20
@@ -27,10 +28,11 @@ class Shipment:
     Args:
         places: [m] int64 positions in the model, or None if `values` is all of it.
         values: [m].
+        payload: what a selector took, its positions within the blocks; None if all is sent.
     """
 
-    def __init__(self, places: Tensor | None, values: Tensor) -> None:
-        self.places, self.values = places, values
+    def __init__(self, places: Tensor | None, values: Tensor, payload: SparsePayload | None = None) -> None:
+        self.places, self.values, self.payload = places, values, payload
 
     def add_to(self, target: Tensor, weight: float) -> None:
         """target += weight · message; each product is rounded first, so that dense and sparse give the same bits."""

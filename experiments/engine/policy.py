@@ -31,6 +31,9 @@ class Policy:
     progress changes; or only when one of the worker's own messages is settled, or its model is mixed. All give the same
     run if true."""
 
+    tolerates_loss: ClassVar[bool] = True
+    """A real run goes on when a worker is lost, with those who are left; else it ends, and says who was lost."""
+
     is_decentralised: ClassVar[bool] = False
     """There is no shared model, workers mix their own: what counts is the mean of them."""
 
@@ -75,6 +78,10 @@ class Policy:
         """From which model a released worker goes on."""
         del worker
         return PULL
+
+    def remark(self) -> str:
+        """What a user should know of the run that is over, such as that the policy came to do nothing of its own."""
+        return ""
 
     def guarantee(self) -> Guarantee:
         """What the policy's paper promises; the monitors hold it to that."""

@@ -7,13 +7,14 @@ every sum and its weights, every drop, mix, alarm, plan, release and reading, at
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from itertools import takewhile
 from typing import TypeVar
 
 from sparsync.experiments.engine.clusters import Change
 from sparsync.experiments.engine.core import Engine
-from sparsync.experiments.engine.effects import Mix, Pull
+from sparsync.experiments.engine.effects import Alarm, Mix, Pull
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.view import Message
@@ -23,8 +24,10 @@ from sparsync.verify.monitors.trace import (
     Arrived,
     Departed,
     Event,
+    Fetched,
     Header,
     Joined,
+    Lost,
     Mass,
     Mixed,
     Rang,
@@ -79,10 +82,12 @@ class Replay(Engine):
         )
         self._events = tuple(events)
         self._place = 0
-        self._alarms: dict[str, list[tuple[float, Hashable]]] = {}
+        self._alarms: dict[str, list[Alarm]] = {}
         """those that have not rung, by the text of their key"""
         self._messages: dict[int, Message] = {}
         """those on their way"""
+        self._fetches: Counter[tuple[int, int, tuple[int, ...]]] = Counter()
+        """readings of blocks that have not ended: worker, version, blocks"""
 
     def run(self) -> int:
         """Live through the whole trace; how many events came out again.
@@ -103,6 +108,16 @@ class Replay(Engine):
                 raise Divergence(place, event, None)
         return self._place
 
+    @property
+    def waiting_alarms(self) -> list[Alarm]:
+        """Those that have not rung."""
+        return [alarm for alarms in self._alarms.values() for alarm in alarms]
+
+    @property
+    def on_their_way(self) -> dict[int, Message]:
+        """Messages that have not arrived, by number."""
+        return dict(self._messages)
+
     def _happen(self, event: Event) -> None:
         """If it is none of the policy's own doing."""
         if isinstance(event, Joined):
@@ -115,6 +130,11 @@ class Replay(Engine):
             self._arrive(self._messages.pop(event.message))
         elif isinstance(event, Rang):
             self._ring(self._first_alarm(event))
+        elif isinstance(event, Fetched) and self._fetches[event[1:4]]:
+            self._fetches[event[1:4]] -= 1
+            self._fetched(event.worker, event.blocks, event.version)
+        elif isinstance(event, Lost) and self._messages.pop(event.message, None) is not None:
+            self._note(event)
         elif isinstance(event, Departed) and event.reason == "crashed" and event.worker in self.view.alive:
             self._change(Change(event.time, event.worker, "crash"))
 
@@ -123,8 +143,8 @@ class Replay(Engine):
         waiting = self._alarms.get(event.key, [])
         if not waiting:
             raise Divergence(self._place, event, None)
-        first = min(range(len(waiting)), key=lambda place: waiting[place][0])
-        return waiting.pop(first)[1]
+        first = min(range(len(waiting)), key=lambda place: waiting[place].time)
+        return waiting.pop(first).key
 
     def _next(self) -> Event | None:
         return self._events[self._place] if self._place < len(self._events) else None
@@ -142,10 +162,10 @@ class Replay(Engine):
 
     # See `Engine`: what vectors and time gave to the recorded run, they give again.
 
-    def _let_in(self, worker: int, pull: Pull, *, is_late: bool) -> None:
+    def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
         del is_late
         recorded = self._recorded(Joined)
-        model, size = (recorded.model, recorded.pulled_bytes) if recorded else (NOTHING, 0)
+        model = recorded.model if recorded else NOTHING
         self._note(Joined(self.view.now, worker, self.view.version if pull.shared else -1, model, size))
 
     def _compute(self, worker: int) -> None:
@@ -154,6 +174,7 @@ class Replay(Engine):
     def _ship(self, message: Message, *, spares_last_step: bool) -> None:
         recorded = self._recorded(Sent) or Sent(self.view.now, message.worker, message.uid, message.read_version, 0)
         self._messages[message.uid] = message._replace(sent_bytes=recorded.sent_bytes)
+        self.sent_bytes += recorded.sent_bytes
         ordered = recorded._replace(
             time=self.view.now,
             worker=message.worker,
@@ -175,16 +196,20 @@ class Replay(Engine):
 
     def _exchange(self, effect: Mix) -> None:
         recorded = self._recorded(Mixed) or Mixed(self.view.now, effect.members, effect.weights, 1.0, 0)
+        self.sent_bytes += recorded.sent_bytes
         self._note(recorded._replace(time=self.view.now, members=effect.members, weights=effect.weights))
 
-    def _set_alarm(self, time: float, key: Hashable) -> None:
-        self._alarms.setdefault(repr(key), []).append((time, key))
+    def _set_alarm(self, alarm: Alarm) -> None:
+        self._alarms.setdefault(repr(alarm.key), []).append(alarm)
 
-    def _hand_over(self, worker: int, pull: Pull) -> None:
-        recorded = self._recorded(Released) or Released(self.view.now, worker, -1)
-        version = self.view.version if pull.shared else -1
-        corrections = recorded.corrections if pull.local_correction else ()
-        self._note(recorded._replace(time=self.view.now, worker=worker, version=version, corrections=corrections))
+    def _hand_over(self, worker: int, pull: Pull, size: int) -> None:
+        recorded = self._recorded(Released)
+        base = recorded.base if recorded else NOTHING
+        corrections = recorded.corrections if recorded and pull.local_correction else ()
+        self._note(Released(self.view.now, worker, self.view.version if pull.shared else -1, base, corrections, size))
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+        self._fetches[worker, self.view.version, blocks] += 1
 
     def _abandon(self, worker: int) -> Mass:
         del worker

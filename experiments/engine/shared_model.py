@@ -51,6 +51,10 @@ class SharedModel:
         for message in messages:
             del self._shipments[message], self._senders[message]
 
+    def shipments(self) -> dict[int, Shipment]:
+        """All messages that are here and not settled, by number."""
+        return dict(self._shipments)
+
     def unapplied(self, worker: int) -> dict[int, Shipment]:
         """The worker's messages that are not applied, by number."""
         return {uid: self._shipments[uid] for uid, sender in self._senders.items() if sender == worker}

@@ -1,22 +1,21 @@
 """The event loop: who computes, sends, waits and reads when, exactly and reproducibly.
 
-Events are changes of membership, arrivals, alarms, deliveries of models and finished steps. Of simultaneous ones they
-come in this order, and then in the order in which they were scheduled, so that a worker that finishes a step sees all
-that arrived by then.
+Events are changes of membership, arrivals, alarms, blocks that were read besides, deliveries of models, finished steps
+and alarms that are to be the last. Of simultaneous ones they come in this order, and then in the order in which they
+were scheduled, so that a worker that finishes a step sees all that arrived by then.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Hashable
 from typing import Any
 
-from sparsync.experiments.engine.clusters import Change, Cluster, Line
+from sparsync.experiments.engine.clusters import Change, Cluster, Line, on_clock
 from sparsync.experiments.engine.core import Engine, JudgeMaker
 from sparsync.experiments.engine.counts import require_count
-from sparsync.experiments.engine.effects import Mix, Pull
-from sparsync.experiments.engine.horizon import ALARM_PATIENCE, Deadlock, Horizon, Kind
+from sparsync.experiments.engine.effects import Alarm, Mix, Pull
+from sparsync.experiments.engine.horizon import ALARM_PATIENCE, ALARMS, Deadlock, Horizon, Kind
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.vectors import Mixture, Vectors
 from sparsync.experiments.engine.view import Message
@@ -104,7 +103,7 @@ class Simulation(Engine):
             ValueError: the time is over, or see `run`.
             Violation, PolicyError, FloatingPointError: see `run`.
         """
-        until = min(until, self.horizon.seconds)
+        until = on_clock(min(until, self.horizon.seconds))
         if not until >= self.view.now:
             raise ValueError(f"it is {self.view.now}, too late to simulate until {until}")
         if not self._is_begun:
@@ -112,7 +111,15 @@ class Simulation(Engine):
             for change in self.cluster.changes:
                 self._schedule(change.time, Kind.CHANGE, change)
             self._begin([worker for worker in range(self.view.worker_count) if worker not in self.cluster.absent])
-        handlers = (self._change, self._arrive, self._ring, self._be_delivered, self._finish_step)
+        handlers = (
+            self._change,
+            self._arrive,
+            self._ring,
+            self._end_fetch,
+            self._be_delivered,
+            self._finish_step,
+            self._ring,
+        )
         view, queue, last_version = self.view, self._queue, self.horizon.versions
         while queue and queue[0][0] <= until and view.version < last_version:
             if not view.alive_count and until == math.inf and not self._due_count:
@@ -120,10 +127,10 @@ class Simulation(Engine):
             time, kind, _, subject = heapq.heappop(queue)
             view.now = time
             self.event_count += 1
-            self._due_count -= kind != Kind.ALARM
+            self._due_count -= kind not in ALARMS
             handlers[kind](subject)
             self._gates.open(self._release)
-            self._idle_alarm_count = 0 if self._due_count or kind != Kind.ALARM else self._idle_alarm_count + 1
+            self._idle_alarm_count = 0 if self._due_count or kind not in ALARMS else self._idle_alarm_count + 1
             if self._idle_alarm_count > ALARM_PATIENCE and until == math.inf and view.waiting:
                 waited = f"{ALARM_PATIENCE} alarms in a row changed nothing"
                 raise Deadlock(f"workers {sorted(view.waiting)} wait, and {waited}", self.trace)
@@ -148,8 +155,8 @@ class Simulation(Engine):
 
     def _schedule(self, time: float, kind: Kind, subject: object) -> None:
         self._scheduled_count += 1
-        self._due_count += kind != Kind.ALARM
-        heapq.heappush(self._queue, (time, kind, self._scheduled_count, subject))
+        self._due_count += kind not in ALARMS
+        heapq.heappush(self._queue, (on_clock(time), kind, self._scheduled_count, subject))
 
     # What is due for a worker, unless it has died meanwhile.
 
@@ -170,24 +177,21 @@ class Simulation(Engine):
 
     # See `Engine`.
 
-    def _let_in(self, worker: int, pull: Pull, *, is_late: bool) -> None:
+    def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
         view = self.view
         model = self.vectors.read(worker, pull)[0] if self.vectors else NOTHING
-        there, size = view.now, 0
-        if is_late and pull.shared:
-            size = self._model_bytes
-            there = self._download.arrival(worker, view.now, size)
-        self.pulled_bytes += size
+        there = self._download.arrival(worker, view.now, size) if is_late and pull.shared else view.now
         self._note(Joined(view.now, worker, view.version if pull.shared else -1, model, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
     def _compute(self, worker: int) -> None:
         view, state = self.view, self._workers[worker]
         seconds = self.cluster.durations(worker, view.clock[worker]) * state.plan.batch
+        there = on_clock(view.now + seconds)
         # A step too short for the clock would let the run stand still.
-        if not view.now < view.now + seconds < math.inf:
+        if not view.now < there < math.inf:
             raise ValueError(f"step {view.clock[worker]} of worker {worker} would take {seconds} seconds")
-        self._schedule(view.now + seconds, Kind.STEP, (worker, state.life))
+        self._schedule(there, Kind.STEP, (worker, state.life))
 
     def _ship(self, message: Message, *, spares_last_step: bool) -> None:
         uid, worker, now = message.uid, message.worker, self.view.now
@@ -221,20 +225,28 @@ class Simulation(Engine):
         for member in members:
             self._exchange_end[member] = end
 
-    def _set_alarm(self, time: float, key: Hashable) -> None:
-        self._schedule(time, Kind.ALARM, key)
+    def _set_alarm(self, alarm: Alarm) -> None:
+        self._schedule(alarm.time, Kind.LAST_ALARM if alarm.is_last else Kind.ALARM, alarm.key)
 
-    def _hand_over(self, worker: int, pull: Pull) -> None:
+    def _hand_over(self, worker: int, pull: Pull, size: int) -> None:
         view = self.view
         base, corrections = self.vectors.read(worker, pull) if self.vectors else (NOTHING, ())
-        size, version = (self._model_bytes, view.version) if pull.shared else (0, -1)
         if pull.shared:
             there = self._download.arrival(worker, view.now, size)
         else:
             there = max(view.now, self._exchange_end[worker])
-        self.pulled_bytes += size
-        self._note(Released(view.now, worker, version, base, corrections, size))
+        self._note(Released(view.now, worker, view.version if pull.shared else -1, base, corrections, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+        view = self.view
+        there = self._download.arrival(worker, view.now, sum(view.block_bytes[block] for block in blocks))
+        self._schedule(there, Kind.FETCH, (worker, self._workers[worker].life, blocks, view.version))
+
+    def _end_fetch(self, subject: tuple[int, int, tuple[int, ...], int]) -> None:
+        worker, life, blocks, version = subject
+        if self._workers[worker].life == life:
+            self._fetched(worker, blocks, version)
 
     def _abandon(self, worker: int) -> Mass:
         self._exchange_end[worker] = 0.0

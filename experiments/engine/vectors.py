@@ -61,6 +61,8 @@ class Vectors:
         self.workers = [
             WorkerVectors(problem, descent, self.layout, worker=worker, seed=seed) for worker in range(worker_count)
         ]
+        self._heard: dict[tuple[int, int], int] = {}
+        """by listener and teller, how many tellings of its model were heard"""
 
     @property
     def shared(self) -> Tensor:
@@ -121,7 +123,7 @@ class Vectors:
             raise ValueError(f"grid mode cannot average models, weights {tuple(map(tuple, weights))}")
         own = [self.workers[member] for member in members]
         changes = tuple(self.sketch(worker.change) for worker in own)
-        sent_bytes = sum(worker.publish() for worker in own) if len(own) > 1 else 0
+        sent_bytes = sum(self._told(member, members) for member in members) if len(members) > 1 else 0
         models = tuple(
             worker.move(
                 [weight for weight, other in zip(row, own, strict=True) if other is not worker],
@@ -130,6 +132,15 @@ class Vectors:
             for worker, row in zip(own, weights, strict=True)
         )
         return Mixture(sent_bytes, tuple(self.sketch(worker.public) for worker in own), models, changes)
+
+    def _told(self, teller: int, members: Sequence[int]) -> int:
+        """A member tells the others more of its model, and what they have missed: the bytes of that."""
+        own = self.workers[teller]
+        own.publish()
+        others = [(member, teller) for member in members if member != teller]
+        sent_bytes = own.untold(min(self._heard.get(pair, 0) for pair in others))[0]
+        self._heard.update(dict.fromkeys(others, own.published_count))
+        return sent_bytes
 
     def depart(self, worker: int) -> Mass:
         """See `WorkerVectors.depart`."""

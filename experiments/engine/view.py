@@ -67,6 +67,8 @@ class View:
         """workers alive that have a message in the inbox, sent since they joined"""
         self.waiting: set[int] = set()
         """workers at the gate"""
+        self.fetching: set[int] = set()
+        """workers that read blocks besides what they do, and have not got all of them"""
         self.alive: set[int] = set()
         self.alive_count = 0
         self.least_progress = 0

@@ -85,6 +85,10 @@ class WorkerVectors:
         self.residual = torch.zeros_like(self.base)
         self.public = self.base.clone()
         """what others know of its model, where models are mixed"""
+        self.published_count = 0
+        """how often it has told others more of its model"""
+        self._published: list[tuple[int, Shipment]] = []
+        """the last of those tellings with their bytes, as many as are shorter together than the model"""
         self._last_step = torch.zeros_like(self.base)
         """what of the change the last step made"""
         self._velocity = torch.zeros_like(self.base) if descent.momentum else None
@@ -153,15 +157,30 @@ class WorkerVectors:
             shipment.add_to(self.base, 1.0)
         return self.layout.sketch(self.base)
 
-    def publish(self) -> int:
-        """Let others know more of its model, as a selector compresses what they do not know; the bytes of that."""
-        corrected = self.model - self.public
+    def publish(self) -> None:
+        """Tell others more of its model: what a selector takes of what they do not know, or all of it."""
+        self.published_count += 1
         if self.descent.selector is None:
             self.public.copy_(self.model)
-            return sum(self.layout.block_bytes)
-        shipment, _, sent_bytes = self._selected(corrected, None)
+            self._published.clear()
+            return
+        shipment, _, sent_bytes = self._selected(self.model - self.public, None)
         shipment.add_to(self.public, 1.0)
-        return sent_bytes
+        self._published.append((sent_bytes, shipment))
+        while sum(size for size, _ in self._published) >= self._model_bytes:
+            del self._published[0]
+
+    def untold(self, heard_count: int) -> tuple[int, list[Shipment] | None]:
+        """What is new to one who has heard so many tellings: bytes, and shipments; None for the whole copy."""
+        new_count = self.published_count - heard_count
+        if new_count > len(self._published):
+            return self._model_bytes, None
+        new = self._published[len(self._published) - new_count :]
+        return sum(size for size, _ in new), [shipment for _, shipment in new]
+
+    @property
+    def _model_bytes(self) -> int:
+        return sum(self.layout.block_bytes)
 
     def move(self, weights: Sequence[float], others: Sequence[Tensor]) -> Mass:
         """Towards a weighted mean: model += γ Σ_j w_j (copy_j − own copy); the sketch of the model afterwards.
@@ -200,7 +219,7 @@ class WorkerVectors:
         places, k = self.layout.places(blocks), target_count(self.descent.density, corrected.numel())
         payload = self._selectors[key](corrected, k, self._stream)
         indices = payload.indices.long()
-        shipment = Shipment(indices if places is None else places[indices], payload.values)
+        shipment = Shipment(indices if places is None else places[indices], payload.values, payload)
         # Whatever is dense travels without indices.
         sent_bytes = min(payload.size_bytes, corrected.numel() * corrected.element_size())
         return shipment, payload.remainder(corrected), sent_bytes

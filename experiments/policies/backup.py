@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Add, Drop, Effect
@@ -26,6 +27,8 @@ class Backup(Bsp):
     """
 
     backups: int = 1
+
+    tolerates_loss: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_count("backups", self.backups, least=0)

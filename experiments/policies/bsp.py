@@ -20,6 +20,7 @@ class Bsp(Policy):
     """
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """The last report of a round lets the round be applied."""

@@ -32,6 +32,7 @@ class DsSync(Policy):
     group_size: int | None = None
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
     is_decentralised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

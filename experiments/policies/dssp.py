@@ -13,6 +13,8 @@ from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors.guarantee import Guarantee
 
+TIE = 2.0**-30
+"""Of the sum of both intervals: distances that differ by less are equal, for a time is a sum of rounded durations."""
 Reports = tuple[float, float]
 """Times of a worker's last report and of the one before it; of its beginning, where there is none."""
 
@@ -22,7 +24,7 @@ def extra_steps(fast: Reports, slow: Reports, largest: int) -> int:
 
     Reports are expected at equal intervals: the fast worker's now and next ones, the slow worker's next ones.
 
-    Source: Zhao, An, Liu, Chen 2019, synchronisation controller; of equally close ones the first.
+    Source: Zhao, An, Liu, Chen 2019, synchronisation controller; of those that are equally close, see `TIE`, the first.
     """
     fast_interval, slow_interval = fast[0] - fast[1], slow[0] - slow[1]
     steps = range(largest + 1)
@@ -33,7 +35,9 @@ def extra_steps(fast: Reports, slow: Reports, largest: int) -> int:
         place = bisect_left(waits, wait)
         return min(abs(wait - other) for other in waits[max(0, place - 1) : place + 1])
 
-    return min(steps, key=distance)
+    distances = [distance(step) for step in steps]
+    nearest = min(distances) + TIE * (fast_interval + slow_interval)
+    return next(step for step in steps if distances[step] <= nearest)
 
 
 @dataclass(eq=False)
@@ -55,6 +59,7 @@ class Dssp(Policy):
     upper: int = 15
 
     gate_opens_on: ClassVar[Wake] = "least_progress"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_count("lower", self.lower, least=0)

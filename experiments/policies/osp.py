@@ -1,4 +1,4 @@
-"""OSP: wait for the important blocks, and send the others while the next step is computed."""
+"""OSP: wait for the important blocks, and send and read the others while the next step is computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from sparsync.experiments.engine.addition import sum_in_order
-from sparsync.experiments.engine.effects import Add, Effect, Pull, Send
+from sparsync.experiments.engine.effects import Add, Effect, Fetch, Pull, Send
 from sparsync.experiments.engine.policy import Policy, Wake
 from sparsync.experiments.engine.view import Message, View
 from sparsync.verify.monitors.guarantee import Guarantee
@@ -24,8 +24,9 @@ class Osp(Policy):
 
     The least important blocks are deferred that fit into the share together; one at least is not. All workers defer the
     same ones, by the importance that they measured in the round before. A stage of a round is added in worker order
-    when all of it is there, with weight 1/(its messages). Meanwhile a worker corrects the shared model by its own
-    deferred change, and it does not go on twice before that is applied.
+    when all of it is there, with weight 1/(its messages). Important blocks are read at the barrier, deferred ones as
+    soon as they are added. Until then a worker corrects the shared model by its own deferred change, and it does not go
+    on twice before they are applied and read.
 
     The abstract has two stages and a correction by local gradients; the score, the correction's form and the adaptive
     share are recalled.
@@ -43,6 +44,7 @@ class Osp(Policy):
     adapts: bool = False
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.deferred_share <= 1:
@@ -55,6 +57,8 @@ class Osp(Policy):
         effects = super().attach(view)
         self.round = 0
         self.deferred = () if self.adapts else self._least_important(self.deferred_share)
+        self._waited_for: tuple[int, ...] | None = None
+        """blocks of the last round's first stage; None is all"""
         self._first_loss = 0.0
         self._missing: dict[str, int] = {}
         self._deferring: set[int] = set()
@@ -63,8 +67,7 @@ class Osp(Policy):
     def on_step(self, worker: int) -> Iterable[Effect]:
         """The important blocks."""
         self._deferring.discard(worker)
-        important = [block for block in range(len(self.view.block_bytes)) if block not in self.deferred]
-        return (Send(worker, tuple(important) if self.deferred else None, REGULAR),)
+        return (Send(worker, self._important, REGULAR),)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """The last message of a stage lets the stage be added."""
@@ -74,7 +77,9 @@ class Osp(Policy):
         if self._missing[message.tag]:
             return ()
         del self._missing[message.tag]
-        return (_mean([other for other in self.view.inbox_by_worker() if other.tag == message.tag]),)
+        stage = [other for other in self.view.inbox_by_worker() if other.tag == message.tag]
+        assert message.blocks is not None
+        return (_mean(stage), *(Fetch(worker, message.blocks) for worker in sorted(self.view.alive)))
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """A round may have waited for one that is gone."""
@@ -82,13 +87,21 @@ class Osp(Policy):
         return self._first_stage()
 
     def gate(self, worker: int) -> bool:
-        """Everything is applied but the deferred blocks of the last step."""
-        return self.view.sent[worker] - self.view.settled[worker] <= (worker in self._deferring)
+        """Everything is applied but the deferred blocks of the last step, and all that was deferred before is read."""
+        view = self.view
+        return worker not in view.fetching and view.sent[worker] - view.settled[worker] <= (worker in self._deferring)
 
     def refresh(self, worker: int) -> Pull:
-        """The shared model and its own deferred change."""
+        """The blocks that were waited for, and its own deferred change; it has read the others."""
         del worker
-        return Pull(local_correction=True)
+        return Pull(local_correction=True, blocks=self._waited_for)
+
+    @property
+    def _important(self) -> tuple[int, ...] | None:
+        """The blocks that are not deferred; None is all."""
+        if not self.deferred:
+            return None
+        return tuple(block for block in range(len(self.view.block_bytes)) if block not in self.deferred)
 
     def _first_stage(self) -> Iterable[Effect]:
         """If the round is complete: it is added, the deferred blocks leave, and the next ones are chosen."""
@@ -100,6 +113,7 @@ class Osp(Policy):
         if not view.alive <= {message.worker for message in reports if view.is_awaited(message)}:
             return ()
         effects: list[Effect] = [_mean(reports)]
+        self._waited_for = _covered(reports)
         if self.deferred:
             tag = f"{DEFERRED} {self.round}"
             effects += [Send(worker, self.deferred, tag) for worker in sorted(view.alive)]
@@ -137,6 +151,16 @@ class Osp(Policy):
     def guarantee(self) -> Guarantee:
         """Nobody is ahead, and deferred blocks are applied at most one step later."""
         return Guarantee(gap=1, deferral=1)
+
+
+def _covered(messages: Sequence[Message]) -> tuple[int, ...] | None:
+    """The blocks of all of them; one that was sent before its sender crashed may cover others than the rest."""
+    blocks: set[int] = set()
+    for message in messages:
+        if message.blocks is None:
+            return None
+        blocks.update(message.blocks)
+    return tuple(sorted(blocks))
 
 
 def _mean(messages: Sequence[Message]) -> Add:

@@ -38,6 +38,7 @@ class ParameterDatabase(Policy):
     writes: Blocks | None = None
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("reads", "writes"):

@@ -43,6 +43,7 @@ class SelSync(Policy):
     order: Literal["after", "before"] = "after"
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.threshold >= 0:

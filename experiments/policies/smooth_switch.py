@@ -30,6 +30,7 @@ class SmoothSwitch(Policy):
     weight: Literal["mean", "per_worker"] = "mean"
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.growth >= 0:

@@ -23,6 +23,7 @@ class Ssp(Policy):
     staleness: float = 3
 
     gate_opens_on: ClassVar[Wake] = "least_progress"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_count_or_infinity("staleness", self.staleness, least=0)

@@ -31,7 +31,7 @@ class SyncSwitch(Policy):
 
     Args:
         bsp_fraction: share of synchronous rounds; 1 never switches, and 0 begins asynchronously.
-        total_steps: of each worker in the whole run.
+        total_steps: that each worker would take in the whole run; say what your run has.
         asynchronous_step_scale: factor of the step size of asynchronous steps.
         straggler: in the synchronous part, rounds "wait" for it; or all are "asynchronous" while there is one; or
             "exclude" holds it at the gate until the asynchronous part.
@@ -41,12 +41,13 @@ class SyncSwitch(Policy):
     """
 
     bsp_fraction: float = 0.25
-    total_steps: int = 200
+    total_steps: int = 40
     asynchronous_step_scale: float = 1.0
     straggler: Straggler = "wait"
     straggler_factor: float = 2.0
 
     gate_opens_on: ClassVar[Wake] = "own_message"
+    tolerates_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.bsp_fraction <= 1:
@@ -153,6 +154,16 @@ class SyncSwitch(Policy):
         for message in filter(self.view.is_awaited, messages):
             self._released_at[message.worker] = self.view.now
         return (Add(tuple(message.uid for message in messages), (weight,) * len(messages)),)
+
+    def remark(self) -> str:
+        """It never switched, though it was to."""
+        if self.bsp_fraction == 1 or not self.has_rounds_left:
+            return ""
+        return (
+            f"the run ended in its synchronous part, after {self.round_count} of the "
+            f"{round(self.bsp_fraction * self.total_steps)} rounds before the switch: it was BSP throughout; set "
+            "total_steps to the steps that a worker takes in the run"
+        )
 
     def guarantee(self) -> Guarantee:
         """A worker waits until its own report is applied; nothing is claimed of the lead."""

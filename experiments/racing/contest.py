@@ -13,25 +13,25 @@ from typing import Any
 import torch
 
 from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.descent import Descent, Feedback
 from sparsync.experiments.engine.horizon import Horizon
-from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import View
-from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.racing.entries import Parameter, label, make_policy, parameters_of
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.record import readable_size
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
-from sparsync.verify.monitors.trace import Arithmetic, Event, Header, trace_hash
+from sparsync.verify.monitors.trace import Event, Header, trace_hash
 
 QUADRATIC = "quadratic"
 CURVATURES = tuple(1.2**-place for place in range(32))
 """Of the problem "quadratic": condition number 285."""
-Parameter = bool | int | float | str
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Outcome:
         report: what the monitors counted.
         header: what they knew of the run.
         guarantee: what they held it to.
-        arithmetic: in what vectors were added.
+        layout: of the model.
         trace: every event.
     """
 
@@ -155,53 +155,30 @@ class Outcome:
     report: Report
     header: Header
     guarantee: Guarantee
-    arithmetic: Arithmetic
+    layout: Layout
     trace: list[Event] = field(repr=False)
 
     @property
     def label(self) -> str:
         """The policy with those of its parameters that are not as usual, as the command line takes them."""
-        usual = policy_parameters(self.policy)
-        changed = [f"{key}={value}" for key, value in self.parameters.items() if value != usual[key]]
-        return self.policy + (f":{','.join(changed)}" if changed else "")
+        return label(self.policy, self.parameters)
 
     def as_row(self) -> dict[str, Any]:
         """For a results file; the trace by its hash."""
-        elsewhere = ("points", "header", "guarantee", "arithmetic", "trace")
+        elsewhere = ("points", "header", "guarantee", "layout", "trace")
         row = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in elsewhere}
         row["report"] = asdict(self.report) | {"waiting_share": self.report.waiting_share}
         return row | {"points": [asdict(point) for point in self.points], "trace_sha256": trace_hash(self.trace)}
 
 
-def outcome_line(race: Race, outcome: Outcome) -> str:
+def outcome_line(race: Race, outcome: Outcome, *, kind: str = "simulated") -> str:
     """What a person wants to know first: quality, steps, bytes, and the share of time that was waited."""
     last = outcome.points[-1]
     quality = f"f − min f {last.quality:.3g}" if race.data == QUADRATIC else f"test accuracy {last.quality:.1%}"
     return (
-        f"{outcome.label}: {quality} after {last.seconds:g} simulated s and {last.step_count} steps of {race.workers} "
+        f"{outcome.label}: {quality} after {last.seconds:.4g} {kind} s and {last.step_count} steps of {race.workers} "
         f"workers, {readable_size(last.sent_bytes)} sent, {outcome.report.waiting_share:.0%} of the time waiting"
     )
-
-
-def make_policy(name: str, parameters: dict[str, Parameter]) -> Policy:
-    """A policy with some parameters set.
-
-    Raises:
-        ValueError: no such policy or parameter, or a value that the policy refuses.
-    """
-    if name not in POLICIES:
-        raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
-    known = policy_parameters(name)
-    for parameter in parameters:
-        if parameter not in known:
-            allowed = ", ".join(known) or "none"
-            raise ValueError(f"policy {name!r} has no parameter {parameter!r}; it has: {allowed}")
-    return POLICIES[name](**parameters)
-
-
-def policy_parameters(name: str) -> dict[str, Any]:
-    """The parameters of a policy, with their defaults."""
-    return {item.name: item.default for item in fields(POLICIES[name]) if item.init}
 
 
 def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, data: Dataset | None = None) -> None:
@@ -259,26 +236,25 @@ def run_contestant(
         points.append(_point(simulation, vectors))
         advance()
     simulation.finish()
-    return _outcome(name, simulation, points)
+    return outcome_of(name, simulation, points, vectors.layout)
 
 
-def _outcome(name: str, simulation: Simulation, points: list[Point]) -> Outcome:
-    """What a finished simulation of the policy of this name says."""
-    judge, vectors = simulation.judge, simulation.vectors
+def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout) -> Outcome:
+    """What a finished and judged run of the policy of this name says."""
+    judge = engine.judge
     assert judge is not None
-    assert vectors is not None
     return Outcome(
         policy=name,
-        parameters={item: getattr(simulation.policy, item) for item in policy_parameters(name)},
+        parameters=parameters_of(name, engine.policy),
         points=points,
-        pulled_bytes=simulation.pulled_bytes,
-        worker_steps=list(simulation.view.clock),
-        event_count=simulation.event_count,
+        pulled_bytes=engine.pulled_bytes,
+        worker_steps=list(engine.view.clock),
+        event_count=engine.event_count,
         report=judge.report(),
         header=judge.header,
         guarantee=judge.guarantee,
-        arithmetic=vectors.arithmetic,
-        trace=simulation.trace,
+        layout=layout,
+        trace=engine.trace,
     )
 
 

@@ -9,8 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sparsync.experiments.engine.core import Engine
+from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.racing.contest import Outcome, Race
+from sparsync.experiments.racing.entries import label, parameters_of
 from sparsync.verify.monitors.files import Recording, write_trace
+from sparsync.verify.monitors.guarantee import Guarantee
+from sparsync.verify.monitors.trace import Header
 from sparsync.verify.tools.provenance import provenance
 
 CLUSTER_FIELDS = ("cluster", "workers", "bandwidth", "latency", "shared_link")
@@ -36,21 +41,43 @@ def trace_name(outcome: Outcome) -> str:
 
 def recording(race: Race, outcome: Outcome) -> Recording:
     """What a trace file says of a contestant before its events."""
+    run = (outcome.policy, outcome.parameters)
+    return _recording(race, *run, outcome.header, outcome.guarantee, outcome.layout, process_count=1)
+
+
+def recording_of(race: Race, name: str, engine: Engine, layout: Layout) -> Recording:
+    """What a trace file says of a real run of the policy of this name before its events."""
+    run = (name, parameters_of(name, engine.policy))
+    return _recording(race, *run, engine.header, engine.guarantee, layout, process_count=race.workers + 1)
+
+
+def _recording(
+    race: Race,
+    policy: str,
+    parameters: dict[str, Any],
+    header: Header,
+    guarantee: Guarantee,
+    layout: Layout,
+    *,
+    process_count: int,
+) -> Recording:
     conditions = sayable(asdict(race))
     run = {name: value for name, value in conditions.items() if name not in CLUSTER_FIELDS}
     return Recording(
         run={
-            "name": outcome.label,
-            "policy": outcome.policy,
-            "parameters": sayable(outcome.parameters),
+            "name": label(policy, parameters),
+            "policy": policy,
+            "parameters": sayable(parameters),
             **run,
-            "provenance": provenance(process_count=1),
+            "provenance": provenance(process_count=process_count),
         },
         cluster={name: conditions[name] for name in CLUSTER_FIELDS},
-        guarantee=outcome.guarantee,
-        worker_count=outcome.header.worker_count,
-        initial=outcome.header.initial,
-        arithmetic=outcome.arithmetic,
+        guarantee=guarantee,
+        worker_count=header.worker_count,
+        initial=header.initial,
+        arithmetic=layout.arithmetic,
+        block_bytes=layout.block_bytes,
+        policy_seed=race.seed,
     )
 
 

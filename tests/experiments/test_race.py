@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from sparsync.experiments.race import RaceCommand, listing, main, race, read_contestants, results, summary
-from sparsync.experiments.racing.contest import QUADRATIC, Race, make_policy, policy_parameters, run_contestant
+from sparsync.experiments.race import RaceCommand, listing, main, race, results, summary
+from sparsync.experiments.racing.contest import QUADRATIC, Race, run_contestant
 from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt, phases
+from sparsync.experiments.racing.entries import make_policy, policy_parameters, read_contestants
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors.guarantee import Guarantee

@@ -15,7 +15,8 @@ from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import network
 from sparsync.experiments.command import read_command
-from sparsync.experiments.race import read_arguments, read_contestants
+from sparsync.experiments.race import read_arguments
+from sparsync.experiments.racing.entries import read_contestants
 from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsync.experiments.racing.contest import Parameter, policy_parameters
+from sparsync.experiments.racing.entries import Parameter, policy_parameters
 
 
 def usual_for(name: str, worker_count: int) -> dict[str, Parameter]:

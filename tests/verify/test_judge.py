@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from sparsync.verify.judge import judge_file, main, read
+from sparsync.verify.judge import main, read
 from sparsync.verify.monitors.files import Recording, write_trace
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import EXACT, Arithmetic, Event, Mass
+from sparsync.verify.monitors.verdict import judge_file
 from tests.support.written_traces import END, HEADER, MIXED, ROUND, SHARED, Edit, changed, without
 
 Judged = Callable[..., Path]

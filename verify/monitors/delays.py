@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from sparsync.verify.monitors.books import BrokenPromiseError, Handlers
 from sparsync.verify.monitors.guarantee import Guarantee
-from sparsync.verify.monitors.trace import Applied, Departed, Dropped, Header, Joined, Released, Sent, Stepped
+from sparsync.verify.monitors.trace import (
+    Applied,
+    Departed,
+    Dropped,
+    Fetched,
+    Header,
+    Joined,
+    Lost,
+    Released,
+    Sent,
+    Stepped,
+)
 
 
 class Versions:
@@ -31,7 +42,9 @@ class Versions:
             Sent: self._sent_message,
             Applied: self._applied,
             Dropped: self._dropped,
+            Lost: self._lost,
             Released: self._released,
+            Fetched: self._fetched,
             Departed: self._departed,
         }
 
@@ -42,6 +55,12 @@ class Versions:
     def _released(self, event: Released) -> None:
         if event.version != -1:
             self._note_reading(event.worker, event.version)
+
+    def _fetched(self, event: Fetched) -> None:
+        if not 0 <= event.version <= self.version:
+            raise BrokenPromiseError(
+                f"worker {event.worker} has read blocks of version {event.version}, but {self.version} is the newest"
+            )
 
     def _note_reading(self, worker: int, version: int) -> None:
         if version != self.version:
@@ -75,6 +94,9 @@ class Versions:
         for message in event.messages:
             del self._sent[message]
 
+    def _lost(self, event: Lost) -> None:
+        del self._sent[event.message]
+
     def _departed(self, event: Departed) -> None:
         self._lives[event.worker] += 1
 
@@ -105,6 +127,7 @@ class Deferral:
             Sent: self._sent,
             Applied: self._applied,
             Dropped: self._dropped,
+            Lost: self._lost,
             Departed: self._departed,
         }
 
@@ -141,6 +164,9 @@ class Deferral:
     def _dropped(self, event: Dropped) -> None:
         for message in event.messages:
             self._waiting[self._senders.pop(message)].pop(message, None)
+
+    def _lost(self, event: Lost) -> None:
+        self._waiting[self._senders.pop(event.message)].pop(event.message, None)
 
     def _departed(self, event: Departed) -> None:
         self._waiting[event.worker].clear()

@@ -20,7 +20,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sparsync.verify.monitors.guarantee import Guarantee
-from sparsync.verify.monitors.rows import LARGEST_SECONDS, Reader, as_row, flag, from_row, integer, real, sketch, text
+from sparsync.verify.monitors.rows import (
+    LARGEST_INTEGER,
+    LARGEST_SECONDS,
+    Reader,
+    as_row,
+    flag,
+    from_row,
+    integer,
+    real,
+    several,
+    sketch,
+    text,
+)
 from sparsync.verify.monitors.trace import EXACT, LARGEST_DIMENSION, NOTHING, UNITS, Arithmetic, Event, Header, Mass
 
 FORMAT = "sparsync trace 2"
@@ -43,6 +55,8 @@ class Recording:
         worker_count: workers that may ever be there.
         initial: sketch of the model that all start from; of nothing where nobody computes vectors.
         arithmetic: in what they do.
+        block_bytes: dense size of each block of the model, as the policy saw it; for a replay, with the next.
+        policy_seed: of the policy's random numbers.
 
     Raises:
         ValueError: the run has no name that can be printed.
@@ -54,6 +68,8 @@ class Recording:
     worker_count: int
     initial: Mass = NOTHING
     arithmetic: Arithmetic = EXACT
+    block_bytes: tuple[int, ...] = ()
+    policy_seed: int = 0
 
     def __post_init__(self) -> None:
         name = self.run.get("name")
@@ -150,6 +166,8 @@ def _header_row(recording: Recording) -> dict[str, Any]:
         "worker_count": recording.worker_count,
         "initial": recording.initial,
         "arithmetic": recording.arithmetic._asdict(),
+        "block_bytes": recording.block_bytes,
+        "policy_seed": recording.policy_seed,
     }
 
 
@@ -276,6 +294,8 @@ _PARTS: dict[str, Reader] = {
     "worker_count": integer(1, MOST_WORKERS),
     "initial": sketch,
     "arithmetic": _arithmetic,
+    "block_bytes": several(integer(0)),
+    "policy_seed": integer(-LARGEST_INTEGER),
 }
 
 

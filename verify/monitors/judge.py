@@ -49,6 +49,7 @@ class WorkerReport:
     sent: int
     applied: int
     dropped: int
+    lost: int
     sent_bytes: int
     pulled_bytes: int
 
@@ -180,6 +181,7 @@ class Judge:
             messages.sent,
             messages.applied,
             messages.dropped,
+            messages.lost,
             messages.sent_bytes,
             messages.pulled_bytes,
         )

@@ -12,6 +12,7 @@ from sparsync.verify.monitors.trace import (
     Dropped,
     Header,
     Joined,
+    Lost,
     Mass,
     Mixed,
     Released,
@@ -112,6 +113,7 @@ class ServerLedger:
             Sent: self._sent,
             Applied: self._applied,
             Dropped: self._dropped,
+            Lost: self._lost,
             Released: self._released,
         }
 
@@ -133,6 +135,9 @@ class ServerLedger:
         for message in event.messages:
             del self._masses[message]
 
+    def _lost(self, event: Lost) -> None:
+        del self._masses[event.message]
+
     def _released(self, event: Released) -> None:
         if event.version == -1:
             return
@@ -148,7 +153,7 @@ class ServerLedger:
 
 
 class Conservation:
-    """All that was made is in a message applied, dropped or unsettled, in a mixed model, kept, forgotten or abandoned.
+    """All that was made is in a message (applied, dropped, lost, unsettled), a mixed model, kept, forgotten, abandoned.
 
     These totals are compared at the end; what a worker keeps is what it said at its last sending, and made since. They
     may differ by what rounding explains at all sendings and departures together.
@@ -171,6 +176,7 @@ class Conservation:
             Sent: self._sent,
             Applied: self._settled,
             Dropped: self._settled,
+            Lost: self._lost,
             Mixed: self._mixed,
             Departed: self._departed,
         }
@@ -215,6 +221,9 @@ class Conservation:
     def _settled(self, event: Applied | Dropped) -> None:
         for message in event.messages:
             self._gone.add(self._masses.pop(message))
+
+    def _lost(self, event: Lost) -> None:
+        self._gone.add(self._masses.pop(event.message))
 
     def _mixed(self, event: Mixed) -> None:
         for member, change in zip(event.members, event.changes, strict=True):

@@ -7,7 +7,18 @@ from collections.abc import Iterable
 
 from sparsync.verify.monitors.books import BrokenPromiseError, Handlers
 from sparsync.verify.monitors.guarantee import Guarantee
-from sparsync.verify.monitors.trace import Applied, Arrived, Dropped, Header, Joined, Released, Sent
+from sparsync.verify.monitors.trace import (
+    Applied,
+    Arrived,
+    Departed,
+    Dropped,
+    Fetched,
+    Header,
+    Joined,
+    Lost,
+    Released,
+    Sent,
+)
 
 
 class Messages:
@@ -25,8 +36,11 @@ class Messages:
         """senders of what was sent and has not arrived"""
         self.inbox: dict[int, int] = {}
         """senders of what has arrived and is not settled"""
+        self._may_be_lost: set[int] = set()
+        """on their way when their sender crashed"""
         count = header.worker_count
-        self.sent, self.applied, self.dropped, self.sent_bytes, self.pulled_bytes = ([0] * count for _ in range(5))
+        self.sent, self.applied, self.dropped, self.lost = ([0] * count for _ in range(4))
+        self.sent_bytes, self.pulled_bytes = [0] * count, [0] * count
 
     def handlers(self) -> Handlers:
         """See `Monitor`."""
@@ -37,6 +51,9 @@ class Messages:
             Dropped: self._dropped,
             Released: self._released,
             Joined: self._joined,
+            Departed: self._departed,
+            Fetched: self._fetched,
+            Lost: self._lost,
         }
 
     def _sent(self, event: Sent) -> None:
@@ -76,6 +93,21 @@ class Messages:
                 raise BrokenPromiseError(f"message {message} is {fate}, but it {self._fate(message)}")
             counts[self.inbox.pop(message)] += 1
 
+    def _fetched(self, event: Fetched) -> None:
+        self.pulled_bytes[event.worker] += event.pulled_bytes
+
+    def _departed(self, event: Departed) -> None:
+        if event.reason == "crashed":
+            self._may_be_lost.update(uid for uid, sender in self.in_flight.items() if sender == event.worker)
+
+    def _lost(self, event: Lost) -> None:
+        message = event.message
+        if message not in self.in_flight:
+            raise BrokenPromiseError(f"message {message} is lost, but it {self._fate(message)}")
+        if message not in self._may_be_lost:
+            raise BrokenPromiseError(f"message {message} is lost, but its sender has not crashed since")
+        self.lost[self.in_flight.pop(message)] += 1
+
     def _joined(self, event: Joined) -> None:
         self.pulled_bytes[event.worker] += event.pulled_bytes
 
@@ -98,4 +130,4 @@ class Messages:
             return "is still on its way"
         if message in self.inbox:
             return "has arrived before"
-        return "was applied or dropped before" if 0 <= message < self._next else "was never sent"
+        return "was applied, dropped or lost before" if 0 <= message < self._next else "was never sent"

@@ -131,6 +131,13 @@ class Dropped(NamedTuple):
     messages: tuple[int, ...]
 
 
+class Lost(NamedTuple):
+    """A message was on its way when its sender crashed, and will never arrive."""
+
+    time: float
+    message: int
+
+
 class Mixed(NamedTuple):
     """Members moved towards weighted means: model_i += step · Σ_j weights[i][j] (copy_j − copy_i).
 
@@ -163,6 +170,16 @@ class Released(NamedTuple):
     pulled_bytes: int = 0
 
 
+class Fetched(NamedTuple):
+    """A worker has read these blocks of the shared model, as of that version, while it did something else."""
+
+    time: float
+    worker: int
+    version: int
+    blocks: tuple[int, ...]
+    pulled_bytes: int = 0
+
+
 class Departed(NamedTuple):
     """A worker is gone; `abandoned` is what it had not sent. `reason` is "left" (between steps) or "crashed"."""
 
@@ -187,11 +204,41 @@ class Rang(NamedTuple):
     key: str
 
 
-Event = Joined | Started | Stepped | Sent | Arrived | Applied | Dropped | Mixed | Released | Departed | AlarmSet | Rang
+Event = (
+    Joined
+    | Started
+    | Stepped
+    | Sent
+    | Arrived
+    | Applied
+    | Dropped
+    | Lost
+    | Mixed
+    | Released
+    | Fetched
+    | Departed
+    | AlarmSet
+    | Rang
+)
 """Whatever a trace holds, in order of time; of equal times, in the order in which they happened."""
 EVENTS: dict[str, type[Event]] = {
     kind.__name__: kind
-    for kind in (Joined, Started, Stepped, Sent, Arrived, Applied, Dropped, Mixed, Released, Departed, AlarmSet, Rang)
+    for kind in (
+        Joined,
+        Started,
+        Stepped,
+        Sent,
+        Arrived,
+        Applied,
+        Dropped,
+        Lost,
+        Mixed,
+        Released,
+        Fetched,
+        Departed,
+        AlarmSet,
+        Rang,
+    )
 }
 """The kinds of events by name."""
 

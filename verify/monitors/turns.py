@@ -14,6 +14,7 @@ from sparsync.verify.monitors.trace import (
     EVENTS,
     Departed,
     Event,
+    Fetched,
     Header,
     Joined,
     Mixed,
@@ -56,6 +57,7 @@ class Turns:
             Sent: self._sent,
             Mixed: self._mixed,
             Released: self._released,
+            Fetched: self._fetched,
             Departed: self._departed,
         }
         return {kind: own.get(kind, self._tick) for kind in EVENTS.values()}
@@ -136,6 +138,11 @@ class Turns:
     def _released(self, event: Released) -> None:
         self._tick(event)
         self._enter(event.worker, Phase.WAITING, Phase.TRANSFERRING, "goes on")
+
+    def _fetched(self, event: Fetched) -> None:
+        self._tick(event)
+        if event.worker not in self._phase:
+            raise BrokenPromiseError(f"worker {event.worker} has read blocks {event.blocks}, but it is not there")
 
     def _departed(self, event: Departed) -> None:
         self._tick(event)

@@ -19,7 +19,7 @@ from sparsync.experiments.engine.clusters import Cluster, Link
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics
-from sparsync.experiments.racing.contest import Parameter
+from sparsync.experiments.racing.entries import Parameter
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.frontier import staleness_counts
 from sparsync.experiments.studies.synchronisation.split_predictions import (

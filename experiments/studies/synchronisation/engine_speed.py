@@ -24,7 +24,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.planners.zipline import zipline
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import make_policy
+from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.judge import Judge, Violation
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 

@@ -17,7 +17,8 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
-from sparsync.experiments.racing.contest import Parameter, judge_of_ledgers, make_policy
+from sparsync.experiments.racing.contest import judge_of_ledgers
+from sparsync.experiments.racing.entries import Parameter, make_policy
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance

@@ -15,7 +15,7 @@ from functools import cache, partial
 from statistics import fmean
 from typing import Any, Literal
 
-from sparsync.experiments.engine.clusters import Cluster
+from sparsync.experiments.engine.clusters import TICKS_PER_SECOND, Cluster
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
@@ -24,7 +24,7 @@ from sparsync.experiments.engine.problems import Problem, Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.smooth_switch import SmoothSwitch
-from sparsync.experiments.racing.contest import Parameter
+from sparsync.experiments.racing.entries import Parameter
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.frontier import FrontierCase, frontier_case
 from sparsync.experiments.studies.synchronisation.trials import (
@@ -249,7 +249,7 @@ def rounds_for_share(cluster: Cluster, seconds: float, share: float) -> int:
     """The fewest rounds of BSP that last this share of the time; all that there are if none fewer do."""
     if share == 0:
         return 0
-    ended_before = round_count(Bsp, cluster, math.nextafter(share * seconds, 0.0))
+    ended_before = round_count(Bsp, cluster, share * seconds - 1 / TICKS_PER_SECOND)
     return min(ended_before + 1, round_count(Bsp, cluster, seconds))
 
 

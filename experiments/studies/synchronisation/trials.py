@@ -18,7 +18,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Problem, Training
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
-from sparsync.experiments.racing.contest import Parameter, make_policy
+from sparsync.experiments.racing.entries import Parameter, make_policy
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.verify.monitors.trace import Event
 

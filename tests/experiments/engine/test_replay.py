@@ -19,7 +19,7 @@ from sparsync.experiments.engine.replay import Divergence, Replay
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import make_policy
+from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.rows import as_rows, from_rows
 from sparsync.verify.monitors.trace import Arrived, Event, Rang, Released, Sent, Stepped
 from tests.experiments.policies.test_policies import BROKEN, UNUSUAL, Named, random_cluster, simulation

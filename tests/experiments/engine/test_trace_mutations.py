@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sparsync.verify.judge import BROKEN, KEPT, UNREADABLE, judge_file
 from sparsync.verify.monitors.trace import EVENTS
+from sparsync.verify.monitors.verdict import BROKEN, KEPT, UNREADABLE, judge_file
 from tests.support.traces.documents import RUNS, Document, document, write_run
 from tests.support.traces.harmless import KINDS, SKETCHES, Case, kind_of, open_end, unsent
 from tests.support.traces.mutations import Mutation, Place, at, mutated, put

@@ -17,7 +17,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.worker_vectors import Dispatch
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import make_policy
+from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.trace import Applied, Dropped, Mass, Sent, Stepped
 
 WORKER_COUNT = 4

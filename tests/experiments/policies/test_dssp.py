@@ -31,6 +31,21 @@ def test_a_lead_never_exceeds_its_bound(seconds: list[list[float]], bounds: tupl
     assert largest_lead(run.trace) <= policy.guarantee().gap == max(lower + 1, lower + extra)
 
 
+@settings(max_examples=60)
+@given(SECONDS, BOUNDS, st.sampled_from([0.1, 0.3, 0.7]))
+def test_another_unit_of_time_changes_nothing(seconds: list[list[float]], bounds: tuple[int, int], unit: float) -> None:
+    """Sums of tenths are rounded where sums of whole seconds are not: what is equally close must stay so."""
+    lower, extra = bounds
+
+    def course(unit: float) -> list[tuple[float, int, int]]:
+        rows = [[unit * value for value in row] for row in seconds]
+        run = run_of(Dssp(lower, lower + extra), rows, Horizon(steps=40))
+        steps = [event for event in run.trace if isinstance(event, Stepped)]
+        return [(round(event.time / unit, 6), event.worker, event.clock) for event in steps]
+
+    assert course(unit) == course(1.0)
+
+
 @pytest.mark.parametrize(("ratio", "printed"), [(1.5, 667), (3.3, 1394), (7.7, 1740), (20.3, 1901), (60.1, 1966)])
 def test_the_printed_algorithm_lets_leads_grow_without_end(ratio: float, printed: int) -> None:
     # Bounds 3 and 15, until the fast worker has made 2000 steps; asynchronous ones would make 2000 (1 − 1/ratio).

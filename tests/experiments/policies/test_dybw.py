@@ -123,7 +123,25 @@ def test_the_fast_go_on_without_the_slow_until_the_epoch_needs_them() -> None:
 def test_whoever_has_mixed_does_not_mix_again_when_another_leaves() -> None:
     """At 2 all three mix and worker 0 leaves, while workers 1 and 2 are still at the gate."""
     _, events = mixes("ring", Cluster(3, Constant((1.0,))), Horizon(steps=2))
-    assert [(event.time, event.members) for event in events] == [(1.0, (0, 1)), (2.0, (0, 1, 2))]
+    assert [(event.time, event.members) for event in events] == [(1.0, (0, 1, 2)), (2.0, (0, 1, 2))]
+
+
+@pytest.mark.parametrize("graph", ["ring", "complete"])
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 1.0])
+def test_equal_workers_finish_together_mix_together_and_never_idle(graph: Graph, seconds: float) -> None:
+    simulation, events = mixes(graph, Cluster(6, Constant((seconds,))), Horizon(seconds=12.5 * seconds))
+    assert simulation.view.clock == [12] * 6
+    assert {event.members for event in events} == {(0, 1, 2, 3, 4, 5)}
+    assert simulation.report().waiting_share == 0
+
+
+def test_a_mix_may_wait_a_little_for_those_who_finish_soon() -> None:
+    cluster = Cluster(4, Constant((1.0, 1.25, 1.5, 7.0)))
+    for together, members in ((0.0, (0, 1)), (0.125, (0, 1)), (0.25, (0, 1, 2)), (6.0, (0, 1, 2, 3))):
+        simulation = Simulation(DynamicBackupWorkers(together_seconds=together), cluster, Horizon(seconds=8.0))
+        simulation.run()
+        first = next(event for event in simulation.trace if isinstance(event, Mixed))
+        assert (first.time, first.members) == (1.25 + together, members)
 
 
 def test_a_finished_worker_without_finished_neighbours_waits() -> None:
@@ -161,7 +179,7 @@ def test_first_and_last_are_neighbours_on_a_ring() -> None:
         (
             (1.0, 1.0, 9.0, 9.0),
             (Change(1.5, 1, "crash"), Change(1.75, 1, "join")),
-            [(1.0, (0, 1)), (9.0, (0, 1, 2))],
+            [(1.0, (0, 1)), (9.0, (0, 1, 2, 3))],
         ),
         # Without worker 2 all edges are used, and the next epoch begins with those who wait.
         ((1.0, 1.0, 50.0), (Change(2.5, 2, "crash"),), [(1.0, (0, 1)), (2.5, (0, 1))]),

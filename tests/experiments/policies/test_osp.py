@@ -14,7 +14,7 @@ from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import Message, View
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.osp import REGULAR, Osp
-from sparsync.verify.monitors.trace import Applied, Arrived, Released, Sent, Stepped, StepStatistics
+from sparsync.verify.monitors.trace import Applied, Arrived, Fetched, Released, Sent, Stepped, StepStatistics
 
 WORKERS = 4
 MODEL_BYTES = 8 * 8
@@ -65,6 +65,24 @@ def test_a_round_takes_computation_and_the_important_part_or_the_link_s_time_for
     important_seconds = (MODEL_BYTES - deferred) * WORKERS / bytes_per_second
     expected = max(compute + important_seconds, MODEL_BYTES * WORKERS / bytes_per_second)
     assert round_seconds(on_shared_link(compute, bytes_per_second), eighths / 8) == expected
+
+
+@pytest.mark.parametrize("sixteenths", range(16))
+def test_the_deferred_part_travels_both_ways_while_the_next_step_is_computed(sixteenths: int) -> None:
+    """T(S) = max(T_c + (M − S)·2/B, S·2/B), on lines of their own in both directions: 1.0625 s at S = 15/16 M."""
+    share, link = sixteenths / 16, Link(bytes_per_second=16 * 8 / 0.5)
+    cluster = Cluster(4, Constant((1.0,)), upload=link, download=link)
+    assert round_seconds(cluster, share, blocks=16) == max(1 + (1 - share), share)
+
+
+def test_what_is_deferred_is_read_once_and_the_rest_at_the_barrier() -> None:
+    link = Link(bytes_per_second=128.0)
+    simulation = run(Osp(deferred_share=0.5), Cluster(4, Constant((1.0,)), upload=link, download=link), steps=10)
+    read = [event for event in simulation.trace if isinstance(event, Released)]
+    fetched = [event for event in simulation.trace if isinstance(event, Fetched)]
+    assert {event.pulled_bytes for event in read} == {event.pulled_bytes for event in fetched} == {MODEL_BYTES // 2}
+    assert simulation.pulled_bytes == (len(read) + len(fetched)) * MODEL_BYTES // 2
+    assert sum(worker.pulled_bytes for worker in simulation.report().workers) == simulation.pulled_bytes
 
 
 def test_the_first_round_waits_for_the_important_part_only() -> None:

@@ -24,7 +24,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.policies.ssp import Ssp
-from sparsync.experiments.racing.contest import make_policy
+from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Released, Stepped, trace_hash
 from tests.support.fitting import usual_for

@@ -15,7 +15,7 @@ from sparsync.experiments.engine.counts import require_count, require_count_or_i
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import make_policy
+from sparsync.experiments.racing.entries import make_policy
 from tests.support.fitting import usual_for
 
 COUNTS = [

@@ -14,6 +14,7 @@ from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.sync_switch import Straggler, SyncSwitch
+from sparsync.experiments.racing.contest import Race
 from sparsync.verify.monitors.trace import Applied, Departed, Started, trace_hash
 
 UNEVEN = Cluster(4, Constant((1.0, 1.25, 1.5, 3.0)), upload=Link(latency_seconds=0.25, bytes_per_second=64.0))
@@ -49,6 +50,18 @@ def test_never_switching_is_bsp_exactly() -> None:
 
 def test_switching_at_once_is_asp_exactly() -> None:
     assert trace_hash(run(SyncSwitch(bsp_fraction=0)).trace) == trace_hash(run(Asp()).trace)
+
+
+def test_it_says_that_it_never_switched_and_its_usual_parameters_do_in_a_usual_race() -> None:
+    never = timed(SyncSwitch(total_steps=200), ONE_SLOW, Horizon(seconds=100.0)).policy
+    assert never.remark().startswith("the run ended in its synchronous part, after 20 of the 50 rounds before the sw")
+    for policy in (SyncSwitch(), SyncSwitch(bsp_fraction=1)):
+        assert not timed(policy, ONE_SLOW, Horizon(seconds=100.0)).policy.remark()
+    race = Race()
+    usual = Simulation(SyncSwitch(), race.make_cluster(), Horizon(seconds=race.seconds))
+    usual.run()
+    assert not usual.policy.remark()
+    assert {1, race.workers} <= set(sizes(usual))
 
 
 def test_rounds_of_all_come_first_and_single_reports_afterwards() -> None:

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.race import main, read_contestants
+from sparsync.experiments.race import main
 from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, require_fitting, run_contestant
+from sparsync.experiments.racing.entries import read_contestants
 
 
 @pytest.mark.parametrize(

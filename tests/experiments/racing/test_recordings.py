@@ -10,8 +10,8 @@ import pytest
 from sparsync.experiments.race import main
 from sparsync.experiments.racing.contest import QUADRATIC, Outcome, Race, run_contestant
 from sparsync.experiments.racing.recordings import recording, trace_name, write_traces
-from sparsync.verify.judge import judge_file, judged
 from sparsync.verify.monitors.files import stored_trace
+from sparsync.verify.monitors.verdict import judge_file, judged
 
 SHORT = Race(
     data=QUADRATIC, seconds=9.0, workers=4, points=2, latency=0.25, bandwidth=1e4, selector="top_k", consensus_step=0.5

@@ -157,8 +157,14 @@ def plan(case: Case) -> bool:
 
 
 def decision(case: Case) -> bool:
-    """What a worker measured, and which blocks it was to send, is for a replay of the policy to judge."""
-    return case.field() in ("statistics", "blocks", "spares_last_step")
+    """What a policy was told and decided by, or which blocks it sent, is for a replay of the policy to judge."""
+    is_told = case.mutation.deed == "header" and case.mutation.path[:1] in (("block_bytes",), ("policy_seed",))
+    return is_told or case.field() in ("statistics", "blocks", "spares_last_step")
+
+
+def read_besides(case: Case) -> bool:
+    """Blocks that a worker reads while it computes: the model that it goes on from is judged when it goes on."""
+    return case.kind() == "Fetched" and (case.mutation.deed != "value" or case.field() in ("worker", "version"))
 
 
 def bytes_sent(case: Case) -> bool:
@@ -238,6 +244,7 @@ KINDS: tuple[Callable[[Case], bool], ...] = (
     unbegun,
     plan,
     decision,
+    read_besides,
     bytes_sent,
     norm,
     crash,

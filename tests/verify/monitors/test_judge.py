@@ -17,8 +17,10 @@ from sparsync.verify.monitors.trace import (
     Departed,
     Dropped,
     Event,
+    Fetched,
     Header,
     Joined,
+    Lost,
     Mass,
     Rang,
     Released,
@@ -76,7 +78,7 @@ MESSAGES = [
     pytest.param(without(9), "message 1 is applied, but it is still on its way", id="applied in flight"),
     pytest.param(
         inserted(11, Applied(3.0, (0,), (0.5,), 2, mass(6.0))),
-        "message 0 is applied, but it was applied or dropped before",
+        "message 0 is applied, but it was applied, dropped or lost before",
         id="applied twice",
     ),
     pytest.param(changed(10, messages=(0, 0)), "message 0 is applied, but it was applied", id="applied twice at once"),
@@ -95,10 +97,21 @@ MESSAGES = [
         r"worker 0 adds \(0, 0\) to the model of version 1",
         id="added twice",
     ),
+    pytest.param(inserted(9, Lost(3.0, 1)), "message 1 is lost, but its sender has not crashed", id="lost for nothing"),
+    pytest.param(inserted(20, Lost(7.0, 0)), "message 0 is lost, but it was applied, dropped or lost", id="lost late"),
+    pytest.param(inserted(20, Lost(7.0, 9)), "message 9 is lost, but it was never sent", id="lost unsent"),
+    pytest.param(
+        inserted(20, Fetched(7.0, 0, 1, (0,))), r"worker 0 has read blocks \(0,\), but it is not there", id="read gone"
+    ),
 ]
 BOUNDS = [
     pytest.param(
         inserted(20, Applied(7.0, (2,), (1.0,), 3, mass(7.25))), "version 3 comes after version 1", id="version skipped"
+    ),
+    pytest.param(
+        inserted(13, Fetched(3.0, 1, 2, (0,))),
+        "worker 1 has read blocks of version 2, but 1 is the newest",
+        id="read ahead",
     ),
     pytest.param(changed(12, version=0), "worker 1 reads version 0 where 1 is the present one", id="old version"),
     pytest.param(changed(18, read_version=0), "says that worker 1 read version 0, not 1", id="wrong version named"),
@@ -259,6 +272,14 @@ def test_what_is_not_promised_is_not_asked_for_and_what_is_promised_is(promise: 
 def test_what_is_dropped_is_no_longer_under_way() -> None:
     report = judge_trace(HEADER, Guarantee(lossless=False), [*SHARED, Dropped(7.0, (2,))], END)
     assert (report.inbox, report.unsettled, report.workers[1].dropped) == ((), Mass((0.0,), 0.0), 1)
+
+
+def test_what_was_on_its_way_when_its_sender_crashed_may_be_lost_and_is_accounted_for() -> None:
+    """It is neither under way nor in the inbox then, and the sums still agree."""
+    crashed = [*SHARED[:19], Departed(6.5, 1, "crashed", mass(-0.75)), Lost(6.5, 2)]
+    report = judge_trace(HEADER, ROUND, crashed, END)
+    assert (report.in_flight, report.inbox, report.unsettled) == ((), (), Mass((0.0,), 0.0))
+    assert [worker.lost for worker in report.workers] == [0, 1]
 
 
 def test_a_violation_shows_the_trace_up_to_the_fault() -> None:
