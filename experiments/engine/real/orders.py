@@ -1,0 +1,269 @@
+"""What a server orders of its workers, and what it knows of what they have not reported yet.
+
+What a worker does shows in the trace where it was ordered; its sketches are filled in when it has told them, or, should
+it be lost before, as far as the server knows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sparsync.experiments.engine.core import Engine, JudgeMaker
+from sparsync.experiments.engine.descent import Descent
+from sparsync.experiments.engine.effects import KEEP, Alarm, Mix, Pull
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.real import letters
+from sparsync.experiments.engine.real.accounts import Accounts
+from sparsync.experiments.engine.real.journal import Journal, Slot
+from sparsync.experiments.engine.real.lines import Line
+from sparsync.experiments.engine.shared_model import SharedModel
+from sparsync.experiments.engine.view import Message
+from sparsync.verify.monitors.trace import Event, Header, Joined, Mass, Mixed, Released, Sent
+
+
+@dataclass
+class Transit:
+    """A message that is not there yet.
+
+    Args:
+        message: what policies see of it; its size is known once it has begun.
+        slot: its place in the trace.
+        spares_last_step: see `Send`.
+        mass: its sketch, once it has begun.
+    """
+
+    message: Message
+    slot: Slot
+    spares_last_step: bool
+    mass: Mass | None = None
+
+    def sent(self, mass: Mass, kept: Mass, lost: Mass, norms: tuple[float, float, float]) -> Sent:
+        """What shows of it in the trace."""
+        it = self.message
+        covered = (it.blocks, self.spares_last_step)
+        first = (it.sent_time, it.worker, it.uid, it.read_version, it.sent_bytes)
+        return Sent(*first, mass, kept, lost, it.tag, *norms, *covered)
+
+
+class OrderingEngine(Engine):
+    """An engine whose vectors lie elsewhere; a subclass takes what comes back.
+
+    Args:
+        policy: who sends and waits; belongs to this run from now on.
+        shared: the model.
+        descent: how workers make messages.
+        horizon: when the run ends, in real seconds.
+        worker_count: n.
+        make_judge: see `Engine`.
+        seed: of the policy's random numbers.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        shared: SharedModel,
+        descent: Descent,
+        horizon: Horizon,
+        *,
+        worker_count: int,
+        make_judge: JudgeMaker | None,
+        seed: int,
+    ) -> None:
+        layout = shared.layout
+        header = Header(worker_count, shared.sketch, layout.arithmetic.unit_roundoff)
+        super().__init__(
+            policy,
+            header,
+            horizon,
+            block_bytes=layout.block_bytes,
+            remembers=descent.feedback == "memory",
+            make_judge=make_judge,
+            seed=seed,
+            records=True,
+        )
+        self.shared, self.descent = shared, descent
+        self._lines: dict[int, Line] = {}
+        self._journal = Journal(super()._note)
+        self._accounts = Accounts(worker_count, shared.sketch)
+        self._alarms: list[tuple[float, int, Alarm]] = []
+        self._alarm_count = 0
+        self._awaited: dict[int, Callable[[Mass], None]] = {}
+        """by worker, what to note when it has the model that it goes on from"""
+        self._corrections: dict[int, tuple[int, ...]] = {}
+        """by worker, which of its messages it adds to that model"""
+        self._masses: dict[int, Mass] = {}
+        """sketches of the messages that are not settled"""
+        self._transit: dict[int, Transit] = {}
+        """messages that were ordered and are not there"""
+        self._mixes: dict[int, tuple[Slot, Mix, float, dict[int, letters.Exchanged]]] = {}
+        self._mix_count = 0
+        self._shown: dict[int, tuple[int, Tensor]] = {}
+        """by number of a question, how many workers have shown their models, and the sum of them"""
+        self._asked_count = 0
+        self._busy: set[int] = set()
+        """workers that compute"""
+
+    @property
+    def is_clear(self) -> bool:
+        """Is everything known that shows in the trace?"""
+        return self._journal.is_clear
+
+    def ask_for_models(self, number: int) -> None:
+        """Ask those who are there for their own models, between two steps."""
+        self._shown[number] = 0, torch.zeros_like(self.shared.model)
+        for worker in sorted(self.view.alive):
+            self._asked_count += 1
+            self._lines[worker].order(letters.Show(number))
+
+    def mean_model(self, number: int) -> Tensor:
+        """The mean [d] of the models that were shown, the shared one if none was."""
+        count, total = self._shown[number]
+        return total / count if count else self.shared.model
+
+    def _see(self, number: int, model: Tensor) -> None:
+        count, total = self._shown[number]
+        self._shown[number] = count + 1, total + model
+        self._asked_count -= 1
+
+    def _is_unclear(self) -> bool:
+        return bool(
+            self._awaited
+            or self._mixes
+            or self._asked_count
+            or any(transit.mass is None for transit in self._transit.values())
+        )
+
+    def _begin_message(self, report: letters.Sending, size: int) -> None:
+        transit = self._transit[report.message]
+        transit.message = transit.message._replace(sent_bytes=size)
+        self.sent_bytes += size
+        self._accounts.sends(transit.message.worker, report.kept)
+        self._masses[report.message] = transit.mass = report.mass
+        norms = (report.change_norm, report.corrected_norm, report.kept_norm)
+        self._journal.fill(transit.slot, transit.sent(report.mass, report.kept, report.lost, norms))
+
+    def _land(self, report: letters.Report, body: Tensor) -> None:
+        layout = self.shared.layout
+        if isinstance(report, letters.Shown):
+            self._see(report.number, letters.as_vector(body, layout.dtype, layout.dimension))
+            return
+        assert isinstance(report, letters.Sending)
+        message = self._transit.pop(report.message).message
+        shipment = letters.read_shipment(body, is_sparse=report.is_sparse, blocks=message.blocks, layout=layout)
+        self.shared.keep(message.uid, message.worker, shipment)
+        self._arrive(message)
+
+    def _close_accounts(self, worker: int) -> None:
+        """It will report no more: what it was ordered to do shows as far as is known, a message as one of nothing."""
+        nothing = self._accounts.nothing
+        for uid in self._on_their_way(worker):
+            transit = self._transit[uid]
+            if transit.mass is None:
+                self._masses[uid] = transit.mass = nothing
+                kept = self._accounts.kept(worker)
+                self._journal.fill(transit.slot, transit.sent(nothing, kept, nothing, (0.0, 0.0, 0.0)))
+        if worker in self._awaited:
+            corrections = [self._masses[uid] for uid in self._corrections.get(worker, ())]
+            self._awaited.pop(worker)(self._accounts.base(worker, corrections))
+
+    def _note(self, event: Event) -> None:
+        self._journal.note(event)
+
+    # See `Engine`.
+
+    def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
+        now, version = self.view.now, self.view.version
+        slot = self._journal.reserve()
+        self._awaited[worker] = lambda base: self._journal.fill(slot, Joined(now, worker, version, base, size))
+        self._give(worker, pull if is_late else KEEP)
+
+    def _hand_over(self, worker: int, pull: Pull, size: int) -> None:
+        now, version = self.view.now, self.view.version if pull.shared else -1
+        corrections = tuple(self._unapplied(worker)) if pull.local_correction else ()
+        slot = self._journal.reserve()
+        self._awaited[worker] = lambda base: self._journal.fill(
+            slot, Released(now, worker, version, base, corrections, size)
+        )
+        self._give(worker, pull, corrections)
+
+    def _give(self, worker: int, pull: Pull, corrections: tuple[int, ...] = ()) -> None:
+        if pull.shared:
+            self._accounts.offers(worker, self.shared.sketch)
+            self._corrections[worker] = corrections
+            letter = letters.Read(pull.blocks, corrections, tuple(self._unapplied(worker)))
+            self._lines[worker].order(letter, self._blocks(pull.blocks))
+        else:
+            self._lines[worker].order(letters.Keep())
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+        self._lines[worker].order(letters.Fetch(self.view.version, blocks), self._blocks(blocks))
+
+    def _blocks(self, blocks: tuple[int, ...] | None) -> Tensor:
+        places = self.shared.layout.places(blocks)
+        model = self.shared.model
+        return letters.as_bytes(model.clone() if places is None else model[places])
+
+    def _unapplied(self, worker: int) -> list[int]:
+        return sorted([*self.shared.unapplied(worker), *self._on_their_way(worker)])
+
+    def _on_their_way(self, worker: int) -> list[int]:
+        return [uid for uid, transit in self._transit.items() if transit.message.worker == worker]
+
+    def _compute(self, worker: int) -> None:
+        self._busy.add(worker)
+        plan = self._workers[worker].plan
+        self._lines[worker].order(letters.Compute(self.view.clock[worker], plan.batch, plan.step_scale))
+
+    def _ship(self, message: Message, *, spares_last_step: bool) -> None:
+        self._transit[message.uid] = Transit(message, self._journal.reserve(), spares_last_step)
+        self._lines[message.worker].order(letters.Ship(message.uid, message.blocks, spares_last_step))
+
+    def _apply(self, messages: tuple[int, ...], weights: tuple[float, ...]) -> Mass:
+        self._settled(messages)
+        return self.shared.apply(messages, weights)
+
+    def _forget(self, messages: tuple[int, ...]) -> None:
+        self._settled(messages)
+        self.shared.drop(messages)
+
+    def _settled(self, messages: tuple[int, ...]) -> None:
+        for uid in messages:
+            self._masses.pop(uid, None)
+
+    def _exchange(self, effect: Mix) -> None:
+        self._mixes[self._mix_count] = self._journal.reserve(), effect, self.view.now, {}
+        lives = tuple(self._lines[member].incarnation for member in effect.members)
+        for member, row in zip(effect.members, effect.weights, strict=True):
+            self._lines[member].order(letters.Exchange(self._mix_count, effect.members, lives, row))
+        self._mix_count += 1
+
+    def _end_mix(self, worker: int, report: letters.Exchanged) -> None:
+        slot, effect, ordered, reports = self._mixes[report.number]
+        reports[worker] = report
+        self._accounts.mixes(worker, report.change, report.model)
+        if len(reports) < len(effect.members):
+            return
+        del self._mixes[report.number]
+        rows = [reports[member] for member in effect.members]
+        sent_bytes = sum(row.sent_bytes for row in rows)
+        self.sent_bytes += sent_bytes
+        parts = (tuple(row.copy for row in rows), tuple(row.model for row in rows), tuple(row.change for row in rows))
+        step = self.descent.consensus_step
+        self._journal.fill(slot, Mixed(ordered, effect.members, effect.weights, step, sent_bytes, *parts))
+
+    def _set_alarm(self, alarm: Alarm) -> None:
+        self._alarm_count += 1
+        heapq.heappush(self._alarms, (alarm.time, self._alarm_count, alarm))
+
+    def _abandon(self, worker: int) -> Mass:
+        line = self._lines.pop(worker, None)
+        if line is not None:
+            line.order(letters.Finish())
+            line.close()
+        return self._accounts.abandons(worker)

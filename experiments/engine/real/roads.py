@@ -1,0 +1,173 @@
+"""How do processes find each other, again and again? A store where each life of a worker is announced, and groups.
+
+A worker that begins a life announces it under its number; the server, which looks there, makes a group of two with it.
+Members that mix make a group with each other, named after their lives. Where one process of a group dies, the group is
+gone, and no other. A worker also counts up a pulse, so that one that is stopped, which keeps its connections, is known
+from one that computes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import cast
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
+
+from sparsync.experiments.engine.real.wire import Channel
+
+SILENCE_SECONDS = 24 * 3600.0
+"""How long a connection may be idle: a worker may compute, or wait, for as long; its pulse says that it lives."""
+PULSE_SECONDS = 0.5
+
+
+def find_store(timeout_seconds: float) -> Store:
+    """The store of the job that torchrun has started.
+
+    Raises:
+        ValueError: there is no such job.
+    """
+    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE") if name not in os.environ]
+    if missing:
+        raise ValueError(f"start this command with torchrun; {', '.join(missing)} is not set")
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    is_master = os.environ["RANK"] == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    store = TCPStore(
+        host, port, is_master=is_master, wait_for_workers=False, timeout=timedelta(seconds=timeout_seconds)
+    )
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return PrefixStore(f"engine/{attempt}", store)
+
+
+class Announcements:
+    """Who is there, as the store says.
+
+    Args:
+        store: of this attempt of the job.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def announce(self, worker: int) -> int:
+        """A worker begins another life; which, from 0."""
+        return self._store.add(f"lives/{worker}", 1) - 1
+
+    def lives(self, worker: int) -> int:
+        """How many lives the worker has begun."""
+        return self._store.add(f"lives/{worker}", 0)
+
+    def beat(self, worker: int) -> None:
+        """One more pulse."""
+        self._store.add(f"pulse/{worker}", 1)
+
+    def pulse(self, worker: int) -> int:
+        """How many there have been."""
+        return self._store.add(f"pulse/{worker}", 0)
+
+    def end(self, verdict: str) -> None:
+        """The run is over: "done", or why not."""
+        self._store.set("end", verdict)
+
+    def end_together(self, verdict: str, process_count: int, seconds: float) -> None:
+        """The run is over, see `end`; wait until so many processes have heard it, or for as long."""
+        self.end(verdict)
+        deadline = time.monotonic() + seconds
+        while self._store.add("heard", 0) < process_count and time.monotonic() < deadline:
+            time.sleep(PULSE_SECONDS / 10)
+
+    def hear(self) -> None:
+        """This process knows the verdict."""
+        self._store.add("heard", 1)
+
+    def verdict(self) -> str | None:
+        """See `end`; None while it goes on."""
+        if not self._store.check(["end"]):
+            return None
+        return bytes(self._store.get("end")).decode()
+
+    def is_over_within(self, seconds: float) -> bool:
+        """Is there a verdict, or will there be one?"""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.verdict() is not None:
+                return True
+            time.sleep(PULSE_SECONDS / 10)
+        return False
+
+    def bury(self, worker: int, incarnation: int) -> None:
+        """The server has given up this life of the worker."""
+        self._store.set(f"buried/{worker}/{incarnation}", "")
+
+    def is_buried(self, worker: int, incarnation: int) -> bool:
+        """Has it?"""
+        return self._store.check([f"buried/{worker}/{incarnation}"])
+
+    def channel(self, worker: int, incarnation: int, *, is_server: bool, timeout_seconds: float) -> Channel:
+        """This end of the way between the server and a life of a worker; the other must ask for it, too.
+
+        Raises:
+            RuntimeError: it did not, in time.
+        """
+        group = _group(self._store, f"pair/{worker}/{incarnation}", int(not is_server), 2, timeout_seconds)
+        return Channel(group, is_server=is_server, worker=worker, incarnation=incarnation)
+
+    def circle(
+        self, members: Sequence[int], incarnations: Sequence[int], worker: int, timeout_seconds: float
+    ) -> dist.ProcessGroup:
+        """A group of lives of workers, in the order in which they are named; all of them must ask for it.
+
+        Raises:
+            RuntimeError: one did not, in time.
+        """
+        name = "-".join(f"{member}.{life}" for member, life in zip(members, incarnations, strict=True))
+        return _group(self._store, f"circle/{name}", members.index(worker), len(members), timeout_seconds)
+
+
+class Pulse:
+    """A thread that shows that this process is not stopped, until it ends.
+
+    Args:
+        announcements: where.
+        worker: whose.
+    """
+
+    def __init__(self, announcements: Announcements, worker: int) -> None:
+        self._over = threading.Event()
+        self._announcements, self._worker = announcements, worker
+        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No more."""
+        self._over.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._announcements.beat(self._worker)
+            except RuntimeError:
+                # The store went with the job.
+                return
+            self._over.wait(PULSE_SECONDS)
+
+
+def _clone(store: Store) -> Store:
+    """Another connection to it; PyTorch's stubs do not know that there can be one."""
+    made: Store = getattr(store, "clone")()  # noqa: B009
+    return made
+
+
+def _group(store: Store, name: str, rank: int, size: int, timeout_seconds: float) -> dist.ProcessGroup:
+    # Who waits for others here must not keep this process's pulse, or its server, from the store.
+    made = PrefixStore(name, _clone(store))
+    made.set_timeout(timedelta(seconds=timeout_seconds))
+    made_group = dist.ProcessGroupGloo(made, rank, size, timedelta(seconds=SILENCE_SECONDS))
+    # PyTorch's stubs know the calls of a group, but not that this is one.
+    return cast("dist.ProcessGroup", made_group)

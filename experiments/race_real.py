@@ -1,0 +1,221 @@
+"""A synchronisation model on real processes: the policy of a race, unchanged, with workers that really are slow or die.
+
+`torchrun --nproc-per-node 5 -m sparsync.experiments.race_real --policy ssp:staleness=3 --selector top_k --density 0.01
+--seconds 60 --output FILE --trace FILE`: one server and four workers. Options are those of `race` where they have a
+meaning here: seconds are real ones, links are what they are. `sparsync.experiments.replay` tells the trace to a fresh
+policy, which must decide the same.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+
+from sparsync.experiments.checkpoints.keeper import PATIENCE_SECONDS
+from sparsync.experiments.command import exit_on_bad_input
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.layout import Layout
+from sparsync.experiments.engine.problems import Problem
+from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
+from sparsync.experiments.engine.real.roads import Announcements, find_store
+from sparsync.experiments.engine.real.server import Server
+from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, outcome_of
+from sparsync.experiments.racing.curve import Curve
+from sparsync.experiments.racing.entries import Contestant, make_policy, read_contestants
+from sparsync.experiments.racing.real import (
+    DONE,
+    VERDICT_SECONDS,
+    WORKER_VARIABLE,
+    Conditions,
+    live,
+    look_after,
+    open_server,
+    worker_command,
+)
+from sparsync.experiments.racing.recordings import recording_of, sayable
+from sparsync.experiments.training.data import load_dataset
+from sparsync.verify.monitors.files import Recording, write_trace
+from sparsync.verify.tools.locks import held
+from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
+
+_LINK_FIELDS = ("bandwidth", "latency", "shared_link")
+"""Of a simulated race: real links are what they are."""
+
+
+@dataclass(frozen=True)
+class RealRaceCommand:
+    """A parsed command line, but for the policy's own parameters."""
+
+    policy: str
+    """key of POLICIES, or file.py:Class, perhaps with parameters: ssp:staleness=3"""
+    output: Path
+    """where the result goes, as JSON"""
+    race: Annotated[Race, tyro.conf.arg(name="")]
+    """the conditions"""
+    conditions: Annotated[Conditions, tyro.conf.arg(name="")]
+    """more of them"""
+    trace: Path | None = None
+    """where every event goes, to be judged by sparsync.verify.judge"""
+    checkpoint: Path | None = None
+    """folder that keeps the server's state, of this run and no other; None keeps nothing"""
+    every_seconds: float = 30.0
+    """from one checkpoint to the next"""
+    resume: bool = False
+    """go on from the newest checkpoint, if there is one; without it there must be none"""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.every_seconds < math.inf:
+            raise ValueError(f"every_seconds must be positive and finite, got {self.every_seconds}")
+        if self.resume and self.checkpoint is None:
+            raise ValueError("--resume goes on from the folder that --checkpoint names, and there is none")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a run that goes on has in common with the one before, as JSON holds it."""
+        said = sayable({"policy": self.policy, **asdict(self.race), "slowness": self.conditions.slowness})
+        return {name: value for name, value in said.items() if name not in ("seconds", "points")}
+
+
+class Watching:
+    """Looks after a run: its curve, and its state.
+
+    Args:
+        curve: the one.
+        keeper: of the other, if it is to be kept.
+        server: of the run.
+        recording: what a trace says of it.
+    """
+
+    def __init__(self, curve: Curve, keeper: ServerKeeper | None, server: Server, recording: Recording) -> None:
+        self._curve, self._keeper, self._server, self._recording = curve, keeper, server, recording
+
+    def look(self) -> None:
+        """See `Watcher`."""
+        self._curve.look()
+        if self._keeper is not None:
+            self._keeper.look(self._server, self._recording)
+
+    def keep(self) -> None:
+        """See `Watcher`."""
+        self._curve.keep()
+
+
+def serve(command: RealRaceCommand, contestant: Contestant, announcements: Announcements) -> None:
+    """Run the race as its server, and write what came of it.
+
+    Raises:
+        ValueError: an output cannot be written, the policy does not fit, or not all workers have come.
+        Violation: the policy broke its guarantee.
+        WorkerLostError: see there.
+        FloatingPointError: a gradient is not finite.
+    """
+    race, conditions, (name, parameters) = command.race, command.conditions, contestant
+    problem = race.make_problem(None if race.data == QUADRATIC else load_dataset(race.data))
+    policy = make_policy(name, parameters)
+    with ExitStack() as stack:
+        stack.enter_context(held(command.output))
+        try:
+            keeper, kept = _kept(command, problem, stack)
+            horizon = Horizon(seconds=race.seconds)
+            server = open_server(race, conditions, policy, problem, horizon, announcements, kept)
+            curve = Curve(server, seconds=race.seconds, points=race.points)
+            server.run(Watching(curve, keeper, server, recording_of(race, name, server, server.shared.layout)))
+            server.finish()
+        except BaseException as error:
+            announcements.end_together(f"{error}" or type(error).__name__, race.workers, VERDICT_SECONDS)
+            raise
+        announcements.end_together(DONE, race.workers, VERDICT_SECONDS)
+        outcome = outcome_of(name, server, curve.measured(problem), server.shared.layout)
+        result = {
+            "race": sayable(asdict(race)),
+            "conditions": asdict(conditions),
+            "outcomes": [sayable(outcome.as_row())],
+            "provenance": provenance(process_count=race.workers + 1),
+        }
+        write_json(command.output, result)
+        if command.trace is not None:
+            write_trace(
+                command.trace, recording_of(race, name, server, server.shared.layout), server.trace, server.view.now
+            )
+    print(f"{outcome_line(race, outcome, kind='real')} → {command.output}")  # noqa: T201
+
+
+def _kept(command: RealRaceCommand, problem: Problem, stack: ExitStack) -> tuple[ServerKeeper | None, Kept | None]:
+    """Who keeps the server's state, and what it goes on from."""
+    if command.checkpoint is None:
+        return None, None
+    require_folder(command.checkpoint, option="--checkpoint")
+    command.checkpoint.mkdir(exist_ok=True)
+    stack.enter_context(held(command.checkpoint / "folder", patience_seconds=PATIENCE_SECONDS))
+    keeper = ServerKeeper(command.checkpoint, every_seconds=command.every_seconds, settings=command.settings)
+    kept = keeper.find(Layout(problem.block_sizes, problem.initial.dtype))
+    if kept is not None and not command.resume:
+        raise ValueError(f"{command.checkpoint} has checkpoints; go on from them with --resume, or name another folder")
+    return keeper, kept
+
+
+def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestant]:
+    """Parse a command line of a process of torchrun's.
+
+    Raises:
+        ValueError: this is none, a condition is out of its range or has no meaning here, the policy or a parameter is
+            unknown, or an output cannot be written.
+        SystemExit: malformed arguments, after tyro's message; or `--help`.
+    """
+    command, options = tyro.cli(
+        RealRaceCommand,
+        prog="torchrun --nproc-per-node 5 -m sparsync.experiments.race_real",
+        description="Run a synchronisation model on real processes: one server, the others workers.",
+        args=arguments,
+        return_unknown_args=True,
+        default=RealRaceCommand(tyro.MISSING, tyro.MISSING, Race(workers=4), Conditions()),
+    )
+    (contestant,) = read_contestants([command.policy], options)
+    for name in _LINK_FIELDS:
+        if getattr(command.race, name) != getattr(Race(), name):
+            raise ValueError(f"--{name.replace('_', '-')} is of simulated links; real ones are what they are")
+    require_output(command.output)
+    if command.trace is not None:
+        require_output(command.trace, option="--trace")
+    worker_count = int(os.environ.get("WORLD_SIZE", "1")) - 1
+    if worker_count < 1:
+        raise ValueError("start this command with torchrun, --nproc-per-node of at least 2: a server and a worker")
+    return replace(command, race=replace(command.race, workers=worker_count)), contestant
+
+
+def main() -> None:
+    """Run this process's part."""
+    words = sys.argv[1:]
+    status = 0
+    with exit_on_bad_input():
+        command, contestant = read_arguments(words)
+        torch.set_num_threads(1)
+        announcements = Announcements(find_store(command.conditions.join_seconds))
+        if WORKER_VARIABLE in os.environ:
+            data = None if command.race.data == QUADRATIC else load_dataset(command.race.data)
+            live(command.race, command.conditions, int(os.environ[WORKER_VARIABLE]), announcements, data)
+        elif os.environ["RANK"] == "0":
+            serve(command, contestant, announcements)
+        else:
+            rank = int(os.environ["RANK"])
+            verdict = look_after(rank - 1, command.conditions, announcements, worker_command(words))
+            if verdict != DONE:
+                sys.stderr.write(f"error on rank {rank}: the run has ended: {verdict}\n")
+            announcements.hear()
+            status = int(verdict != DONE)
+    sys.stdout.flush()
+    # Threads that wait for a process that is gone are not waited for.
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

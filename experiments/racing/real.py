@@ -1,0 +1,295 @@
+"""A race for real: what each process of it does. Rank 0 is the server, and rank r > 0 looks after worker r − 1.
+
+Who looks after a worker starts it as a process of its own, so that its death is not that of the job, and begins another
+life of it if that is asked for. It ends when the run does, with the run's own verdict.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+import torch
+
+from sparsync.experiments import launcher
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.layout import Layout
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.presets import CLUSTERS
+from sparsync.experiments.engine.problems import Problem
+from sparsync.experiments.engine.real.keeping import Kept
+from sparsync.experiments.engine.real.lines import Begun, Happening, Line
+from sparsync.experiments.engine.real.roads import Announcements, Pulse
+from sparsync.experiments.engine.real.server import Server
+from sparsync.experiments.engine.real.wire import LostPeerError
+from sparsync.experiments.engine.real.worker import Worker
+from sparsync.experiments.engine.shared_model import SharedModel
+from sparsync.experiments.engine.worker_vectors import WorkerVectors
+from sparsync.experiments.racing.contest import Race
+from sparsync.experiments.training.data import Dataset
+
+Slowness = Literal["sleep", "compute", "none"]
+_SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of Linux."""
+POLL_SECONDS = 0.1
+VERDICT_SECONDS = 5.0
+"""Within which a server that ends has said why, and all have heard it."""
+GRACE_SECONDS = 2.0
+"""For a worker to end by itself when the run is over."""
+DONE = "done"
+WORKER_VARIABLE = "SPARSYNC_WORKER"
+"""Of the environment: which worker this process is a life of."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a real race has besides the conditions of a simulated one.
+
+    Raises:
+        ValueError: a field out of its range, named with its value.
+    """
+
+    slowness: Slowness = "sleep"
+    """how a step comes to take as long as the cluster says: by sleeping, or by computing its gradient again"""
+    unit_seconds: float = 0.1
+    """real seconds of a usual worker's step, one second of the cluster"""
+    lost_after: float = 10.0
+    """seconds without a sign of life, after which a worker is given up"""
+    rejoin_after: float | None = None
+    """seconds after a worker's death until it begins another life; None: never"""
+    join_seconds: float = 60.0
+    """how long all have time to come"""
+
+    def __post_init__(self) -> None:
+        for name in ("unit_seconds", "lost_after", "join_seconds"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")
+        if self.rejoin_after is not None and not 0 <= self.rejoin_after < float("inf"):
+            raise ValueError(f"rejoin_after must be at least 0 and finite, got {self.rejoin_after}")
+
+
+@dataclass
+class Signs:
+    """When each worker showed last that it lives.
+
+    Args:
+        announcements: where its pulse is.
+        patience_seconds: silence that is no cause for concern.
+    """
+
+    announcements: Announcements
+    patience_seconds: float
+    _seen: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    def silent(self, workers: Sequence[int]) -> dict[int, float]:
+        """Those that were silent for longer, and how long."""
+        now, found = time.monotonic(), {}
+        for worker in workers:
+            pulse = self.announcements.pulse(worker)
+            before, since = self._seen.get(worker, (-1, now))
+            if pulse != before:
+                self._seen[worker] = (pulse, now)
+            elif now - since > self.patience_seconds:
+                found[worker] = now - since
+        return found
+
+
+class Gate:
+    """Where workers come in: a thread makes a line to each life that is announced.
+
+    Args:
+        announcements: where they are.
+        layout: of the model.
+        worker_count: n.
+        timeout_seconds: for one that has announced itself to come.
+    """
+
+    def __init__(
+        self, announcements: Announcements, layout: Layout, *, worker_count: int, timeout_seconds: float
+    ) -> None:
+        self.happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+        self._announcements, self._worker_count = announcements, worker_count
+        self._most_bytes = 64 + 16 * layout.dimension * layout.dtype.itemsize
+        self._timeout_seconds = timeout_seconds
+        self._known = [0] * worker_count
+        threading.Thread(target=self._watch, name="gate", daemon=True).start()
+
+    def first_lines(self, timeout_seconds: float) -> list[Line]:
+        """To all workers, in their first lives.
+
+        Raises:
+            ValueError: some have not come in time.
+        """
+        lines: dict[int, Line] = {}
+        deadline = time.monotonic() + timeout_seconds
+        while len(lines) < self._worker_count:
+            try:
+                happening = self.happenings.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                missing = sorted(set(range(self._worker_count)) - set(lines))
+                raise ValueError(f"workers {missing} have not come within {timeout_seconds:g} s") from None
+            if not isinstance(happening.what, Begun):
+                raise ValueError(f"worker {happening.worker} was lost before the run began")
+            lines[happening.worker] = happening.what.line
+        return [lines[worker] for worker in range(self._worker_count)]
+
+    def _watch(self) -> None:
+        while True:
+            for worker in range(self._worker_count):
+                try:
+                    lives = self._announcements.lives(worker)
+                except RuntimeError:
+                    return
+                if lives > self._known[worker]:
+                    # Of several lives only the last is there still.
+                    self._known[worker] = lives
+                    self._open(worker, lives - 1)
+            time.sleep(POLL_SECONDS)
+
+    def _open(self, worker: int, life: int) -> None:
+        with suppress(RuntimeError):
+            channel = self._announcements.channel(worker, life, is_server=True, timeout_seconds=self._timeout_seconds)
+            line = Line(channel, self.happenings.put, most_bytes=self._most_bytes)
+            self.happenings.put(Happening(worker, life, Begun(line)))
+
+
+def open_server(
+    race: Race,
+    conditions: Conditions,
+    policy: Policy,
+    problem: Problem,
+    horizon: Horizon,
+    announcements: Announcements,
+    kept: Kept | None = None,
+) -> Server:
+    """The server of a real race, once all workers have come; it goes on from what was kept.
+
+    Raises:
+        ValueError: some have not come in time.
+    """
+    descent = race.descent()
+    layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    gate = Gate(announcements, layout, worker_count=race.workers, timeout_seconds=conditions.lost_after)
+    lines = gate.first_lines(conditions.join_seconds)
+    signs = Signs(announcements, conditions.lost_after)
+    server: Server = Server(
+        policy,
+        SharedModel(problem.initial, layout),
+        descent,
+        horizon,
+        lines=lines,
+        happenings=gate.happenings,
+        look_about=lambda: signs.silent(sorted(server.view.alive)),
+        seed=race.seed,
+        kept=kept,
+    )
+    return server
+
+
+def live(
+    race: Race, conditions: Conditions, worker: int, announcements: Announcements, data: Dataset | None = None
+) -> None:
+    """One life of a worker, in a process of its own.
+
+    Raises:
+        LostPeerError: the server is gone, or has given this life up.
+        ParcelError: the server sent what none sends.
+    """
+    torch.set_num_threads(1)
+    problem, descent = race.make_problem(data), race.descent()
+    layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
+    incarnation = announcements.announce(worker)
+    pulse = Pulse(announcements, worker)
+    channel = announcements.channel(worker, incarnation, is_server=False, timeout_seconds=conditions.join_seconds)
+    durations = CLUSTERS[race.cluster](race.workers, race.seed).durations
+
+    def delay(index: int, batch: float, seconds: float) -> None:
+        asked = durations(worker, index) * batch * conditions.unit_seconds
+        if conditions.slowness == "sleep":
+            time.sleep(max(0.0, asked - seconds))
+        elif conditions.slowness == "compute":
+            began = time.monotonic()
+            while time.monotonic() - began < asked - seconds:
+                problem.loss_and_gradient(worker, index, vectors.model, batch)
+
+    try:
+        Worker(vectors, channel, announcements, delay=delay, timeout_seconds=conditions.lost_after).live()
+    except LostPeerError:
+        # The server ends when the run does, and waits for nobody who computes.
+        if not announcements.is_over_within(VERDICT_SECONDS):
+            raise
+    pulse.stop()
+
+
+def look_after(worker: int, conditions: Conditions, announcements: Announcements, command: Sequence[str]) -> str:
+    """Keep a worker alive as long as it is asked for; the run's verdict.
+
+    Args:
+        worker: its number.
+        conditions: of the race.
+        announcements: where the verdict will be.
+        command: what starts a life of the worker.
+
+    Raises:
+        ProcessLookupError: torchrun has ended.
+    """
+    environment = {**os.environ, WORKER_VARIABLE: str(worker)}
+    signal.signal(signal.SIGTERM, _leave)
+    child: subprocess.Popen[bytes] | None = _begin(command, environment)
+    died_at = 0.0
+    try:
+        while (verdict := announcements.verdict()) is None:
+            time.sleep(POLL_SECONDS)
+            if os.getppid() != launcher():
+                raise ProcessLookupError("torchrun has ended, and so does this worker")
+            if child is not None and child.poll() is not None:
+                child, died_at = None, time.monotonic()
+            may_rejoin = child is None and conditions.rejoin_after is not None
+            if may_rejoin and time.monotonic() - died_at >= (conditions.rejoin_after or 0.0):
+                child = _begin(command, environment)
+        return verdict
+    finally:
+        _end(child)
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    """torchrun ends its processes by a signal that says nothing to those whom they have started."""
+    del number, frame
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _begin(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, env=environment, preexec_fn=_die_with_parent)
+
+
+def _die_with_parent() -> None:
+    """Where that can be had, which is on Linux: also if whoever looks after this process is killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _end(child: subprocess.Popen[bytes] | None) -> None:
+    if child is None:
+        return
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=GRACE_SECONDS)
+    if child.poll() is None:
+        # Not SIGTERM: a stopped process does not hear it.
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+
+def worker_command(arguments: Sequence[str]) -> list[str]:
+    """What starts a life of a worker: this very command, which finds its number in the environment."""
+    return [sys.executable, "-m", "sparsync.experiments.race_real", *arguments]

@@ -1,0 +1,82 @@
+"""Would the policy decide the same again? `python -m sparsync.experiments.replay FILE …` tells recorded runs to it.
+
+Each file, written by a race with --traces or by a real one with --trace, is judged first, as by sparsync.verify.judge;
+then a fresh policy of the recorded name and parameters lives through it. Status 0: every decision came out again, and
+every promise was kept. 1: one did not. 2: a file is no whole trace, or its policy is not to be had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sparsync.experiments.engine.horizon import PolicyError
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.replay import Divergence, Replay
+from sparsync.experiments.racing.entries import make_policy
+from sparsync.verify.monitors.files import stored_trace
+from sparsync.verify.monitors.verdict import BROKEN, KEPT, UNREADABLE, judge_file
+from sparsync.verify.tools.interrupts import interrupt_as_line
+
+
+def recorded_policy(run: Mapping[str, Any]) -> Policy:
+    """The policy that a trace file names.
+
+    Raises:
+        ValueError: it names none, or one that is not to be had.
+    """
+    name, parameters = run.get("policy"), run.get("parameters")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        raise ValueError("it does not say which policy ran, with which parameters")
+    return make_policy(name, {key: _unsaid(value) for key, value in parameters.items()})
+
+
+def replay_file(path: Path) -> tuple[int, str]:
+    """The status that a file deserves, and a line that says why."""
+    status, line = judge_file(path)
+    if status != KEPT:
+        return status, line
+    try:
+        with stored_trace(path) as trace:
+            recording = trace.recording
+            replay = Replay(
+                recorded_policy(recording.run),
+                recording.header,
+                trace.events,
+                block_bytes=recording.block_bytes,
+                seed=recording.policy_seed,
+            )
+            count = replay.run()
+    except (Divergence, PolicyError) as divergence:
+        return BROKEN, f"{path}: another decision: {divergence}"
+    except (ValueError, OSError) as error:
+        return UNREADABLE, f"{path}: {error}"
+    return KEPT, f"{line}; replayed, all {count} events came out again"
+
+
+def _unsaid(value: Any) -> Any:
+    """A parameter as it was before JSON: see `sayable`."""
+    if isinstance(value, list):
+        return tuple(map(_unsaid, value))
+    return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if isinstance(value, str) else value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay the files; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m sparsync.experiments.replay", description="Replay trace files.")
+    parser.add_argument("files", nargs="+", type=Path, help="written by a race with --traces, or for real with --trace")
+    status = KEPT
+    with interrupt_as_line():
+        for path in parser.parse_args(arguments).files:
+            own, line = replay_file(path)
+            (sys.stderr if own else sys.stdout).write(f"{line}\n")
+            status = max(status, own)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Every policy on real processes: its promises are kept, and told again it decides the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparsync.experiments.engine.replay import Replay
+from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.racing.entries import make_policy
+from sparsync.verify.monitors.trace import Applied, Mixed, Stepped
+from tests.experiments.policies.test_policies import BROKEN
+from tests.support.fitting import usual_for
+from tests.support.launch.real_runs import real_server, usual_race
+
+# What would not happen in a second: a commit each minute.
+QUICKER: dict[str, dict[str, float]] = {"adsp": {"period": 0.4, "least_seconds": 0.0}}
+
+
+@pytest.mark.parametrize("selector", ["top_k", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in BROKEN])
+def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, selector: str) -> None:
+    parameters = {**usual_for(name, 4), **QUICKER.get(name, {})}
+    race = usual_race(selector=selector, density=0.25, consensus_step=0.5 if selector != "none" else 1.0)
+    with real_server(make_policy(name, parameters), race) as (server, _):
+        server.run()
+        server.finish()
+    trace = server.trace
+    assert min(server.view.clock) > 3
+    assert sum(isinstance(event, Applied | Mixed) for event in trace) > 1
+    assert len({event.worker for event in trace if isinstance(event, Stepped)}) == 4
+    fresh = make_policy(name, parameters)
+    layout = server.shared.layout
+    replay = Replay(fresh, server.header, trace, block_bytes=layout.block_bytes, seed=race.seed)
+    assert replay.run() == len(trace)
