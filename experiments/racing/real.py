@@ -22,6 +22,7 @@ from typing import Literal, NoReturn
 import torch
 
 from sparsync.experiments import launcher
+from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.policy import Policy
@@ -208,6 +209,10 @@ def live(
     torch.set_num_threads(1)
     problem, descent = race.make_problem(data), race.descent()
     layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    # A step for nothing, so that nothing is built or loaded while others wait.
+    rehearsal = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
+    rehearsal.step(0, Plan())
+    rehearsal.pack(None, spares_last_step=False)
     vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
     incarnation = announcements.announce(worker)
     pulse = Pulse(announcements, worker)
