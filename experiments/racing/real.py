@@ -22,6 +22,7 @@ from typing import Literal, NoReturn
 import torch
 
 from sparsync.experiments import launcher
+from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout
@@ -29,6 +30,7 @@ from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.real.keeping import Kept
+from sparsync.experiments.engine.real.letters import read_shipment, shipment_bytes
 from sparsync.experiments.engine.real.lines import Begun, Happening, Line
 from sparsync.experiments.engine.real.roads import Announcements, Pulse
 from sparsync.experiments.engine.real.server import Server
@@ -68,8 +70,8 @@ class Conditions:
     """seconds without a sign of life, after which a worker is given up"""
     rejoin_after: float | None = None
     """seconds after a worker's death until it begins another life; None: never"""
-    join_seconds: float = 60.0
-    """how long all have time to come"""
+    join_seconds: float = 300.0
+    """how long all have time to come; the kernels are built meanwhile, if they have not been"""
 
     def __post_init__(self) -> None:
         for name in ("unit_seconds", "lost_after", "join_seconds"):
@@ -180,6 +182,7 @@ def open_server(
     """
     descent = race.descent()
     layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    rehearse(problem, descent, layout)
     gate = Gate(announcements, layout, worker_count=race.workers, timeout_seconds=conditions.lost_after)
     lines = gate.first_lines(conditions.join_seconds)
     signs = Signs(announcements, conditions.lost_after)
@@ -197,6 +200,15 @@ def open_server(
     return server
 
 
+def rehearse(problem: Problem, descent: Descent, layout: Layout) -> None:
+    """Make a message and read it, for nothing: so that nothing is built or loaded while others wait."""
+    vectors = WorkerVectors(problem, descent, layout, worker=0, seed=0)
+    vectors.step(0, Plan())
+    shipment, _ = vectors.pack(None)
+    body, is_sparse = shipment_bytes(shipment)
+    read_shipment(body, is_sparse=is_sparse, blocks=None, layout=layout)
+
+
 def live(
     race: Race, conditions: Conditions, worker: int, announcements: Announcements, data: Dataset | None = None
 ) -> None:
@@ -209,10 +221,7 @@ def live(
     torch.set_num_threads(1)
     problem, descent = race.make_problem(data), race.descent()
     layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
-    # A step for nothing, so that nothing is built or loaded while others wait.
-    rehearsal = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
-    rehearsal.step(0, Plan())
-    rehearsal.pack(None, spares_last_step=False)
+    rehearse(problem, descent, layout)
     vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
     incarnation = announcements.announce(worker)
     pulse = Pulse(announcements, worker)

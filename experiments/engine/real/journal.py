@@ -1,4 +1,8 @@
-"""A trace in which some events are known only later: their places are kept, and nothing after them is judged before."""
+"""A trace in which some events are known only later: their places are kept, and nothing after them is judged before.
+
+What one happening leads to is one turn, and shows as a whole or not at all: a policy that is told a run up to its end
+orders nothing that is missing there.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,17 @@ class Journal:
 
     def __init__(self, take: Callable[[Event], None]) -> None:
         self._take = take
-        self._open: deque[Slot] = deque()
+        self._turns: deque[list[Slot]] = deque()
+        self._turn: list[Slot] = []
 
     def note(self, event: Event) -> None:
         """It has happened."""
-        self._open.append(Slot(event))
-        self._flush()
+        self._turn.append(Slot(event))
 
     def reserve(self) -> Slot:
         """Something happens whose event is not known yet."""
-        self._open.append(Slot())
-        return self._open[-1]
+        self._turn.append(Slot())
+        return self._turn[-1]
 
     def fill(self, slot: Slot, event: Event) -> None:
         """What happened there."""
@@ -44,8 +48,17 @@ class Journal:
     @property
     def is_clear(self) -> bool:
         """Is everything known that has happened?"""
-        return not self._open
+        return not self._turns and not self._turn
+
+    def end_turn(self) -> None:
+        """What follows is of another happening."""
+        if self._turn:
+            self._turns.append(self._turn)
+            self._turn = []
+            self._flush()
 
     def _flush(self) -> None:
-        while self._open and self._open[0].event is not None:
-            self._take(self._open.popleft().event)  # type: ignore[arg-type]
+        while self._turns and all(slot.event is not None for slot in self._turns[0]):
+            for slot in self._turns.popleft():
+                assert slot.event is not None
+                self._take(slot.event)

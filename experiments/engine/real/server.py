@@ -113,6 +113,7 @@ class Server(OrderingEngine):
             self._began = time.monotonic()
             self._begin(sorted(self._lines))
             self._gates.open(self._release)
+            self._journal.end_turn()
         else:
             self._go_on_from(self._kept)
         while not self._is_over():
@@ -123,7 +124,9 @@ class Server(OrderingEngine):
                 self.event_count += 1
                 self._happen(happening)
             self._gates.open(self._release)
+            self._journal.end_turn()
             self._look()
+            self._journal.end_turn()
             if watcher is not None:
                 watcher.look()
         self.view.now = min(self._clock(), self.horizon.seconds)
@@ -152,6 +155,7 @@ class Server(OrderingEngine):
                     self._close_accounts(worker)
         for worker in list(self._lines):
             self._close_accounts(worker)
+        self._journal.end_turn()
 
     def _go_on_from(self, kept: Kept) -> None:
         """All who were at work then have crashed, and come back."""
@@ -163,6 +167,7 @@ class Server(OrderingEngine):
         for event in kept.events:
             self._note(event)
             self._accounts.learn(event)
+        self._journal.end_turn()
         self.shared.model.copy_(kept.model)
         for uid, shipment in kept.arrived.items():
             self.shared.keep(uid, self.view.inbox[uid].worker, shipment)
@@ -176,11 +181,13 @@ class Server(OrderingEngine):
             self._gates.open(self._release)
         for uid in replay.on_their_way:
             self._note(Lost(kept.until, uid))
+        self._journal.end_turn()
         for worker, line in sorted(new.items()):
             self.view.now = self._clock()
             self._lines[worker] = line
             self._change(Change(self.view.now, worker, "join"))
             self._gates.open(self._release)
+            self._journal.end_turn()
 
     def _clock(self) -> float:
         return on_clock(time.monotonic() - self._began)
