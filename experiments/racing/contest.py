@@ -66,6 +66,8 @@ class Race:
     """keep what a selector leaves out ("memory"), or forget it ("none")"""
     consensus_step: float = 1.0
     """of policies without a shared model; below 1 when they compress"""
+    grid: bool = False
+    """exact sums, of the problem "quadratic" alone: changes are rounded to multiples of 2⁻²⁰"""
     bandwidth: float = math.inf
     """bytes per second of each line between a worker and the shared model, in each direction"""
     latency: float = 0.0
@@ -83,6 +85,8 @@ class Race:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not 0 < self.seconds < math.inf:
             raise ValueError(f"seconds must be positive and finite, got {self.seconds}")
+        if self.grid and self.data != QUADRATIC:
+            raise ValueError(f"exact sums need float64, which {QUADRATIC!r} computes in; data is {self.data!r}")
         if self.cluster not in CLUSTERS:
             raise ValueError(f"unknown cluster {self.cluster!r}; known: {', '.join(CLUSTERS)}")
 
@@ -95,6 +99,7 @@ class Race:
             density=self.density,
             feedback=self.feedback,
             consensus_step=self.consensus_step,
+            is_on_grid=self.grid,
         )
 
     def make_cluster(self) -> Cluster:

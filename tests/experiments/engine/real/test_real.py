@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.replay import Replay
+from sparsync.experiments.engine.simulation import Simulation
+from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.trace import Applied, Mixed, Stepped
@@ -32,3 +36,19 @@ def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, 
     layout = server.shared.layout
     replay = Replay(fresh, server.header, trace, block_bytes=layout.block_bytes, seed=race.seed)
     assert replay.run() == len(trace)
+
+
+@pytest.mark.parametrize("selector", ["none", "top_k"])
+def test_on_the_grid_a_barrier_has_the_bits_of_its_simulation(selector: str) -> None:
+    """Sums are exact there, so that the order in which messages arrive leaves no trace in them."""
+    race = usual_race(selector=selector, density=0.25, grid=True)
+    with real_server(make_policy("bsp", {}), race) as (server, _):
+        server.run()
+        server.finish()
+    assert server.view.version > 3
+    vectors = Vectors(race.make_problem(), race.descent(), worker_count=4, seed=race.seed)
+    horizon = Horizon(versions=server.view.version)
+    simulation = Simulation(make_policy("bsp", {}), race.make_cluster(), horizon, vectors=vectors, seed=race.seed)
+    simulation.run()
+    assert torch.equal(server.shared.model, vectors.shared)
+    assert not torch.equal(vectors.shared, race.make_problem().initial)
