@@ -12,8 +12,11 @@ from torch import Tensor
 
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset
-from sparsync.experiments.training.models import VECTOR_MODELS, FlatModel, require_pair
+from sparsync.experiments.training.models import FlatModel, require_pair
 from sparsync.experiments.training.seeding import random_stream
+
+GATHERED = 1024
+"""Training examples by whose statistics a model normalises when its quality is measured."""
 
 
 class Problem(Protocol):
@@ -154,19 +157,18 @@ class Training:
     Args:
         data: examples.
         worker_count: n.
-        model: a key of `VECTOR_MODELS`: nothing but parameters is shared here, no statistics of batches.
+        model: a key of `MODELS`. Nothing but parameters is shared: layers that normalise over the batch do it by the
+            worker's own batch in training, and by statistics of `GATHERED` training examples when quality is measured.
         batch_size: examples in a usual batch.
         seed: of parameters and batches.
 
     Raises:
-        ValueError: another model, data that are no images, or fewer of them than one step needs.
+        ValueError: another model, data that it does not take, or fewer of them than one step needs.
     """
 
     def __init__(
         self, data: Dataset, *, worker_count: int, model: str = "fnn3", batch_size: int = 32, seed: int = 0
     ) -> None:
-        if model not in VECTOR_MODELS:
-            raise ValueError(f"unknown model {model!r} in a race; known: {', '.join(VECTOR_MODELS)}")
         require_pair(model, data.kind)
         self._data, self._batch_size = data, batch_size
         self._schedule = BatchSchedule(
@@ -174,7 +176,11 @@ class Training:
         )
         self._seed = seed
         self._model = FlatModel(
-            model, feature_count=data.train_images.shape[1], class_count=data.class_count, seed=seed
+            model,
+            feature_count=data.feature_count,
+            class_count=data.class_count,
+            seed=seed,
+            image_shape=data.image_shape,
         )
         self.initial = self._model.parameters.clone()
         self.block_sizes = self._model.block_sizes
@@ -190,6 +196,7 @@ class Training:
         return self._model.loss_and_gradient(self._data.train_images[examples], self._data.train_labels[examples])
 
     def quality(self, model: Tensor) -> float:
-        """Test accuracy."""
+        """Test accuracy; of a text, the share of tokens that are foreseen."""
         self._model.parameters.copy_(model)
+        self._model.gather_statistics(self._data.train_images[:GATHERED])
         return self._model.accuracy(self._data.test_images, self._data.test_labels)

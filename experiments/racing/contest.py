@@ -51,7 +51,7 @@ class Race:
     data: str = "embedded"
     """"quadratic", or a data source of experiments/training/data.py, on which a network is trained"""
     model: str = "fnn3"
-    """key of VECTOR_MODELS"""
+    """key of MODELS"""
     batch_size: int = 32
     """examples per worker and step"""
     step_size: float = 0.1

@@ -136,6 +136,25 @@ class FlatModel:
         loss.backward()
         return loss.detach()
 
+    @torch.no_grad()
+    def gather_statistics(self, images: Tensor) -> None:
+        """`statistics` become the means of those of these examples, [m, features], taken some at a time.
+
+        For parameters that nobody's own statistics belong to; nothing happens where no layer normalises over the batch.
+
+        Source: the idea is Wu and Johnson 2021, arXiv 2105.07576.
+        """
+        normalising = [module for module in self._network.modules() if isinstance(module, nn.BatchNorm2d)]
+        momenta = [module.momentum for module in normalising]
+        for module in normalising:
+            module.reset_running_stats()
+            module.momentum = None
+        if normalising:
+            for some in images.split(EVALUATED_TOGETHER):
+                self._network(some)
+        for module, momentum in zip(normalising, momenta, strict=True):
+            module.momentum = momentum
+
     def accuracy(self, images: Tensor, labels: Tensor) -> float:
         """Share of examples, or of tokens of a text, whose largest output is at their label; see `quality`."""
         return self.quality(images, labels)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.data import Dataset, as_text, load_dataset
-from sparsync.experiments.training.models import VECTOR_MODELS, FlatModel
+from sparsync.experiments.training.models import IMAGE_MODELS, MODELS, TEXT_MODELS, FlatModel
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.verify.monitors.trace import Stepped
@@ -154,21 +155,47 @@ def test_banded_problems_refuse_what_they_cannot_be(options: dict[str, Any], mes
         Banded(**{"worker_count": 2, **options})
 
 
-@pytest.mark.parametrize("model", VECTOR_MODELS)
+def of_its_kind(model: str, data: Dataset) -> Dataset:
+    return as_text(bytes(range(256)) * 60) if model in TEXT_MODELS else data
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_layers_are_blocks(model: str, data: Dataset) -> None:
-    problem = Training(data, worker_count=2, model=model)
+    theirs = of_its_kind(model, data)
+    problem = Training(theirs, worker_count=2, model=model, batch_size=2)
     assert sum(problem.block_sizes) == len(problem.initial)
-    assert torch.equal(
-        problem.initial,
-        FlatModel(model, feature_count=784, class_count=10, seed=0).parameters,
+    flat = FlatModel(
+        model,
+        feature_count=theirs.feature_count,
+        class_count=theirs.class_count,
+        seed=0,
+        image_shape=theirs.image_shape,
     )
+    assert torch.equal(problem.initial, flat.parameters)
 
 
-def test_races_take_vectors_of_images_only(data: Dataset) -> None:
-    with pytest.raises(ValueError, match="unknown model 'resnet20' in a race; known: fnn2"):
-        Training(data, worker_count=2, model="resnet20")
+@pytest.mark.parametrize("model", [*IMAGE_MODELS, *TEXT_MODELS])
+def test_a_gradient_and_a_quality_depend_on_parameters_and_batch_alone(model: str, data: Dataset) -> None:
+    """Statistics that earlier batches or other models left behind play no part."""
+    theirs = of_its_kind(model, data)
+    few = {name: getattr(theirs, name)[:40] for name in ("train_images", "train_labels", "test_images", "test_labels")}
+    problem = Training(replace(theirs, **few), worker_count=2, model=model, batch_size=2)
+    gradient = problem.loss_and_gradient(0, 0, problem.initial, 1.0)[1].clone()
+    quality = problem.quality(problem.initial)
+    for step in range(3):
+        problem.loss_and_gradient(1, step, 2 * problem.initial, 1.0)
+    problem.quality(2 * problem.initial)
+    assert problem.quality(problem.initial) == quality
+    assert torch.equal(problem.loss_and_gradient(0, 0, problem.initial, 1.0)[1], gradient)
+
+
+def test_a_model_takes_data_of_its_kind_only(data: Dataset) -> None:
     with pytest.raises(ValueError, match="model 'fnn3' takes images, and the data are text"):
         Training(as_text(bytes(1290)), worker_count=1, model="fnn3", batch_size=1)
+    with pytest.raises(ValueError, match="model 'gpt' takes text, and the data are images"):
+        Training(data, worker_count=1, model="gpt", batch_size=1)
+    with pytest.raises(ValueError, match="unknown model 'fnn9'; known: fnn2"):
+        Training(data, worker_count=1, model="fnn9", batch_size=1)
 
 
 @pytest.mark.parametrize("selector", ["top_k", "random_k"])

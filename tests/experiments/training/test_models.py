@@ -232,3 +232,23 @@ def test_a_model_of_images_needs_their_shape(shape: tuple[int, int, int] | None)
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(ValueError, match="'resnet'"):
         flat("resnet")
+
+
+def test_statistics_are_the_means_of_those_of_all_parts() -> None:
+    """Of the first layer that normalises: means over the batch and the places of what its convolution gives."""
+    model = real("resnet20")
+    images = torch.randn(2 * EVALUATED_TOGETHER, math.prod(IMAGE_SHAPE), generator=torch.Generator().manual_seed(1))
+    model.statistics.fill_(7.0)
+    model.gather_statistics(images)
+    first = next(module for module in model._network.modules() if isinstance(module, nn.BatchNorm2d))
+    convolution = next(module for module in model._network.modules() if isinstance(module, nn.Conv2d))
+    with torch.no_grad():
+        parts = [convolution(part.view(-1, *IMAGE_SHAPE)) for part in images.split(EVALUATED_TOGETHER)]
+    means = torch.stack([part.mean(dim=(0, 2, 3)) for part in parts]).mean(dim=0)
+    variances = torch.stack([part.var(dim=(0, 2, 3)) for part in parts]).mean(dim=0)
+    # Sums of 10⁵ numbers of size 1 in float32, in another order.
+    assert first.running_mean is not None
+    assert first.running_var is not None
+    assert torch.allclose(torch.cat([first.running_mean, first.running_var]), torch.cat([means, variances]), atol=1e-5)
+    assert torch.equal(model.statistics[: len(means)], first.running_mean)
+    assert first.momentum == 0.1
