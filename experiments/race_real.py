@@ -164,10 +164,10 @@ def _kept(command: RealRaceCommand, problem: Problem, stack: ExitStack) -> tuple
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestant]:
-    """Parse a command line of a process of torchrun's.
+    """Parse a command line.
 
     Raises:
-        ValueError: this is none, a condition is out of its range or has no meaning here, the policy or a parameter is
+        ValueError: a condition is out of its range or has no meaning here, the policy or a parameter is
             unknown, or an output cannot be written.
         SystemExit: malformed arguments, after tyro's message; or `--help`.
     """
@@ -186,10 +186,19 @@ def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestan
     require_output(command.output)
     if command.trace is not None:
         require_output(command.trace, option="--trace")
+    return command, contestant
+
+
+def of_this_job(command: RealRaceCommand) -> RealRaceCommand:
+    """The command with the workers that torchrun has started.
+
+    Raises:
+        ValueError: it has started none.
+    """
     worker_count = int(os.environ.get("WORLD_SIZE", "1")) - 1
     if worker_count < 1:
         raise ValueError("start this command with torchrun, --nproc-per-node of at least 2: a server and a worker")
-    return replace(command, race=replace(command.race, workers=worker_count)), contestant
+    return replace(command, race=replace(command.race, workers=worker_count))
 
 
 def main() -> None:
@@ -198,6 +207,7 @@ def main() -> None:
     status = 0
     with exit_on_bad_input():
         command, contestant = read_arguments(words)
+        command = of_this_job(command)
         torch.set_num_threads(1)
         announcements = Announcements(find_store(command.conditions.join_seconds))
         if WORKER_VARIABLE in os.environ:

@@ -65,13 +65,23 @@ def _unsaid(value: Any) -> Any:
     return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if isinstance(value, str) else value
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay the files; return the exit status."""
+def read(arguments: Sequence[str] | None = None) -> list[Path]:
+    """The files that a command line names (None: the process's own).
+
+    Raises:
+        SystemExit: it names none, or asks for help.
+    """
     parser = argparse.ArgumentParser(prog="python -m sparsync.experiments.replay", description="Replay trace files.")
     parser.add_argument("files", nargs="+", type=Path, help="written by a race with --traces, or for real with --trace")
+    found: list[Path] = parser.parse_args(arguments).files
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay the files; return the exit status."""
     status = KEPT
     with interrupt_as_line():
-        for path in parser.parse_args(arguments).files:
+        for path in read(arguments):
             own, line = replay_file(path)
             (sys.stderr if own else sys.stdout).write(f"{line}\n")
             status = max(status, own)

@@ -13,7 +13,7 @@ from paper.results import result
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
-from sparsync.experiments import network
+from sparsync.experiments import network, race_real, replay
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
@@ -21,7 +21,7 @@ from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator
 from sparsync.verify import judge
-from tests.support.pages import PAGES, anchors, links, make_targets, module_commands
+from tests.support.pages import PAGES, anchors, links, make_targets, module_commands, python_block
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,10 +39,17 @@ def _races(words: list[str]) -> bool:
     return command.list or bool(read_contestants(command.policy, options))
 
 
+def _races_for_real(words: list[str]) -> bool:
+    command, contestant = race_real.read_arguments(words)
+    return command.policy.startswith(contestant[0])
+
+
 PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.train": _trains,
     "sparsync.experiments.simulate": _trains,
     "sparsync.experiments.race": _races,
+    "sparsync.experiments.race_real": _races_for_real,
+    "sparsync.experiments.replay": lambda words: bool(replay.read(words)),
     "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
@@ -78,6 +85,8 @@ def test_every_command_is_accepted(
     module: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    own = python_block(ROOT / "paper" / "docs" / "contributing.md", "class HalfSynchronous")
+    Path("half_synchronous.py").write_text(own, encoding="utf-8")
     assert PARSERS[module](words)
 
 
