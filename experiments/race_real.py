@@ -126,7 +126,8 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
         try:
             keeper, kept = _kept(command, problem, stack)
             horizon = Horizon(seconds=race.seconds)
-            server = open_server(race, conditions, policy, problem, horizon, announcements, kept)
+            opened = open_server(race, conditions, policy, problem, horizon, announcements, kept)
+            server = stack.enter_context(opened)
             curve = Curve(server, seconds=race.seconds, points=race.points)
             server.run(Watching(curve, keeper, server, recording_of(race, name, server, server.shared.layout)))
             server.finish()

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
@@ -125,7 +125,14 @@ class Gate:
         self._most_bytes = 64 + 16 * layout.dimension * layout.dtype.itemsize
         self._timeout_seconds = timeout_seconds
         self._known = [0] * worker_count
-        threading.Thread(target=self._watch, name="gate", daemon=True).start()
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="gate", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Nobody else comes in."""
+        self._is_closed.set()
+        self._thread.join(self._timeout_seconds)
 
     def first_lines(self, timeout_seconds: float) -> list[Line]:
         """To all workers, in their first lives.
@@ -147,7 +154,7 @@ class Gate:
         return [lines[worker] for worker in range(self._worker_count)]
 
     def _watch(self) -> None:
-        while True:
+        while not self._is_closed.wait(POLL_SECONDS):
             for worker in range(self._worker_count):
                 try:
                     lives = self._announcements.lives(worker)
@@ -157,7 +164,6 @@ class Gate:
                     # Of several lives only the last is there still.
                     self._known[worker] = lives
                     self._open(worker, lives - 1)
-            time.sleep(POLL_SECONDS)
 
     def _open(self, worker: int, life: int) -> None:
         with suppress(RuntimeError):
@@ -166,6 +172,7 @@ class Gate:
             self.happenings.put(Happening(worker, life, Begun(line)))
 
 
+@contextmanager
 def open_server(
     race: Race,
     conditions: Conditions,
@@ -174,8 +181,8 @@ def open_server(
     horizon: Horizon,
     announcements: Announcements,
     kept: Kept | None = None,
-) -> Server:
-    """The server of a real race, once all workers have come; it goes on from what was kept.
+) -> Iterator[Server]:
+    """The server of a real race, once all workers have come. While it is open, others may come.
 
     Raises:
         ValueError: some have not come in time.
@@ -184,20 +191,22 @@ def open_server(
     layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
     rehearse(problem, descent, layout)
     gate = Gate(announcements, layout, worker_count=race.workers, timeout_seconds=conditions.lost_after)
-    lines = gate.first_lines(conditions.join_seconds)
     signs = Signs(announcements, conditions.lost_after)
-    server: Server = Server(
-        policy,
-        SharedModel(problem.initial, layout),
-        descent,
-        horizon,
-        lines=lines,
-        happenings=gate.happenings,
-        look_about=lambda: signs.silent(sorted(server.view.alive)),
-        seed=race.seed,
-        kept=kept,
-    )
-    return server
+    try:
+        server: Server = Server(
+            policy,
+            SharedModel(problem.initial, layout),
+            descent,
+            horizon,
+            lines=gate.first_lines(conditions.join_seconds),
+            happenings=gate.happenings,
+            look_about=lambda: signs.silent(sorted(server.view.alive)),
+            seed=race.seed,
+            kept=kept,
+        )
+        yield server
+    finally:
+        gate.close()
 
 
 def rehearse(problem: Problem, descent: Descent, layout: Layout) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import AllgatherOptions
 
 from sparsync.experiments.engine.layout import Shipment
 from sparsync.experiments.engine.real.letters import as_bytes, as_vector
 from sparsync.experiments.engine.real.roads import Announcements
-from sparsync.experiments.engine.real.wire import ParcelError
+from sparsync.experiments.engine.real.wire import SILENCE, ParcelError
 from sparsync.experiments.engine.worker_vectors import WorkerVectors
 from sparsync.kernels.codec import decode, encode
 
@@ -90,7 +91,9 @@ class Circles:
 def _gathered(group: dist.ProcessGroup, own: Tensor, count: int) -> Sequence[Tensor]:
     found = [torch.empty_like(own) for _ in range(count)]
     if own.numel():
-        group.allgather([found], [own]).wait()
+        options = AllgatherOptions()
+        options.timeout = SILENCE
+        group.allgather([found], [own], options).wait()
     return found
 
 

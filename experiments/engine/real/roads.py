@@ -21,8 +21,6 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from sparsync.experiments.engine.real.wire import Channel
 
-SILENCE_SECONDS = 24 * 3600.0
-"""How long a connection may be idle: a worker may compute, or wait, for as long; its pulse says that it lives."""
 PULSE_SECONDS = 0.5
 
 
@@ -168,6 +166,7 @@ def _group(store: Store, name: str, rank: int, size: int, timeout_seconds: float
     # Who waits for others here must not keep this process's pulse, or its server, from the store.
     made = PrefixStore(name, _clone(store))
     made.set_timeout(timedelta(seconds=timeout_seconds))
-    made_group = dist.ProcessGroupGloo(made, rank, size, timedelta(seconds=SILENCE_SECONDS))
+    # How long members may take to come; whoever waits in the group says for how long itself.
+    made_group = dist.ProcessGroupGloo(made, rank, size, timedelta(seconds=timeout_seconds))
     # PyTorch's stubs know the calls of a group, but not that this is one.
     return cast("dist.ProcessGroup", made_group)

@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum
 from typing import Any
 
@@ -19,6 +20,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 VERSION = 1
+SILENCE = timedelta(days=1)
+"""How long a connection may be idle: a worker may compute, or wait, for as long; its pulse says that it lives."""
 HEADER_BYTES = 64
 LARGEST_TEXT_BYTES = 2**26
 _MAGIC = b"SPSE"
@@ -166,7 +169,7 @@ class Channel:
 
     def _push(self, part: Tensor) -> None:
         try:
-            self._group.send([part], self._peer, self._send_tag).wait()
+            self._group.send([part], self._peer, self._send_tag).wait(SILENCE)
         except RuntimeError as error:
             raise LostPeerError(f"worker {self.worker}, life {self.incarnation}: {error}") from None
 
@@ -177,6 +180,6 @@ class Channel:
 
     def _take(self, part: Tensor) -> None:
         try:
-            self._group.recv([part], self._peer, self._receive_tag).wait()
+            self._group.recv([part], self._peer, self._receive_tag).wait(SILENCE)
         except RuntimeError as error:
             raise LostPeerError(f"worker {self.worker}, life {self.incarnation}: {error}") from None

@@ -19,17 +19,23 @@ from tests.support.launch.real_runs import real_server, usual_race
 from tests.support.slow_cases import slow_except
 
 
-class Keeping:
-    """Keeps the server once, as soon as that is possible after half of the run."""
+class DiedError(Exception):
+    """The server did."""
 
-    def __init__(self, server: Server, keeper: ServerKeeper, seconds: float) -> None:
-        self.server, self.keeper, self.seconds = server, keeper, seconds
-        self.is_done = False
+
+class Keeping:
+    """Keeps the server once, as soon as that is possible after some steps of all; it dies two happenings later."""
+
+    def __init__(self, server: Server, keeper: ServerKeeper) -> None:
+        self.server, self.keeper = server, keeper
+        self.happening_count = -1
 
     def look(self) -> None:
-        if not self.is_done and self.server.view.now > self.seconds and self.server.is_clear:
+        if self.happening_count < 0 and min(self.server.view.clock) > 2 and self.server.is_clear:
             self.keeper.keep(self.server, recording(self.server))
-            self.is_done = True
+            self.happening_count = self.server.event_count
+        elif 0 <= self.happening_count < self.server.event_count - 2:
+            raise DiedError
 
     def keep(self) -> None:
         return
@@ -52,38 +58,37 @@ def keeper(folder: Path, **settings: Any) -> ServerKeeper:
 
 @pytest.mark.parametrize("name", slow_except({"asp", "bsp"}, ["asp", "bsp", "pssp", "backup", "osp", "elastic_bsp"]))
 def test_a_server_that_died_goes_on_from_where_it_was_kept(name: str, tmp_path: Path) -> None:
-    parameters, race = usual_for(name, 4), usual_race(seconds=1.5, selector="top_k", density=0.25)
-    with real_server(make_policy(name, parameters), race) as (server, _):
-        watcher = Keeping(server, keeper(tmp_path), 0.7)
-        server.run(watcher)
-    assert watcher.is_done
+    parameters, race = usual_for(name, 4), usual_race(seconds=60.0, selector="top_k", density=0.25)
+    with real_server(make_policy(name, parameters), race) as (server, _), pytest.raises(DiedError):
+        server.run(Keeping(server, keeper(tmp_path)))
     kept = keeper(tmp_path).find(server.shared.layout)
     assert kept is not None
-    assert 0.7 < kept.until < 1.5
+    assert max(event.time for event in kept.events) <= kept.until
     assert kept.events == server.trace[: len(kept.events)]
-    longer = usual_race(seconds=2.5, selector="top_k", density=0.25)
-    with real_server(make_policy(name, parameters), longer, kept=kept) as (second, _):
+    steps = max(server.view.clock) + 6
+    with real_server(make_policy(name, parameters), race, kept=kept, steps=steps) as (second, _):
         second.run()
         second.finish()
     assert second.trace[: len(kept.events)] == kept.events
     rest = second.trace[len(kept.events) :]
-    assert [event.worker for event in rest if isinstance(event, Departed)] == [0, 1, 2, 3]
+    assert [(e.worker, e.reason) for e in rest if isinstance(e, Departed)][:4] == [(w, "crashed") for w in range(4)]
     assert sorted(event.worker for event in rest if isinstance(event, Joined)) == [0, 1, 2, 3]
     assert {event.worker for event in rest if isinstance(event, Stepped)} == {0, 1, 2, 3}
+    assert second.view.clock == [steps] * 4
     judge_trace(second.header, second.guarantee, second.trace, second.view.now)
     fresh = Replay(
         make_policy(name, parameters),
         second.header,
         second.trace,
         block_bytes=second.shared.layout.block_bytes,
-        seed=longer.seed,
+        seed=race.seed,
     )
     assert fresh.run() == len(second.trace)
 
 
 def test_what_is_damaged_or_of_another_run_is_refused_by_name(tmp_path: Path) -> None:
-    with real_server(make_policy("asp", {}), usual_race(seconds=1.0)) as (server, _):
-        server.run(Keeping(server, keeper(tmp_path), 0.3))
+    with real_server(make_policy("asp", {}), usual_race(seconds=60.0)) as (server, _), pytest.raises(DiedError):
+        server.run(Keeping(server, keeper(tmp_path)))
     layout = server.shared.layout
     with pytest.raises(ValueError, match="of another run: policy was 'x' and is 'y'"):
         keeper(tmp_path, policy="y").find(layout)

@@ -30,10 +30,10 @@ CONTRIBUTING = ROOT / "paper" / "docs" / "contributing.md"
 def test_a_policy_of_the_pages_runs_in_both_engines_from_a_file_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "half_synchronous.py"
     path.write_text(python_block(CONTRIBUTING, "class HalfSynchronous"), encoding="utf-8")
-    name, race = f"{path}:HalfSynchronous", usual_race()
+    name, race = f"{path}:HalfSynchronous", usual_race(seconds=60.0)
     outcome = run_contestant(replace(race, seconds=20.0), name)
     assert min(outcome.worker_steps) > 3
-    with real_server(make_policy(name, {}), race) as (server, _):
+    with real_server(make_policy(name, {}), race, steps=12) as (server, _):
         server.run()
         server.finish()
     assert {event.worker for event in server.trace if isinstance(event, Stepped)} == {0, 1, 2, 3}
@@ -46,7 +46,7 @@ def test_a_fault_of_a_policy_stops_the_real_run(fault: type[Policy]) -> None:
     # Of who is slow depends whose message is the first that shows it.
     text = text.replace("message 0 of worker 0 waits", r"message \d+ of worker \d waits")
     with (
-        real_server(fault(), usual_race(selector="top_k", density=0.25)) as (server, _),
+        real_server(fault(), usual_race(selector="top_k", density=0.25, seconds=60.0)) as (server, _),
         pytest.raises(Violation, match=text),
     ):
         server.run()
@@ -54,7 +54,7 @@ def test_a_fault_of_a_policy_stops_the_real_run(fault: type[Policy]) -> None:
 
 def test_a_message_cannot_be_ordered_twice_for_real() -> None:
     with (
-        real_server(AppliesAgain()) as (server, _),
+        real_server(AppliesAgain(), usual_race(seconds=60.0)) as (server, _),
         pytest.raises(PolicyError, match=r"message \d is not in the inbox"),
     ):
         server.run()
@@ -109,7 +109,7 @@ def test_a_fault_of_the_server_stops_the_real_run(
     monkeypatch.setattr(real, "SharedModel", fault)
     assert "SharedModel(" in inspect.getsource(real.open_server)
     with (
-        real_server(Bsp(), usual_race(selector="top_k", density=0.25)) as (server, _),
+        real_server(Bsp(), usual_race(selector="top_k", density=0.25, seconds=60.0)) as (server, _),
         pytest.raises(Violation, match=text),
     ):
         server.run()

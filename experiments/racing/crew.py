@@ -1,0 +1,154 @@
+"""A real race within one program: the server here, each life of a worker in a process that a fork server begins.
+
+For studies and tests, which make many short runs: beginning all processes with torchrun takes longer than such a run.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
+
+from torch._C._distributed_c10d import TCPStore
+from torch.distributed.distributed_c10d import PrefixStore
+
+from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.real.keeping import Kept
+from sparsync.experiments.engine.real.roads import Announcements
+from sparsync.experiments.engine.real.server import Server
+from sparsync.experiments.engine.real.wire import LostPeerError
+from sparsync.experiments.racing.contest import QUADRATIC, Race
+from sparsync.experiments.racing.real import GRACE_SECONDS, Conditions, live, open_server
+from sparsync.experiments.training.data import Dataset, load_dataset
+
+_PATIENCE_SECONDS = 60.0
+_PROCESSES = multiprocessing.get_context("forkserver")
+
+
+class Deed(NamedTuple):
+    """Something that is done to a worker.
+
+    Args:
+        seconds: after the run's begin.
+        worker: its number.
+        what: SIGKILL or SIGSTOP to its process; None begins another life of it.
+    """
+
+    seconds: float
+    worker: int
+    what: signal.Signals | None
+
+
+class Crew:
+    """The processes of all workers.
+
+    Args:
+        port: of the store, on this machine.
+        race: the conditions.
+        conditions: more of them.
+    """
+
+    def __init__(self, port: int, race: Race, conditions: Conditions) -> None:
+        self._port, self._race, self._conditions = port, race, conditions
+        self._lives: dict[int, BaseProcess] = {}
+        self._stopped: list[BaseProcess] = []
+        for worker in range(race.workers):
+            self.begin(worker)
+
+    def begin(self, worker: int) -> None:
+        """A life of a worker."""
+        process = _PROCESSES.Process(target=_life, args=(self._port, self._race, self._conditions, worker))
+        process.start()
+        self._lives[worker] = process
+
+    def signal(self, worker: int, number: signal.Signals) -> None:
+        """Kill or stop its newest life."""
+        pid = self._lives[worker].pid
+        assert pid is not None
+        os.kill(pid, number)
+        if number is signal.SIGSTOP:
+            self._stopped.append(self._lives[worker])
+
+    def disturb(self, deeds: Sequence[Deed]) -> None:
+        """Do all this at its time, from now on."""
+        began = time.monotonic()
+
+        def run() -> None:
+            for deed in sorted(deeds, key=lambda deed: deed.seconds):
+                time.sleep(max(0.0, deed.seconds - (time.monotonic() - began)))
+                if deed.what is None:
+                    self.begin(deed.worker)
+                else:
+                    self.signal(deed.worker, deed.what)
+
+        threading.Thread(target=run, name="deeds", daemon=True).start()
+
+    def end(self) -> None:
+        """The run is over: wait for the processes, as long as whoever looks after a worker does."""
+        began = time.monotonic()
+        for process in self._stopped:
+            process.kill()
+        for process in [*self._lives.values(), *self._stopped]:
+            process.join(max(0.0, began + GRACE_SECONDS - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+@contextmanager
+def real_server(
+    policy: Policy,
+    race: Race,
+    conditions: Conditions,
+    kept: Kept | None = None,
+    *,
+    data: Dataset | None = None,
+    steps: float = math.inf,
+) -> Iterator[tuple[Server, Crew]]:
+    """A server whose workers have come, and their processes; they end with the block.
+
+    Args:
+        policy: who sends and waits; belongs to this run from now on.
+        race: the conditions.
+        conditions: more of them.
+        kept: what the server goes on from.
+        data: the examples of `race.data`, if they are loaded already.
+        steps: after which a worker leaves.
+
+    Raises:
+        ValueError: some workers have not come in time.
+    """
+    _PROCESSES.set_forkserver_preload([__name__])
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    announcements = Announcements(PrefixStore("engine", store))
+    crew = Crew(store.port, race, conditions)
+    try:
+        horizon = Horizon(seconds=race.seconds, steps=steps)
+        problem = race.make_problem(data)
+        with open_server(race, conditions, policy, problem, horizon, announcements, kept) as server:
+            yield server, crew
+    finally:
+        announcements.end("done")
+        crew.end()
+        # A thread that still receives when Python ends would take the process down.
+        for thread in threading.enumerate():
+            if thread.name.startswith(("receive ", "send ")):
+                thread.join(GRACE_SECONDS)
+
+
+def _life(port: int, race: Race, conditions: Conditions, worker: int) -> None:
+    store = TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=_PATIENCE_SECONDS))
+    data = None if race.data == QUADRATIC else load_dataset(race.data)
+    # What a lost server leads to is the server's affair, and no traceback of a worker's.
+    with suppress(LostPeerError):
+        live(race, conditions, worker, Announcements(PrefixStore("engine", store)), data)
+    os._exit(0)
