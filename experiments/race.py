@@ -111,6 +111,7 @@ def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The JSON of a race; what is infinite, which JSON cannot say, is the text "inf"."""
     return {
         "race": sayable(asdict(conditions)),
+        "measure": conditions.measure,
         "outcomes": [sayable(outcome.as_row()) for outcome in outcomes],
         "provenance": provenance(process_count=1),
     }
@@ -118,13 +119,13 @@ def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def summary(conditions: Race, outcomes: Sequence[Outcome]) -> Table:
     """One line per contestant."""
-    measure = "f − min f" if conditions.data == QUADRATIC else "accuracy"
-    table = Table(Column("policy", overflow="fold"), measure, "steps", "versions", "MB sent", "waiting", "largest lead")
+    columns = ("steps", "versions", "MB sent", "MB read", "waiting", "largest lead")
+    table = Table(Column("policy", overflow="fold"), conditions.measure, *columns)
     for outcome in outcomes:
         last, report = outcome.points[-1], outcome.report
-        quality = f"{last.quality:.3g}" if conditions.data == QUADRATIC else f"{last.quality:.3f}"
-        row = (str(last.step_count), str(last.version), f"{last.sent_bytes / 1e6:.2f}")
-        table.add_row(outcome.label, quality, *row, f"{report.waiting_share:.1%}", f"{report.largest_gap:g}")
+        sizes = (f"{size / 1e6:.2f}" for size in (last.sent_bytes, last.pulled_bytes))
+        row = (conditions.said(last.quality), str(last.step_count), str(last.version), *sizes)
+        table.add_row(outcome.label, *row, f"{report.waiting_share:.1%}", f"{report.largest_gap:g}")
     return table
 
 

@@ -138,6 +138,7 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
         outcome = outcome_of(name, server, curve.measured(problem), server.shared.layout)
         result = {
             "race": sayable(asdict(race)),
+            "measure": race.measure,
             "conditions": asdict(conditions),
             "outcomes": [sayable(outcome.as_row())],
             "provenance": provenance(process_count=race.workers + 1),

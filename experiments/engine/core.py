@@ -280,6 +280,12 @@ class Engine:
             worker, is_least_another = self._roster.settle(uid)
             self._gates.settled(worker, is_least_another)
 
+    def _count_published(self, sizes: Sequence[int]) -> None:
+        """Members mix: what each publishes it sends, and all others read it."""
+        published = sum(sizes)
+        self.sent_bytes += published
+        self.pulled_bytes += (len(sizes) - 1) * published
+
     # Who goes on.
 
     def _release(self, worker: int) -> None:

@@ -195,8 +195,8 @@ class Replay(Engine):
         del messages
 
     def _exchange(self, effect: Mix) -> None:
-        recorded = self._recorded(Mixed) or Mixed(self.view.now, effect.members, effect.weights, 1.0, 0)
-        self.sent_bytes += recorded.sent_bytes
+        recorded = self._recorded(Mixed) or Mixed(self.view.now, effect.members, effect.weights, 1.0, ())
+        self._count_published(recorded.sent_bytes)
         self._note(recorded._replace(time=self.view.now, members=effect.members, weights=effect.weights))
 
     def _set_alarm(self, alarm: Alarm) -> None:

@@ -214,14 +214,14 @@ class Simulation(Engine):
 
     def _exchange(self, effect: Mix) -> None:
         members, now = effect.members, self.view.now
-        mixture, step = Mixture(self._model_bytes * len(members) if len(members) > 1 else 0), 1.0
+        mixture, step = Mixture((self._model_bytes if len(members) > 1 else 0,) * len(members)), 1.0
         if self.vectors is not None:
             mixture, step = self.vectors.mix(members, effect.weights), self.vectors.descent.consensus_step
-        self.sent_bytes += mixture.sent_bytes
+        self._count_published(mixture.sent_bytes)
         self._note(Mixed(now, members, effect.weights, step, *mixture))
         if len(members) == 1:
             return
-        end = self._upload.ring_end(members, now, mixture.sent_bytes)
+        end = self._upload.ring_end(members, now, sum(mixture.sent_bytes))
         for member in members:
             self._exchange_end[member] = end
 

@@ -25,13 +25,13 @@ class Mixture(NamedTuple):
     """What a mixing did.
 
     Args:
-        sent_bytes: that were published.
+        sent_bytes: that were published, by member.
         copies: sketches of what all know of the members' models.
         models: of the models afterwards.
         changes: of what was made and not sent, and is part of the models now.
     """
 
-    sent_bytes: int
+    sent_bytes: tuple[int, ...]
     copies: tuple[Mass, ...] = ()
     models: tuple[Mass, ...] = ()
     changes: tuple[Mass, ...] = ()
@@ -123,7 +123,7 @@ class Vectors:
             raise ValueError(f"grid mode cannot average models, weights {tuple(map(tuple, weights))}")
         own = [self.workers[member] for member in members]
         changes = tuple(self.sketch(worker.change) for worker in own)
-        sent_bytes = sum(self._told(member, members) for member in members) if len(members) > 1 else 0
+        sent_bytes = tuple(self._told(member, members) if len(members) > 1 else 0 for member in members)
         models = tuple(
             worker.move(
                 [weight for weight, other in zip(row, own, strict=True) if other is not worker],

@@ -90,6 +90,15 @@ class Race:
         if self.cluster not in CLUSTERS:
             raise ValueError(f"unknown cluster {self.cluster!r}; known: {', '.join(CLUSTERS)}")
 
+    @property
+    def measure(self) -> str:
+        """What the quality of a model is; of the problem "quadratic" less is better."""
+        return "f − min f" if self.data == QUADRATIC else "test accuracy"
+
+    def said(self, quality: float) -> str:
+        """A quality as a person reads it."""
+        return f"{quality:.3g}" if self.data == QUADRATIC else f"{quality:.1%}"
+
     def descent(self) -> Descent:
         """How workers turn gradients into messages."""
         return Descent(
@@ -125,12 +134,14 @@ class Point:
     """simulated"""
     sent_bytes: int
     """by all workers, until then"""
+    pulled_bytes: int
+    """read by all workers, until then"""
     step_count: int
     """finished by all workers together"""
     version: int
     """of the shared model"""
     quality: float
-    """test accuracy; of the problem "quadratic", f − min f"""
+    """see `Race.measure`"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +152,7 @@ class Outcome:
         policy: its name.
         parameters: of the policy.
         points: its curve.
-        pulled_bytes: read by all workers.
+        pulled_bytes: read by all workers: of the shared model, or of what others published for mixing.
         worker_steps: finished, by worker.
         event_count: of the simulation.
         report: what the monitors counted.
@@ -177,12 +188,13 @@ class Outcome:
 
 
 def outcome_line(race: Race, outcome: Outcome, *, kind: str = "simulated") -> str:
-    """What a person wants to know first: quality, steps, bytes, and the share of time that was waited."""
+    """What a person wants to know first: quality, steps, bytes of both directions, and the share of time waited."""
     last = outcome.points[-1]
-    quality = f"f − min f {last.quality:.3g}" if race.data == QUADRATIC else f"test accuracy {last.quality:.1%}"
+    sizes = f"{readable_size(last.sent_bytes)} sent and {readable_size(last.pulled_bytes)} read"
     return (
-        f"{outcome.label}: {quality} after {last.seconds:.4g} {kind} s and {last.step_count} steps of {race.workers} "
-        f"workers, {readable_size(last.sent_bytes)} sent, {outcome.report.waiting_share:.0%} of the time waiting"
+        f"{outcome.label}: {race.measure} {race.said(last.quality)} after {last.seconds:.4g} {kind} s and "
+        f"{last.step_count} steps of {race.workers} workers, {sizes}, {outcome.report.waiting_share:.0%} of the time "
+        "waiting"
     )
 
 
@@ -273,4 +285,4 @@ def _point(simulation: Simulation, vectors: Vectors) -> Point:
     view = simulation.view
     alive = sorted(view.alive) if simulation.policy.is_decentralised else []
     quality = vectors.problem.quality(vectors.mean_model(alive) if alive else vectors.shared)
-    return Point(view.now, simulation.sent_bytes, sum(view.clock), view.version, quality)
+    return Point(view.now, simulation.sent_bytes, simulation.pulled_bytes, sum(view.clock), view.version, quality)

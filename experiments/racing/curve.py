@@ -50,7 +50,7 @@ class Curve:
             model = None
         else:
             model = server.shared.model.clone()
-        point = Point(view.now, server.sent_bytes, sum(view.clock), view.version, math.nan)
+        point = Point(view.now, server.sent_bytes, server.pulled_bytes, sum(view.clock), view.version, math.nan)
         self._kept.append(_Kept(point, model))
 
     def measured(self, problem: Problem) -> list[Point]:

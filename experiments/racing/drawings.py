@@ -46,7 +46,7 @@ def draw_comparison(path: Path, race: Race, outcomes: Sequence[Outcome]) -> None
         by_time.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         by_time.yaxis.set_major_formatter("{x:g}")
         by_time.yaxis.set_minor_formatter(NullFormatter())
-    by_time.set_ylabel("f − min f" if race.data == QUADRATIC else "test accuracy")
+    by_time.set_ylabel(race.measure)
     for axes in (by_time, by_bytes):
         axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)

@@ -253,6 +253,24 @@ def test_the_report_says_how_much_was_waited() -> None:
     assert outcome.as_row()["report"]["waiting_share"] == outcome.report.waiting_share
 
 
+@pytest.mark.parametrize("selector", ["none", "top_k"])
+@pytest.mark.parametrize("name", ["bsp", "osp", "ds_sync", "dybw"])
+def test_bytes_of_both_directions_are_counted_for_each_worker(name: str, selector: str) -> None:
+    """Without a shared model too: there workers send what they publish, and read what the others do."""
+    outcome = run_contestant(replace(SHORT, selector=selector, density=0.25, consensus_step=0.5), name)
+    last, workers = outcome.points[-1], outcome.report.workers
+    assert last.sent_bytes == sum(worker.sent_bytes for worker in workers)
+    assert last.pulled_bytes == outcome.pulled_bytes == sum(worker.pulled_bytes for worker in workers)
+    assert all(worker.sent_bytes > 0 and worker.pulled_bytes > 0 for worker in workers)
+
+
+def test_the_table_shows_what_was_sent_and_what_was_read() -> None:
+    outcomes = [run_contestant(replace(SHORT, bandwidth=math.inf, latency=0.0), name) for name in ("bsp", "ds_sync")]
+    columns = {str(column.header): list(column.cells) for column in summary(SHORT, outcomes).columns}
+    assert columns["MB sent"] == [f"{outcome.points[-1].sent_bytes / 1e6:.2f}" for outcome in outcomes]
+    assert columns["MB read"] == [f"{outcome.points[-1].pulled_bytes / 1e6:.2f}" for outcome in outcomes]
+
+
 # What is written and drawn.
 
 
@@ -284,6 +302,9 @@ def test_results_record_conditions_curves_and_where_they_are_from(raced: tuple[P
     assert written["provenance"]["process_count"] == 1
     bsp, ssp, _ = written["outcomes"]
     assert ssp["parameters"] == {"staleness": "inf"}
+    assert written["measure"] == "f − min f"
+    assert results(Race(), [])["measure"] == "test accuracy"
+    assert len(ssp["report"]["undelivered"][0]) == 2
     assert bsp["points"][-1]["seconds"] == 12.0
     assert bsp["trace_sha256"] == trace_hash(outcomes[0].trace)
     assert summary(command.race, outcomes).row_count == 3

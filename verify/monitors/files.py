@@ -35,7 +35,7 @@ from sparsync.verify.monitors.rows import (
 )
 from sparsync.verify.monitors.trace import EXACT, LARGEST_DIMENSION, NOTHING, UNITS, Arithmetic, Event, Header, Mass
 
-FORMAT = "sparsync trace 2"
+FORMAT = "sparsync trace 3"
 MOST_WORKERS = 2**16
 _DIGEST_DIGITS = 64
 _AFTER_DIGEST = b'"]\n'

@@ -40,7 +40,11 @@ class Violation(RuntimeError):  # noqa: N818 - it is not the program that errs
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """What one worker did. Its three times sum to that for which it was there."""
+    """What one worker did. Its three times sum to that for which it was there.
+
+    `sent_bytes` are those of its messages and of what it published for mixing, `pulled_bytes` those that it read of the
+    shared model and of what others published.
+    """
 
     computing_seconds: float
     waiting_seconds: float
@@ -67,8 +71,8 @@ class Report:
         largest_deferral: steps, of messages applied while their sender was there.
         in_flight: messages that have not arrived.
         inbox: messages that have arrived and are not settled.
-        unsettled: sketch of all these messages together.
-        mixed_bytes: published for mixing.
+        undelivered: sketch of all these messages together: what was sent and is not in the model.
+        mixed_bytes: of all that was sent, those that were published for mixing.
     """
 
     time: float
@@ -79,7 +83,7 @@ class Report:
     largest_deferral: int
     in_flight: tuple[int, ...]
     inbox: tuple[int, ...]
-    unsettled: Mass
+    undelivered: Mass
     mixed_bytes: int
 
     @property
@@ -116,7 +120,6 @@ class Judge:
         self._versions = Versions(header, guarantee)
         self._deferral = Deferral(header, guarantee)
         self._lead = Lead(header, guarantee)
-        self._mixing = MixingWeights(guarantee)
         self._conservation = Conservation(header) if header.initial.sums else None
         monitors: list[Monitor] = [
             self._turns,
@@ -124,7 +127,7 @@ class Judge:
             self._versions,
             self._deferral,
             self._lead,
-            self._mixing,
+            MixingWeights(guarantee),
             Alarms(),
         ]
         if self._conservation is not None:
@@ -194,8 +197,8 @@ class Judge:
             largest_deferral=self._deferral.largest,
             in_flight=tuple(messages.in_flight),
             inbox=tuple(messages.inbox),
-            unsettled=NOTHING if self._conservation is None else self._conservation.unsettled(),
-            mixed_bytes=self._mixing.sent_bytes,
+            undelivered=NOTHING if self._conservation is None else self._conservation.undelivered(),
+            mixed_bytes=messages.mixed_bytes,
         )
 
 

@@ -153,7 +153,7 @@ class ServerLedger:
 
 
 class Conservation:
-    """All that was made is in a message (applied, dropped, lost, unsettled), a mixed model, kept, forgotten, abandoned.
+    """All that was made is in a message (applied, dropped, lost, undelivered), mixed in, kept, forgotten or abandoned.
 
     These totals are compared at the end; what a worker keeps is what it said at its last sending, and made since. They
     may differ by what rounding explains at all sendings and departures together.
@@ -181,7 +181,7 @@ class Conservation:
             Departed: self._departed,
         }
 
-    def unsettled(self) -> Mass:
+    def undelivered(self) -> Mass:
         """What is in messages that are neither applied nor dropped."""
         book = Book(self._header)
         for mass in self._masses.values():

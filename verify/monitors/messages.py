@@ -16,6 +16,7 @@ from sparsync.verify.monitors.trace import (
     Header,
     Joined,
     Lost,
+    Mixed,
     Released,
     Sent,
 )
@@ -41,6 +42,7 @@ class Messages:
         count = header.worker_count
         self.sent, self.applied, self.dropped, self.lost = ([0] * count for _ in range(4))
         self.sent_bytes, self.pulled_bytes = [0] * count, [0] * count
+        self.mixed_bytes = 0
 
     def handlers(self) -> Handlers:
         """See `Monitor`."""
@@ -54,6 +56,7 @@ class Messages:
             Departed: self._departed,
             Fetched: self._fetched,
             Lost: self._lost,
+            Mixed: self._mixed,
         }
 
     def _sent(self, event: Sent) -> None:
@@ -95,6 +98,16 @@ class Messages:
 
     def _fetched(self, event: Fetched) -> None:
         self.pulled_bytes[event.worker] += event.pulled_bytes
+
+    def _mixed(self, event: Mixed) -> None:
+        """What a member publishes it sends, and each of the others reads it."""
+        if len(event.sent_bytes) != len(event.members):
+            raise BrokenPromiseError(f"members {event.members} mix, and publish {event.sent_bytes} bytes")
+        published = sum(event.sent_bytes)
+        self.mixed_bytes += published
+        for member, size in zip(event.members, event.sent_bytes, strict=True):
+            self.sent_bytes[member] += size
+            self.pulled_bytes[member] += published - size
 
     def _departed(self, event: Departed) -> None:
         if event.reason == "crashed":

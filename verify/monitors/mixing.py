@@ -23,7 +23,6 @@ class MixingWeights:
 
     def __init__(self, guarantee: Guarantee) -> None:
         self._preserves_mean = guarantee.preserves_mean
-        self.sent_bytes = 0
 
     def handlers(self) -> Handlers:
         """See `Monitor`."""
@@ -45,7 +44,6 @@ class MixingWeights:
         if self._preserves_mean:
             for member, column in zip(members, zip(*weights, strict=True), strict=True):
                 self._require_one(f"the weights with which {members} mix worker {member} in", column)
-        self.sent_bytes += event.sent_bytes
 
     def _require_one(self, what: str, weights: Sequence[float]) -> None:
         # The sum of the exact differences, rounded once.

@@ -73,7 +73,12 @@ def from_row(number: int, row: object, *, sum_count: int | None = None) -> Event
 
 
 def _require_lengths(number: int, event: Mixed) -> None:
-    """There is a sketch of every member, or of none where nobody computes vectors."""
+    """There are bytes of every member, and a sketch of it, or of none where nobody computes vectors."""
+    if len(event.sent_bytes) != len(event.members):
+        raise ValueError(
+            f"row {number} of the trace, Mixed: sent_bytes must be {len(event.members)} counts, as there are members, "
+            f"got {len(event.sent_bytes)}"
+        )
     for field in ("copies", "models", "changes"):
         count, member_count = len(getattr(event, field)), len(event.members)
         if count not in (0, member_count):
@@ -235,6 +240,7 @@ _BY_FIELD: dict[str, Reader] = {
 _BY_EVENT: dict[tuple[str, str], Reader] = {
     ("Applied", "version"): integer(1),
     ("Mixed", "weights"): several(several(real(0))),
+    ("Mixed", "sent_bytes"): several(_COUNT),
 }
 """Fields that mean something else in one kind of event."""
 _READERS = {

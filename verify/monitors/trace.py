@@ -141,7 +141,8 @@ class Lost(NamedTuple):
 class Mixed(NamedTuple):
     """Members moved towards weighted means: model_i += step · Σ_j weights[i][j] (copy_j − copy_i).
 
-    `copies` are sketches of what all know of the members' models, `models` of the models themselves afterwards, and
+    By member: `sent_bytes` is what it published, which each of the others reads. `copies` are sketches of what all know
+    of the members' models, `models` of the models themselves afterwards, and
     `changes` of what the members had made and not sent: it is in the models now, and nothing of it is left to send.
     """
 
@@ -149,7 +150,7 @@ class Mixed(NamedTuple):
     members: tuple[int, ...]
     weights: tuple[tuple[float, ...], ...]
     step: float
-    sent_bytes: int
+    sent_bytes: tuple[int, ...]
     copies: tuple[Mass, ...] = ()
     models: tuple[Mass, ...] = ()
     changes: tuple[Mass, ...] = ()

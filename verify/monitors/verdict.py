@@ -41,7 +41,7 @@ def judged(trace: StoredTrace) -> Report:
 def verdict(trace: StoredTrace, report: Report) -> str:
     """One line for a run that kept its promises: which, and what it did."""
     sent = sum(worker.sent for worker in report.workers)
-    sent_bytes = sum(worker.sent_bytes for worker in report.workers) + report.mixed_bytes
+    sent_bytes = sum(worker.sent_bytes for worker in report.workers)
     pulled_bytes = sum(worker.pulled_bytes for worker in report.workers)
     return (
         f"{trace.recording.name} kept its promises: {promises(trace.recording.guarantee, report)}; "

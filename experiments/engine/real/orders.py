@@ -251,8 +251,8 @@ class OrderingEngine(Engine):
             return
         del self._mixes[report.number]
         rows = [reports[member] for member in effect.members]
-        sent_bytes = sum(row.sent_bytes for row in rows)
-        self.sent_bytes += sent_bytes
+        sent_bytes = tuple(row.sent_bytes for row in rows)
+        self._count_published(sent_bytes)
         parts = (tuple(row.copy for row in rows), tuple(row.model for row in rows), tuple(row.change for row in rows))
         step = self.descent.consensus_step
         self._journal.fill(slot, Mixed(ordered, effect.members, effect.weights, step, sent_bytes, *parts))

@@ -293,7 +293,8 @@ def test_mixing_models_takes_the_time_of_a_ring() -> None:
     simulation = run(Gossip(), cluster, Horizon(seconds=3.0), message_bytes=80)
     assert times(simulation, Mixed) == [1.0]
     assert times(simulation, Started) == [0.0] * 4 + [2.75] * 4
-    assert simulation.sent_bytes == 320
+    assert (simulation.sent_bytes, simulation.pulled_bytes) == (320, 3 * 320)
+    assert {(worker.sent_bytes, worker.pulled_bytes) for worker in simulation.report().workers} == {(80, 240)}
 
 
 def test_a_message_that_spares_the_last_step_leaves_its_examples_to_the_next() -> None:
@@ -326,8 +327,8 @@ def test_mixing_alone_publishes_nothing_and_changes_nothing(options: dict[str, A
     cluster = Cluster(1, upload=Link(latency_seconds=5.0, message_seconds=2.0))
     simulation = run(Gossip(), cluster, Horizon(steps=3), vectors=vectors, message_bytes=24)
     mixed = [event for event in simulation.trace if isinstance(event, Mixed)]
-    assert [event.sent_bytes for event in mixed] == [0, 0, 0]
-    assert simulation.sent_bytes == simulation.report().mixed_bytes == 0
+    assert [event.sent_bytes for event in mixed] == [(0,), (0,), (0,)]
+    assert simulation.sent_bytes == simulation.pulled_bytes == simulation.report().mixed_bytes == 0
     assert times(simulation, Stepped) == [1.0, 2.0, 3.0]
     if vectors is not None:
         assert {event.copies for event in mixed} == {(vectors.sketch(vectors.problem.initial),)}

@@ -274,7 +274,7 @@ def test_mixing_without_a_selector_replaces_models_by_their_weighted_means() -> 
     mixture = vectors.mix((0, 1, 2), STOCHASTIC)
     after = torch.stack([worker.base for worker in vectors.workers])
     assert torch.allclose(after, torch.tensor(STOCHASTIC, dtype=torch.float64) @ models, rtol=0, atol=1e-14)
-    assert mixture.sent_bytes == 3 * DIMENSION * 8
+    assert mixture.sent_bytes == (DIMENSION * 8,) * 3
     assert list(mixture.models) == [vectors.sketch(worker.base) for worker in vectors.workers]
     assert not any(bool(worker.change.any()) for worker in vectors.workers)
 
@@ -316,7 +316,7 @@ def test_compressed_mixing_moves_towards_the_public_copies() -> None:
     assert all(torch.equal(mine, worker.public) for mine, worker in zip(public, vectors.workers, strict=True))
     assert list(mixture.copies) == [vectors.sketch(copy) for copy in public]
     assert torch.equal(vectors.workers[0].base, models[0] + 0.5 * (0.5 * (public[1] - public[0])))
-    assert mixture.sent_bytes == 2 * (DIMENSION // 4) * (8 + 4)
+    assert mixture.sent_bytes == ((DIMENSION // 4) * (8 + 4),) * 2
 
 
 def test_departing_abandons_change_and_residual_and_nothing_else() -> None:

@@ -68,8 +68,7 @@ def test_a_line_says_what_a_contestant_reached_for_what() -> None:
     race = Race(data=QUADRATIC, workers=2, seconds=12.0, points=1)
     outcome = run_contestant(race, "bsp")
     line = outcome_line(race, outcome)
-    assert re.fullmatch(
-        r"bsp: f − min f \S+ after 12 simulated s and 8 steps of 2 workers, \S+ kB sent, 33% of the time waiting", line
-    )
+    reached = r"bsp: f − min f \S+ after 12 simulated s and 8 steps of 2 workers"
+    assert re.fullmatch(reached + r", \S+ kB sent and \S+ kB read, 33% of the time waiting", line)
     assert f"f − min f {outcome.points[-1].quality:.3g} after" in line
     assert ": test accuracy" in outcome_line(replace(race, data="embedded"), outcome)

@@ -139,7 +139,7 @@ HEADERS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda header: {**header, "more": 1}, "the header must have the fields"),
     (
         lambda header: {**header, "format": "sparsync trace 1"},
-        "format must be 'sparsync trace 2', got 'sparsync trace 1'",
+        "format must be 'sparsync trace 3', got 'sparsync trace 1'",
     ),
     (lambda header: {**header, "run": []}, r"run must be a JSON object, got \[\]"),
     (lambda header: {**header, "run": {}}, "run needs a printable name, got None"),

@@ -184,6 +184,7 @@ MIXING = [
     pytest.param(changed(6, weights=((1.0,), (1.0,))), r"2 members \(0, 1\) mix with weights", id="no square"),
     pytest.param(changed(6, weights=((math.nan, 0.5), MEAN[1])), "worker 0 mixes with a negative", id="no number"),
     pytest.param(changed(6, members=(0, 0)), r"members \(0, 0\) mix: none, or one twice", id="member twice"),
+    pytest.param(changed(6, sent_bytes=(8,)), r"members \(0, 1\) mix, and publish \(8,\) bytes", id="bytes of one"),
     pytest.param(changed(6, step=0.0), r"members \(0, 1\) mix with step 0.0", id="no step"),
     pytest.param(swapped(5), r"worker 1 mixes with \(0, 1\), but it is computing", id="member not waiting"),
     pytest.param(changed(6, step=0.25), r"worker 0 has mixed is \(7.0,\), but the ledger has \(6.5,\)", id="step"),
@@ -212,7 +213,7 @@ def test_the_round_passes_and_is_reported() -> None:
     assert (second.transferring_seconds, second.computing_seconds, second.waiting_seconds) == (2.5, 2.5, 3.0)
     assert (first.steps, first.sent, first.applied, first.sent_bytes) == (1, 1, 1, 8)
     assert (second.steps, second.sent, second.applied, second.sent_bytes) == (2, 2, 1, 32)
-    assert (report.in_flight, report.inbox, report.unsettled) == ((), (2,), mass(-0.25))
+    assert (report.in_flight, report.inbox, report.undelivered) == ((), (2,), mass(-0.25))
     assert (report.version, report.largest_gap, report.largest_staleness, report.largest_deferral) == (1, 1, 0, 0)
     assert report.participation_ratio == 1
 
@@ -220,6 +221,7 @@ def test_the_round_passes_and_is_reported() -> None:
 def test_the_mixing_passes_and_is_reported() -> None:
     report = judge_trace(HEADER, Guarantee(), MIXED, END)
     assert report.mixed_bytes == 8
+    assert [(worker.sent_bytes, worker.pulled_bytes) for worker in report.workers] == [(6, 2), (2, 6)]
     assert report.participation_ratio == math.inf
 
 
@@ -271,14 +273,14 @@ def test_what_is_not_promised_is_not_asked_for_and_what_is_promised_is(promise: 
 
 def test_what_is_dropped_is_no_longer_under_way() -> None:
     report = judge_trace(HEADER, Guarantee(lossless=False), [*SHARED, Dropped(7.0, (2,))], END)
-    assert (report.inbox, report.unsettled, report.workers[1].dropped) == ((), Mass((0.0,), 0.0), 1)
+    assert (report.inbox, report.undelivered, report.workers[1].dropped) == ((), Mass((0.0,), 0.0), 1)
 
 
 def test_what_was_on_its_way_when_its_sender_crashed_may_be_lost_and_is_accounted_for() -> None:
     """It is neither under way nor in the inbox then, and the sums still agree."""
     crashed = [*SHARED[:19], Departed(6.5, 1, "crashed", mass(-0.75)), Lost(6.5, 2)]
     report = judge_trace(HEADER, ROUND, crashed, END)
-    assert (report.in_flight, report.inbox, report.unsettled) == ((), (), Mass((0.0,), 0.0))
+    assert (report.in_flight, report.inbox, report.undelivered) == ((), (), Mass((0.0,), 0.0))
     assert [worker.lost for worker in report.workers] == [0, 1]
 
 

@@ -71,7 +71,7 @@ def sent_then_mixed(*, kept: float, change: float, abandoned: float) -> list[Eve
         Stepped(1.0, 0, 1, mass(-4.0)),
         Sent(1.0, 0, 0, 0, 8, mass(-4.0 - kept), mass(kept)),
         Stepped(2.0, 0, 2, mass(2.0)),
-        Mixed(2.0, (0,), ((1.0,),), 1.0, 0, (mass(12.0),), (mass(12.0),), (mass(change),)),
+        Mixed(2.0, (0,), ((1.0,),), 1.0, (0,), (mass(12.0),), (mass(12.0),), (mass(change),)),
         Departed(2.0, 0, "left", mass(abandoned)),
     ]
 
@@ -143,10 +143,10 @@ def test_weights_may_be_rounded_but_not_more(count: int) -> None:
     start = [event for w in members for event in (Joined(0.0, w, 0), Started(0.0, w), Stepped(1.0, w, 1))]
     row = (1 / count,) * count
     ordered = sorted(start, key=lambda event: event.time)
-    judged([*ordered, Mixed(1.0, members, (row,) * count, 1.0, 0)], header=Header(count))
+    judged([*ordered, Mixed(1.0, members, (row,) * count, 1.0, (0,) * count)], header=Header(count))
     off = (row[0] + 2 * count * 2.0**-52, *row[1:])
     with pytest.raises(Violation, match="the weights with which worker 0 mixes"):
-        judged([*ordered, Mixed(1.0, members, (off, *(row,) * (count - 1)), 1.0, 0)], header=Header(count))
+        judged([*ordered, Mixed(1.0, members, (off, *(row,) * (count - 1)), 1.0, (0,) * count)], header=Header(count))
 
 
 SIZES = [
