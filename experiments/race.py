@@ -21,7 +21,7 @@ from rich.table import Column, Table
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import QUADRATIC, Outcome, Race, require_fitting, run_contestant
+from sparsync.experiments.racing.contest import QUADRATIC, Outcome, Race, remark_lines, require_fitting, run_contestant
 from sparsync.experiments.racing.entries import Contestant, policy_parameters, read_contestants
 from sparsync.experiments.racing.recordings import sayable, write_traces
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
@@ -177,6 +177,8 @@ def main() -> None:
             sys.stderr.write(f"broken promise: {violation}\n")
             sys.exit(1)
         Console().print(summary(command.race, outcomes))
+        for line in remark_lines(outcomes):
+            sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

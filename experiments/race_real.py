@@ -28,7 +28,7 @@ from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
 from sparsync.experiments.engine.real.roads import Announcements, find_store
 from sparsync.experiments.engine.real.server import Server
-from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, outcome_of
+from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, outcome_of, remark_lines
 from sparsync.experiments.racing.curve import Curve
 from sparsync.experiments.racing.entries import Contestant, make_policy, read_contestants
 from sparsync.experiments.racing.real import (
@@ -148,7 +148,8 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
             write_trace(
                 command.trace, recording_of(race, name, server, server.shared.layout), server.trace, server.view.now
             )
-    print(f"{outcome_line(race, outcome, kind='real')} → {command.output}")  # noqa: T201
+    for line in (f"{outcome_line(race, outcome, kind='real')} → {command.output}", *remark_lines([outcome])):
+        print(line)  # noqa: T201
 
 
 def _kept(command: RealRaceCommand, problem: Problem, stack: ExitStack) -> tuple[ServerKeeper | None, Kept | None]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -159,6 +159,7 @@ class Outcome:
         header: what they knew of the run.
         guarantee: what they held it to.
         layout: of the model.
+        remark: of the policy, see `Policy.remark`.
         trace: every event.
     """
 
@@ -172,6 +173,7 @@ class Outcome:
     header: Header
     guarantee: Guarantee
     layout: Layout
+    remark: str
     trace: list[Event] = field(repr=False)
 
     @property
@@ -196,6 +198,11 @@ def outcome_line(race: Race, outcome: Outcome, *, kind: str = "simulated") -> st
         f"{last.step_count} steps of {race.workers} workers, {sizes}, {outcome.report.waiting_share:.0%} of the time "
         "waiting"
     )
+
+
+def remark_lines(outcomes: Iterable[Outcome]) -> list[str]:
+    """What policies have to say of their runs, a line for each that has."""
+    return [f"{outcome.label}: {outcome.remark}" for outcome in outcomes if outcome.remark]
 
 
 def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, data: Dataset | None = None) -> None:
@@ -271,6 +278,7 @@ def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout) -
         header=judge.header,
         guarantee=judge.guarantee,
         layout=layout,
+        remark=engine.policy.remark(),
         trace=engine.trace,
     )
 

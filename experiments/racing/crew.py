@@ -105,6 +105,24 @@ class Crew:
 
 
 @contextmanager
+def real_crew(race: Race, conditions: Conditions) -> Iterator[tuple[Announcements, Crew]]:
+    """The processes of all workers, and where they announce themselves; they end with the block."""
+    _PROCESSES.set_forkserver_preload([__name__])
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    announcements = Announcements(PrefixStore("engine", store))
+    crew = Crew(store.port, race, conditions)
+    try:
+        yield announcements, crew
+    finally:
+        announcements.end("done")
+        crew.end()
+        # A thread that still receives when Python ends would take the process down.
+        for thread in threading.enumerate():
+            if thread.name.startswith(("receive ", "send ")):
+                thread.join(GRACE_SECONDS)
+
+
+@contextmanager
 def real_server(
     policy: Policy,
     race: Race,
@@ -114,7 +132,7 @@ def real_server(
     data: Dataset | None = None,
     steps: float = math.inf,
 ) -> Iterator[tuple[Server, Crew]]:
-    """A server whose workers have come, and their processes; they end with the block.
+    """A server whose workers have come, and their processes.
 
     Args:
         policy: who sends and waits; belongs to this run from now on.
@@ -127,22 +145,11 @@ def real_server(
     Raises:
         ValueError: some workers have not come in time.
     """
-    _PROCESSES.set_forkserver_preload([__name__])
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    announcements = Announcements(PrefixStore("engine", store))
-    crew = Crew(store.port, race, conditions)
-    try:
-        horizon = Horizon(seconds=race.seconds, steps=steps)
+    horizon = Horizon(seconds=race.seconds, steps=steps)
+    with real_crew(race, conditions) as (announcements, crew):
         problem = race.make_problem(data)
         with open_server(race, conditions, policy, problem, horizon, announcements, kept) as server:
             yield server, crew
-    finally:
-        announcements.end("done")
-        crew.end()
-        # A thread that still receives when Python ends would take the process down.
-        for thread in threading.enumerate():
-            if thread.name.startswith(("receive ", "send ")):
-                thread.join(GRACE_SECONDS)
 
 
 def _life(port: int, race: Race, conditions: Conditions, worker: int) -> None:

@@ -198,6 +198,27 @@ def test_the_command_tells_in_a_line_what_each_contestant_reached(
     assert any("ssp:staleness=1" in line for line in shown)
 
 
+@pytest.mark.parametrize(("total_steps", "remarks"), [(40, 1), (2, 0)])
+def test_a_remark_of_a_policy_stands_below_the_table_and_in_the_file(
+    total_steps: int,
+    remarks: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    name, output = f"sync_switch:total_steps={total_steps},bsp_fraction=0.5", tmp_path / "out.json"
+    words = ["--policy", "bsp", name, "--data", QUADRATIC, "--seconds", "9", "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", ["race", *words])
+    main()
+    captured = capsys.readouterr()
+    below = captured.out.splitlines()[captured.out.count("\n") - remarks :]
+    said = [outcome["remark"] for outcome in json.loads(output.read_text())["outcomes"] if outcome["remark"]]
+    assert len(said) == remarks
+    assert [line.partition(": the run ended in its synchronous part, ")[1] != "" for line in below] == [True] * remarks
+    assert [line.partition(": ")[2] for line in below] == said
+    assert captured.err == ""
+
+
 # What is run.
 
 
