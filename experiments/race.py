@@ -21,11 +21,10 @@ from rich.table import Column, Table
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.racing.contest import QUADRATIC, Outcome, Race, remark_lines, require_fitting, run_contestant
+from sparsync.experiments.racing.contest import Outcome, Race, remark_lines, require_fitting, run_contestant
 from sparsync.experiments.racing.entries import Contestant, policy_parameters, read_contestants
 from sparsync.experiments.racing.recordings import sayable, write_traces
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
-from sparsync.experiments.training.data import load_dataset
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
@@ -38,7 +37,7 @@ class RaceCommand:
     race: Annotated[Race, tyro.conf.arg(name="")]
     """the conditions"""
     policy: tuple[str, ...] = ()
-    """keys of POLICIES, each perhaps with parameters: ssp:staleness=3"""
+    """keys of POLICIES, each perhaps with parameters: ssp:staleness=3, parameter_database:reads=0+1/1,writes=0/1"""
     output: Path | None = None
     """where the results go, as JSON"""
     figure: Path | None = None
@@ -63,7 +62,7 @@ def race(command: RaceCommand, contestants: Sequence[Contestant]) -> list[Outcom
     """
     _require_outputs(command)
     conditions, outcomes = command.race, []
-    data = None if conditions.data == QUADRATIC else load_dataset(conditions.data)
+    data = conditions.load_data()
     for name, parameters in contestants:
         require_fitting(conditions, name, parameters, data=data)
     with step_progress(len(contestants) * (conditions.points + 1), visible=True, title="race") as advance:

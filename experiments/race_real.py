@@ -28,7 +28,7 @@ from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
 from sparsync.experiments.engine.real.roads import Announcements, find_store
 from sparsync.experiments.engine.real.server import Server
-from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, outcome_of, remark_lines
+from sparsync.experiments.racing.contest import Race, outcome_line, outcome_of, remark_lines
 from sparsync.experiments.racing.curve import Curve
 from sparsync.experiments.racing.entries import Contestant, make_policy, read_contestants
 from sparsync.experiments.racing.real import (
@@ -42,7 +42,6 @@ from sparsync.experiments.racing.real import (
     worker_command,
 )
 from sparsync.experiments.racing.recordings import recording_of, sayable
-from sparsync.experiments.training.data import load_dataset
 from sparsync.verify.monitors.files import Recording, write_trace
 from sparsync.verify.tools.locks import held
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
@@ -119,7 +118,7 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
         FloatingPointError: a gradient is not finite.
     """
     race, conditions, (name, parameters) = command.race, command.conditions, contestant
-    problem = race.make_problem(None if race.data == QUADRATIC else load_dataset(race.data))
+    problem = race.make_problem(race.load_data())
     policy = make_policy(name, parameters)
     with ExitStack() as stack:
         stack.enter_context(held(command.output))
@@ -214,8 +213,8 @@ def main() -> None:
         torch.set_num_threads(1)
         announcements = Announcements(find_store(command.conditions.join_seconds))
         if WORKER_VARIABLE in os.environ:
-            data = None if command.race.data == QUADRATIC else load_dataset(command.race.data)
-            live(command.race, command.conditions, int(os.environ[WORKER_VARIABLE]), announcements, data)
+            worker = int(os.environ[WORKER_VARIABLE])
+            live(command.race, command.conditions, worker, announcements, command.race.load_data())
         elif os.environ["RANK"] == "0":
             serve(command, contestant, announcements)
         else:

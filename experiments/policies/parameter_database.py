@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sparsync.experiments.engine.counts import require_count
@@ -18,6 +19,18 @@ Part = tuple[int, ...] | None
 """What is versioned by itself: one block, or the whole model (None)."""
 
 
+def read_blocks(text: str) -> Blocks:
+    """The blocks of each worker from a text: workers apart by /, blocks by +, a worker of none is empty.
+
+    Raises:
+        ValueError: it is none; the message says what it must be.
+    """
+    row = r"(\d+(\+\d+)*)?"
+    if not text or not re.fullmatch(f"{row}(/{row})*", text, flags=re.ASCII):
+        raise ValueError("blocks of each worker, such as 0+1/1")
+    return tuple(tuple(int(block) for block in row.split("+") if block) for row in text.split("/"))
+
+
 @dataclass(eq=False)
 class ParameterDatabase(Policy):
     """A worker starts a step once every block it reads holds the last step of all who write it: BSP's numbers, sooner.
@@ -28,14 +41,15 @@ class ParameterDatabase(Policy):
     whole models 1/(reports). One that joins counts its steps from the least of the others.
 
     Args:
-        reads: blocks that each worker reads; None is all of them.
+        reads: blocks that each worker reads; None is all of them. On a command line 0+1/1 is: worker 0 reads blocks 0
+            and 1, worker 1 block 1.
         writes: blocks that each worker writes, a part of what it reads; None is all. With neither this is BSP.
 
     Source: Goel, Agrawal, Chawla, Elmagarmid 2015, from its abstract; the rule in these terms is ours.
     """
 
-    reads: Blocks | None = None
-    writes: Blocks | None = None
+    reads: Blocks | None = field(default=None, metadata={"read": read_blocks})
+    writes: Blocks | None = field(default=None, metadata={"read": read_blocks})
 
     gate_opens_on: ClassVar[Wake] = "own_message"
     tolerates_loss: ClassVar[bool] = False

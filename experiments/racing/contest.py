@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import View
+from sparsync.experiments.engine.vocabularies import Vocabularies
 from sparsync.experiments.racing.entries import Parameter, label, make_policy, parameters_of
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.record import readable_size
@@ -29,7 +30,7 @@ from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
 from sparsync.verify.monitors.trace import Event, Header, trace_hash
 
-QUADRATIC = "quadratic"
+QUADRATIC, VOCABULARIES = "quadratic", "vocabularies"
 CURVATURES = tuple(1.2**-place for place in range(32))
 """Of the problem "quadratic": condition number 285."""
 
@@ -49,7 +50,8 @@ class Race:
     seconds: float = 120.0
     """simulated"""
     data: str = "embedded"
-    """"quadratic", or a data source of experiments/training/data.py, on which a network is trained"""
+    """"quadratic", "vocabularies" (a table of words, of whose blocks, one for each worker, a worker reads two), or a
+    data source of experiments/training/data.py, on which a network is trained"""
     model: str = "fnn3"
     """key of MODELS"""
     batch_size: int = 32
@@ -99,6 +101,14 @@ class Race:
         """A quality as a person reads it."""
         return f"{quality:.3g}" if self.data == QUADRATIC else f"{quality:.1%}"
 
+    def load_data(self) -> Dataset | None:
+        """The examples, None where they are drawn as they are needed.
+
+        Raises:
+            ValueError: no such source, or one that is not here.
+        """
+        return None if self.data in (QUADRATIC, VOCABULARIES) else load_dataset(self.data)
+
     def descent(self) -> Descent:
         """How workers turn gradients into messages."""
         return Descent(
@@ -122,7 +132,10 @@ class Race:
             return Quadratics(
                 CURVATURES, worker_count=self.workers, spread=0.5, noise=0.5, block_count=4, seed=self.seed
             )
-        loaded = load_dataset(self.data) if data is None else data
+        if self.data == VOCABULARIES:
+            return Vocabularies(self.workers, batch_size=self.batch_size, seed=self.seed)
+        loaded = self.load_data() if data is None else data
+        assert loaded is not None
         return Training(loaded, worker_count=self.workers, model=self.model, batch_size=self.batch_size, seed=self.seed)
 
 
@@ -220,7 +233,7 @@ def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, 
 def run_contestant(
     race: Race,
     name: str,
-    parameters: dict[str, Parameter] | None = None,
+    parameters: Mapping[str, Parameter] | None = None,
     *,
     data: Dataset | None = None,
     is_held_to_bounds: bool = True,
@@ -243,7 +256,7 @@ def run_contestant(
         FloatingPointError: a gradient is not finite.
     """
     torch.set_num_threads(1)
-    policy = make_policy(name, parameters or {})
+    policy = make_policy(name, dict(parameters or {}))
     vectors = Vectors(race.make_problem(data), race.descent(), worker_count=race.workers, seed=race.seed)
     simulation = Simulation(
         policy,

@@ -1,6 +1,7 @@
 """Who races? Policies named on a command line: one of this project's, or a class in a file of the user's own.
 
-`ssp`, `ssp:staleness=3`, `my_policies.py:Patient`, or `my_policies.py:Patient:rounds=2`.
+`ssp`, `ssp:staleness=3`, `my_policies.py:Patient`, or `my_policies.py:Patient:rounds=2`. A value is read as the type of
+the parameter's default, or by the function that its field names as `metadata["read"]`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.policies.registry import POLICIES
 
-Parameter = bool | int | float | str
+Parameter = bool | int | float | str | tuple[tuple[int, ...], ...]
 Contestant = tuple[str, dict[str, Parameter]]
 """A policy's name, or file and class, and its parameters."""
 _OWN_POLICY = re.compile(r"(?P<path>.+\.py):(?P<name>[^:]+)")
@@ -55,8 +56,14 @@ def parameters_of(name: str, policy: Policy) -> dict[str, Any]:
 def label(name: str, parameters: Mapping[str, Any]) -> str:
     """The policy with those of its parameters that are not as usual, as the command line takes them."""
     usual = policy_parameters(name)
-    changed = [f"{key}={value}" for key, value in parameters.items() if value != usual[key]]
+    changed = [f"{key}={_text(value)}" for key, value in parameters.items() if value != usual[key]]
     return name + (f":{','.join(changed)}" if changed else "")
+
+
+def _text(value: Any) -> str:
+    """A value as the command line takes it; of rows, as `read_blocks` does."""
+    rows = value if isinstance(value, tuple) else ()
+    return "/".join("+".join(map(str, row)) for row in rows) if rows else str(value)
 
 
 def _module(path: Path) -> Any:
@@ -176,6 +183,12 @@ def _value(name: str, key: str, text: str) -> Parameter:
     known = policy_parameters(name)
     if key not in known:
         raise ValueError(f"policy {name!r} has no parameter {key!r}; it has: {', '.join(known) or 'none'}")
+    read = next(item for item in fields(policy_type(name)) if item.name == key).metadata.get("read")
+    if read is not None:
+        try:
+            return read(text)  # type: ignore[no-any-return]
+        except ValueError as error:
+            raise ValueError(f"{name}: {key} must be {error}, got {text!r}") from error
     default = known[key]
     if isinstance(default, bool):
         if text.lower() not in ("true", "false"):

@@ -36,7 +36,7 @@ def write_traces(folder: Path, race: Race, outcomes: Sequence[Outcome]) -> list[
 
 def trace_name(outcome: Outcome) -> str:
     """The file of a contestant: `ssp:staleness=5` lies in `ssp-staleness=5.jsonl`."""
-    return f"{re.sub(r'[^A-Za-z0-9_.,=-]+', '-', outcome.label)}.jsonl"
+    return f"{re.sub(r'[^A-Za-z0-9_.,=+-]+', '-', outcome.label)}.jsonl"
 
 
 def recording(race: Race, outcome: Outcome) -> Recording:

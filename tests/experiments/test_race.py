@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,21 +15,15 @@ import pytest
 
 from sparsync.experiments.race import RaceCommand, listing, main, race, results, summary
 from sparsync.experiments.racing.contest import QUADRATIC, Race, run_contestant
-from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt, phases
-from sparsync.experiments.racing.entries import make_policy, policy_parameters, read_contestants
+from sparsync.experiments.racing.drawings import draw_comparison, draw_gantt
+from sparsync.experiments.racing.entries import label, make_policy, policy_parameters, read_contestants
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Violation, judge_trace
 from sparsync.verify.monitors.trace import (
-    Arrived,
-    Departed,
-    Event,
     Header,
     Joined,
-    Released,
-    Sent,
-    Started,
     Stepped,
     trace_hash,
 )
@@ -68,6 +63,20 @@ def test_values_take_the_type_of_the_default() -> None:
     assert read_contestants(["ds_sync"], ["--group-size", "2"]) == [("ds_sync", {"group_size": 2})]
 
 
+def test_blocks_are_read_for_each_worker_and_written_as_they_are_read() -> None:
+    """Of several, of one, and of none."""
+    name, rows = (
+        "parameter_database:reads=0+1/1/2,writes=0//2",
+        {"reads": ((0, 1), (1,), (2,)), "writes": ((0,), (), (2,))},
+    )
+    assert read_contestants([name], []) == [("parameter_database", rows)]
+    assert read_contestants(["parameter_database"], ["--reads", "0+1/1/2", "--writes=0//2"]) == [
+        ("parameter_database", rows)
+    ]
+    assert label("parameter_database", rows) == name
+    assert read_contestants(["parameter_database:writes=3"], []) == [("parameter_database", {"writes": ((3,),)})]
+
+
 @pytest.mark.parametrize(
     ("names", "words", "message"),
     [
@@ -80,6 +89,15 @@ def test_values_take_the_type_of_the_default() -> None:
         (["ssp"], ["--staleness"], "option '--staleness' needs a value"),
         (["ssp"], ["3"], "unexpected argument '3'"),
         (["bsp", "asp"], ["--staleness", "3"], "none of the policies has a parameter 'staleness'"),
+        *(
+            (
+                [f"parameter_database:writes={bad}"],
+                [],
+                f"parameter_database: writes must be blocks of each worker, such as 0\\+1/1, got '{re.escape(bad)}'$",
+            )
+            for bad in ("", "0+", "x/1", "0;1", "-1", "1.5/0", "٣")
+        ),
+        (["parameter_database"], ["--reads", "0+1/one"], "parameter_database: reads must be .*, got '0\\+1/one'$"),
         (["ssp", "bsp", "ssp:staleness=3"], ["--staleness", "3"], "'ssp:staleness=3' races already"),
     ],
 )
@@ -274,24 +292,6 @@ def test_the_report_says_how_much_was_waited() -> None:
     assert outcome.as_row()["report"]["waiting_share"] == outcome.report.waiting_share
 
 
-@pytest.mark.parametrize("selector", ["none", "top_k"])
-@pytest.mark.parametrize("name", ["bsp", "osp", "ds_sync", "dybw"])
-def test_bytes_of_both_directions_are_counted_for_each_worker(name: str, selector: str) -> None:
-    """Without a shared model too: there workers send what they publish, and read what the others do."""
-    outcome = run_contestant(replace(SHORT, selector=selector, density=0.25, consensus_step=0.5), name)
-    last, workers = outcome.points[-1], outcome.report.workers
-    assert last.sent_bytes == sum(worker.sent_bytes for worker in workers)
-    assert last.pulled_bytes == outcome.pulled_bytes == sum(worker.pulled_bytes for worker in workers)
-    assert all(worker.sent_bytes > 0 and worker.pulled_bytes > 0 for worker in workers)
-
-
-def test_the_table_shows_what_was_sent_and_what_was_read() -> None:
-    outcomes = [run_contestant(replace(SHORT, bandwidth=math.inf, latency=0.0), name) for name in ("bsp", "ds_sync")]
-    columns = {str(column.header): list(column.cells) for column in summary(SHORT, outcomes).columns}
-    assert columns["MB sent"] == [f"{outcome.points[-1].sent_bytes / 1e6:.2f}" for outcome in outcomes]
-    assert columns["MB read"] == [f"{outcome.points[-1].pulled_bytes / 1e6:.2f}" for outcome in outcomes]
-
-
 # What is written and drawn.
 
 
@@ -393,39 +393,3 @@ def test_a_drawing_that_fails_leaves_the_old_one(
         draw_comparison(tmp_path / name, SHORT, raced[2])
     assert path.read_text() == "old"
     assert {item.name for item in tmp_path.iterdir()} == {"race.png", "link.png"}
-
-
-def test_phases_divide_the_time_of_a_worker_by_hand() -> None:
-    trace: list[Event] = [
-        Joined(0.0, 0, 0),
-        Started(0.5, 0),
-        Stepped(2.0, 0, 1),
-        Sent(2.0, 0, 0, 0, 8),
-        Arrived(3.0, 0),
-        Released(3.5, 0, 1),
-        Started(4.0, 0),
-        Stepped(6.0, 0, 2),
-        Sent(6.0, 0, 1, 1, 8),
-        Departed(7.0, 0, "crashed"),
-    ]
-    assert phases(trace, 100.0) == {
-        (0, "reads"): [(0.0, 0.5), (3.5, 4.0)],
-        (0, "computes"): [(0.5, 2.0), (4.0, 6.0)],
-        (0, "waits"): [(2.0, 3.5), (6.0, 7.0)],
-        (0, "sends"): [(2.0, 3.0), (6.0, 100.0)],
-    }
-    assert phases(trace, 2.5) == {
-        (0, "reads"): [(0.0, 0.5)],
-        (0, "computes"): [(0.5, 2.0)],
-        (0, "waits"): [(2.0, 2.5)],
-        (0, "sends"): [(2.0, 2.5)],
-    }
-
-
-def test_phases_of_a_run_fill_the_time_of_every_worker() -> None:
-    outcome = run_contestant(replace(SHORT, cluster="exponential"), "ssp", {"staleness": 1})
-    spans = phases(outcome.trace, 12.0)
-    for worker in range(4):
-        own = [span for (who, phase), found in spans.items() if who == worker and phase != "sends" for span in found]
-        assert math.fsum(end - begin for begin, end in own) == pytest.approx(12.0)
-        assert all(before[1] <= after[0] for before, after in zip(sorted(own), sorted(own)[1:], strict=False))

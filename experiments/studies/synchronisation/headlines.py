@@ -17,6 +17,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
+from sparsync.experiments.engine.vocabularies import Vocabularies
 from sparsync.experiments.racing.contest import judge_of_ledgers
 from sparsync.experiments.racing.entries import Parameter, make_policy
 from sparsync.experiments.studies.profiles import ProfileName
@@ -39,6 +40,7 @@ class Setting:
         message_seconds: of a whole model on a line, in each direction.
         has_shared_line: one line carries the messages of all workers; the model is there at once.
         block_count: equal blocks of the model that can be sent apart.
+        reads_sparsely: the model is a table of words, of which each worker has only some.
     """
 
     workers: int
@@ -48,6 +50,7 @@ class Setting:
     message_seconds: float = 0.0
     has_shared_line: bool = False
     block_count: int = 1
+    reads_sparsely: bool = False
 
     def cluster(self) -> Cluster:
         """Workers with their lines."""
@@ -58,6 +61,9 @@ class Setting:
 
     def vectors(self) -> Vectors | None:
         """Only where parts of the model go apart."""
+        if self.reads_sparsely:
+            words = Vocabularies(self.workers, words_per_block=_MESSAGE_BYTES // (8 * 8 * self.workers))
+            return Vectors(words, Descent(step_size=1.0), worker_count=self.workers)
         if self.block_count == 1:
             return None
         problem = Quadratics(
@@ -66,6 +72,7 @@ class Setting:
         return Vectors(problem, Descent(step_size=0.01), worker_count=self.workers)
 
 
+_NEIGHBOURS = Vocabularies(8).reads
 SETTINGS: dict[str, Setting] = {
     "two processors of fixed speeds": Setting(
         workers=2,
@@ -134,6 +141,16 @@ SETTINGS: dict[str, Setting] = {
             "elastic 240": ("elastic_bsp", {"lookahead": 240}),
             "asp": ("asp", {}),
         },
+    ),
+    "workers of different words": Setting(
+        workers=8,
+        durations=Drawn(exponential(), seed=0),
+        seconds=400.0,
+        contestants={
+            "bsp": ("bsp", {}),
+            "parameter database": ("parameter_database", {"reads": _NEIGHBOURS, "writes": _NEIGHBOURS}),
+        },
+        reads_sparsely=True,
     ),
     "groups of four": Setting(
         workers=16,

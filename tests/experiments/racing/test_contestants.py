@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from dataclasses import replace
@@ -9,9 +10,11 @@ from dataclasses import replace
 import pytest
 
 from sparsync.experiments.policies.registry import POLICIES
-from sparsync.experiments.race import main
+from sparsync.experiments.race import main, summary
 from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, require_fitting, run_contestant
 from sparsync.experiments.racing.entries import read_contestants
+
+RACE = Race(data=QUADRATIC, seconds=12.0, workers=4, points=6, latency=0.25, bandwidth=1e4)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,8 @@ def test_one_s_own_parameter_goes_before_the_common_one() -> None:
         ("pssp:sample=4", "error: sample must be at most 3, the number of others, got 4\n"),
         ("backup:backups=4", "error: backups must be fewer than the 4 workers, got 4\n"),
         ("local_sgd:period=1.5", "error: period must be an int, got 1.5\n"),
-        ("parameter_database:writes=3", "error: writes must be tuples of blocks, one for each worker, got 3\n"),
+        ("parameter_database:writes=3", "error: blocks of 1 workers for 4 of them\n"),
+        ("parameter_database:writes=3/3/9/3", "error: there are blocks 0 to 3, got 9\n"),
     ],
 )
 def test_nobody_races_before_all_are_known_to_fit(
@@ -61,7 +65,7 @@ def test_nobody_races_before_all_are_known_to_fit(
 def test_usual_parameters_fit_four_workers(name: str) -> None:
     require_fitting(Race(data=QUADRATIC, workers=4), name, {})
     require_fitting(Race(data=QUADRATIC, workers=4), "elastic_bsp", {"monitoring": 0})
-    require_fitting(Race(data=QUADRATIC, workers=4), "parameter_database", {"writes": ((3,),) * 4})  # type: ignore[dict-item]
+    require_fitting(Race(data=QUADRATIC, workers=4), "parameter_database", {"writes": ((3,),) * 4})
 
 
 def test_a_line_says_what_a_contestant_reached_for_what() -> None:
@@ -72,3 +76,21 @@ def test_a_line_says_what_a_contestant_reached_for_what() -> None:
     assert re.fullmatch(reached + r", \S+ kB sent and \S+ kB read, 33% of the time waiting", line)
     assert f"f − min f {outcome.points[-1].quality:.3g} after" in line
     assert ": test accuracy" in outcome_line(replace(race, data="embedded"), outcome)
+
+
+@pytest.mark.parametrize("selector", ["none", "top_k"])
+@pytest.mark.parametrize("name", ["bsp", "osp", "ds_sync", "dybw"])
+def test_bytes_of_both_directions_are_counted_for_each_worker(name: str, selector: str) -> None:
+    """Without a shared model too: there workers send what they publish, and read what the others do."""
+    outcome = run_contestant(replace(RACE, selector=selector, density=0.25, consensus_step=0.5), name)
+    last, workers = outcome.points[-1], outcome.report.workers
+    assert last.sent_bytes == sum(worker.sent_bytes for worker in workers)
+    assert last.pulled_bytes == outcome.pulled_bytes == sum(worker.pulled_bytes for worker in workers)
+    assert all(worker.sent_bytes > 0 and worker.pulled_bytes > 0 for worker in workers)
+
+
+def test_the_table_shows_what_was_sent_and_what_was_read() -> None:
+    outcomes = [run_contestant(replace(RACE, bandwidth=math.inf, latency=0.0), name) for name in ("bsp", "ds_sync")]
+    columns = {str(column.header): list(column.cells) for column in summary(RACE, outcomes).columns}
+    assert columns["MB sent"] == [f"{outcome.points[-1].sent_bytes / 1e6:.2f}" for outcome in outcomes]
+    assert columns["MB read"] == [f"{outcome.points[-1].pulled_bytes / 1e6:.2f}" for outcome in outcomes]

@@ -67,6 +67,12 @@ def test_messages_cost_those_most_who_send_every_step() -> None:
     assert rows["bsp"]["computing"] < rows["ssp 40"]["computing"] < rows["adsp"]["computing"]
 
 
+def test_barriers_of_blocks_let_workers_of_different_words_do_more_than_one_of_all() -> None:
+    rows = _rows("workers of different words")
+    assert rows["parameter database"]["mean_steps"] > 1.05 * rows["bsp"]["mean_steps"]
+    assert rows["parameter database"]["waiting"] < rows["bsp"]["waiting"]
+
+
 def test_the_study_is_the_same_in_every_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = headline_cases()
     assert case_count("smoke") == case_count("full") == len(set(cases)) == len(cases)
