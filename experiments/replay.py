@@ -49,6 +49,7 @@ def replay_file(path: Path) -> tuple[int, str]:
                 trace.events,
                 block_bytes=recording.block_bytes,
                 seed=recording.policy_seed,
+                download="sparse" if recording.run.get("download") == "sparse" else "dense",
             )
             count = replay.run()
     except (Divergence, PolicyError) as divergence:

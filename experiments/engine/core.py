@@ -12,7 +12,7 @@ worker reads the shared model as of its release; that model then travels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sparsync.experiments.engine.clusters import Change, on_clock
@@ -164,7 +164,7 @@ class Engine:
         size = 0
         if pull.shared:
             self.view.read_version[worker] = self.view.version
-            size = self._copies.pulls(worker, pull) if is_late else 0
+            size = self._pulls(worker, pull) if is_late else 0
         self.pulled_bytes += size
         self._let_in(worker, pull, size, is_late=is_late)
 
@@ -192,9 +192,9 @@ class Engine:
 
     def _fetched(self, worker: int, blocks: tuple[int, ...], version: int) -> None:
         """It has read these blocks, as of that version, besides what it does."""
-        size = sum(self.view.block_bytes[block] for block in blocks)
+        size, is_last = self._copies.fetched(worker, blocks, version)
         self.pulled_bytes += size
-        if self._copies.fetched(worker, blocks, version):
+        if is_last:
             self._gates.look_at((worker,))
         self._note(Fetched(self.view.now, worker, version, blocks, size))
 
@@ -238,8 +238,7 @@ class Engine:
                 self._exchange(effect)
             elif isinstance(effect, Fetch):
                 check_fetch(effect, self.view)
-                self._copies.fetches(effect.worker)
-                self._fetch(effect.worker, effect.blocks)
+                self._begin_fetch(effect)
             elif isinstance(effect, Look):
                 if effect.workers is None:
                     self._gates.look_at_all()
@@ -250,6 +249,12 @@ class Engine:
                 alarm = effect._replace(time=on_clock(effect.time))
                 self._note(AlarmSet(self.view.now, alarm.time, repr(alarm.key)))
                 self._set_alarm(alarm)
+
+    def _begin_fetch(self, effect: Fetch) -> None:
+        worker, blocks = effect
+        size = self._read_out(worker, blocks, self._copies.gives(worker, blocks), is_besides=True)
+        self._copies.fetches(worker, size)
+        self._fetch(worker, blocks, size)
 
     def _send(self, effect: Send) -> None:
         worker, view = effect.worker, self.view
@@ -298,9 +303,14 @@ class Engine:
         if pull.shared:
             view.read_version[worker] = view.version
             check_blocks(pull.blocks or (), view, f"worker {worker} cannot go on from")
-            size = self._copies.pulls(worker, pull)
+            size = self._pulls(worker, pull)
         self.pulled_bytes += size
         self._hand_over(worker, pull, size)
+
+    def _pulls(self, worker: int, pull: Pull) -> int:
+        """The bytes that it reads to go on."""
+        self._copies.pulls(worker, pull)
+        return self._read_out(worker, pull.blocks, self._copies.gives(worker, pull.blocks), is_besides=False)
 
     def _leaves(self, worker: int) -> bool:
         """Does it leave at its gate?"""
@@ -315,6 +325,15 @@ class Engine:
         self._carry_out(self.policy.on_membership(worker))
 
     # What a driver gives.
+
+    def _read_out(
+        self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool
+    ) -> int:
+        """Make these blocks (None: all) ready as they are now, for one who has each `since` a version: their bytes.
+
+        It goes on from them, or reads them besides what it does.
+        """
+        raise NotImplementedError
 
     def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
         """Note that it joined with what it reads, of so many bytes, or keeps; call `_deliver` when that is there."""
@@ -348,8 +367,8 @@ class Engine:
         """Note that it goes on with what it reads, of so many bytes, or keeps; call `_deliver` when that is there."""
         raise NotImplementedError
 
-    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
-        """It begins to read these blocks as they are now; call `_fetched` when they are there."""
+    def _fetch(self, worker: int, blocks: tuple[int, ...], size: int) -> None:
+        """It begins to read these blocks as they are now, so many bytes; call `_fetched` when they are there."""
         raise NotImplementedError
 
     def _abandon(self, worker: int) -> Mass:

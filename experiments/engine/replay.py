@@ -8,8 +8,8 @@ every sum and its weights, every drop, mix, alarm, plan, release and reading, at
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
-from itertools import takewhile
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice, takewhile
 from typing import TypeVar
 
 from sparsync.experiments.engine.clusters import Change
@@ -17,6 +17,7 @@ from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.effects import Alarm, Mix, Pull
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.engine.shared_model import Download
 from sparsync.experiments.engine.view import Message
 from sparsync.verify.monitors.trace import (
     NOTHING,
@@ -65,10 +66,18 @@ class Replay(Engine):
         events: of it.
         block_bytes: dense size of each block of its model.
         seed: of its policy's random numbers.
+        download: of the recorded run, see `SharedModel`; the bytes of a sparse one are what they were.
     """
 
     def __init__(
-        self, policy: Policy, header: Header, events: Iterable[Event], *, block_bytes: tuple[int, ...], seed: int
+        self,
+        policy: Policy,
+        header: Header,
+        events: Iterable[Event],
+        *,
+        block_bytes: tuple[int, ...],
+        seed: int,
+        download: Download = "dense",
     ) -> None:
         super().__init__(
             policy,
@@ -81,6 +90,7 @@ class Replay(Engine):
             records=False,
         )
         self._events = tuple(events)
+        self._download = download
         self._place = 0
         self._alarms: dict[str, list[Alarm]] = {}
         """those that have not rung, by the text of their key"""
@@ -208,7 +218,24 @@ class Replay(Engine):
         corrections = recorded.corrections if recorded and pull.local_correction else ()
         self._note(Released(self.view.now, worker, self.view.version if pull.shared else -1, base, corrections, size))
 
-    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+    def _read_out(
+        self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool
+    ) -> int:
+        dense = sum(self.view.block_bytes[block] for block in since)
+        if self._download == "dense":
+            return dense
+        found = self._ended(worker, blocks or ()) if is_besides else self._next()
+        return min(dense, found.pulled_bytes) if isinstance(found, Joined | Released | Fetched) else 0
+
+    def _ended(self, worker: int, blocks: tuple[int, ...]) -> Fetched | None:
+        """The end of a reading of these blocks that begins now, if it is recorded."""
+        reading = (worker, self.view.version, blocks)
+        later = (self._events[place] for place in range(self._place, len(self._events)))
+        ends = (event for event in later if isinstance(event, Fetched) and event[1:4] == reading)
+        return next(islice(ends, self._fetches[reading], None), None)
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...], size: int) -> None:
+        del size
         self._fetches[worker, self.view.version, blocks] += 1
 
     def _abandon(self, worker: int) -> Mass:

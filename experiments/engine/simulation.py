@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Line, on_clock
@@ -238,9 +239,17 @@ class Simulation(Engine):
         self._note(Released(view.now, worker, view.version if pull.shared else -1, base, corrections, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
-    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
+    def _read_out(
+        self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool
+    ) -> int:
+        del worker, blocks, is_besides
+        dense = sum(self.view.block_bytes[block] for block in since)
+        news = self.vectors.server.news(since) if self.vectors else None
+        return dense if news is None else min(dense, news.size_bytes)
+
+    def _fetch(self, worker: int, blocks: tuple[int, ...], size: int) -> None:
         view = self.view
-        there = self._download.arrival(worker, view.now, sum(view.block_bytes[block] for block in blocks))
+        there = self._download.arrival(worker, view.now, size)
         self._schedule(there, Kind.FETCH, (worker, self._workers[worker].life, blocks, view.version))
 
     def _end_fetch(self, subject: tuple[int, int, tuple[int, ...], int]) -> None:

@@ -16,7 +16,7 @@ from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan, Pull
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.problems import Problem
-from sparsync.experiments.engine.shared_model import SharedModel
+from sparsync.experiments.engine.shared_model import Download, SharedModel
 from sparsync.experiments.engine.worker_vectors import Dispatch, WorkerVectors
 from sparsync.verify.monitors.trace import Arithmetic, Mass, StepStatistics
 
@@ -45,19 +45,22 @@ class Vectors:
         descent: how.
         worker_count: n.
         seed: of random selectors.
+        download: see `SharedModel`.
 
     Raises:
         ValueError: grid mode with a model that is not float64, or blocks that do not make up the model.
     """
 
-    def __init__(self, problem: Problem, descent: Descent, *, worker_count: int, seed: int = 0) -> None:
+    def __init__(
+        self, problem: Problem, descent: Descent, *, worker_count: int, seed: int = 0, download: Download = "dense"
+    ) -> None:
         self.problem, self.descent = problem, descent
         self.layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
         if self.layout.dimension != len(problem.initial):
             raise ValueError(
                 f"blocks of {self.layout.dimension} entries do not make up a model of {len(problem.initial)}"
             )
-        self.server = SharedModel(problem.initial, self.layout)
+        self.server = SharedModel(problem.initial, self.layout, download=download)
         self.workers = [
             WorkerVectors(problem, descent, self.layout, worker=worker, seed=seed) for worker in range(worker_count)
         ]

@@ -19,6 +19,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics, Training
+from sparsync.experiments.engine.shared_model import Download
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.engine.view import View
@@ -70,6 +71,8 @@ class Race:
     """of policies without a shared model; below 1 when they compress"""
     grid: bool = False
     """exact sums, of the problem "quadratic" alone: changes are rounded to multiples of 2⁻²⁰"""
+    download: Download = "dense"
+    """a worker reads the shared model whole, or what of it has changed since it read last ("sparse"): the same model"""
     bandwidth: float = math.inf
     """bytes per second of each line between a worker and the shared model, in each direction"""
     latency: float = 0.0
@@ -257,7 +260,9 @@ def run_contestant(
     """
     torch.set_num_threads(1)
     policy = make_policy(name, dict(parameters or {}))
-    vectors = Vectors(race.make_problem(data), race.descent(), worker_count=race.workers, seed=race.seed)
+    vectors = Vectors(
+        race.make_problem(data), race.descent(), worker_count=race.workers, seed=race.seed, download=race.download
+    )
     simulation = Simulation(
         policy,
         race.make_cluster(),

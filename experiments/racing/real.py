@@ -195,7 +195,7 @@ def open_server(
     try:
         server: Server = Server(
             policy,
-            SharedModel(problem.initial, layout),
+            SharedModel(problem.initial, layout, download=race.download),
             descent,
             horizon,
             lines=gate.first_lines(conditions.join_seconds),

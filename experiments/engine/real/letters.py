@@ -14,6 +14,7 @@ from torch import Tensor
 from sparsync.experiments.engine.layout import Layout, Shipment
 from sparsync.experiments.engine.real.wire import Kind, Parcel, ParcelError
 from sparsync.kernels.codec import decode, encode
+from sparsync.kernels.payload import SparsePayload
 from sparsync.verify.monitors.rows import Reader, flag, integer, optional, real, several, sketch, statistics, text
 from sparsync.verify.monitors.trace import Mass, StepStatistics
 
@@ -23,19 +24,22 @@ _COUNT, _NORM, _POSITIVE = integer(0), real(0), real(0, above=True)
 class Read(NamedTuple):
     """The body are these blocks (None: all) of the shared model; go on from it, corrected by these of your messages.
 
-    Forget all messages but the unsettled ones.
+    Sparse are only the entries that differ from what you were given of them before, or had at the beginning. Forget all
+    messages but the unsettled ones.
     """
 
     blocks: tuple[int, ...] | None
     corrections: tuple[int, ...]
     unsettled: tuple[int, ...]
+    is_sparse: bool
 
 
 class Fetch(NamedTuple):
-    """The body are these blocks of the shared model of this version: you will go on from them later."""
+    """The body are these blocks of the shared model of this version, as in `Read`: you will go on from them later."""
 
     version: int
     blocks: tuple[int, ...]
+    is_sparse: bool
 
 
 class Keep(NamedTuple):
@@ -136,8 +140,8 @@ class Failed(NamedTuple):
 Letter = Read | Fetch | Keep | Compute | Ship | Exchange | Show | Finish
 Report = Ready | Fetched | Finished | Sending | Exchanged | Shown | Failed
 _FORMS: dict[Kind, tuple[Callable[..., Any], tuple[Reader, ...]]] = {
-    Kind.READ: (Read, (optional(several(_COUNT)), several(_COUNT), several(_COUNT))),
-    Kind.FETCH: (Fetch, (_COUNT, several(_COUNT))),
+    Kind.READ: (Read, (optional(several(_COUNT)), several(_COUNT), several(_COUNT), flag)),
+    Kind.FETCH: (Fetch, (_COUNT, several(_COUNT), flag)),
     Kind.FETCHED: (Fetched, (_COUNT, several(_COUNT))),
     Kind.KEEP: (Keep, ()),
     Kind.COMPUTE: (Compute, (_COUNT, _POSITIVE, _POSITIVE)),
@@ -195,14 +199,19 @@ def as_vector(body: Tensor, dtype: torch.dtype, length: int) -> Tensor:
     return body.view(dtype)
 
 
+def coded(payload: SparsePayload) -> Tensor:
+    """A payload in the sparse code [n] uint8, bit by bit."""
+    return torch.frombuffer(bytearray(encode(payload, values="exact")), dtype=torch.uint8)
+
+
 def shipment_bytes(shipment: Shipment) -> tuple[Tensor, bool]:
     """The body of a message, and whether it is in the sparse code; dense is shorter for what is nearly dense."""
     payload = shipment.payload
     if payload is None:
         return as_bytes(shipment.values), False
-    coded = torch.frombuffer(bytearray(encode(payload, values="exact")), dtype=torch.uint8)
-    if coded.numel() < payload.dimension * payload.values.element_size():
-        return coded, True
+    sparse = coded(payload)
+    if sparse.numel() < payload.dimension * payload.values.element_size():
+        return sparse, True
     return as_bytes(payload.dense()), False
 
 

@@ -7,7 +7,7 @@ it be lost before, as far as the server knows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -108,6 +108,8 @@ class OrderingEngine(Engine):
         self._asked_count = 0
         self._busy: set[int] = set()
         """workers that compute"""
+        self._body = torch.empty(0, dtype=torch.uint8), False
+        """what was read out last of the shared model, and whether it is in the sparse code"""
 
     @property
     def is_clear(self) -> bool:
@@ -196,18 +198,26 @@ class OrderingEngine(Engine):
         if pull.shared:
             self._accounts.offers(worker, self.shared.sketch)
             self._corrections[worker] = corrections
-            letter = letters.Read(pull.blocks, corrections, tuple(self._unapplied(worker)))
-            self._lines[worker].order(letter, self._blocks(pull.blocks))
+            body, is_sparse = self._body
+            letter = letters.Read(pull.blocks, corrections, tuple(self._unapplied(worker)), is_sparse)
+            self._lines[worker].order(letter, body)
         else:
             self._lines[worker].order(letters.Keep())
 
-    def _fetch(self, worker: int, blocks: tuple[int, ...]) -> None:
-        self._lines[worker].order(letters.Fetch(self.view.version, blocks), self._blocks(blocks))
+    def _read_out(
+        self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool
+    ) -> int:
+        del worker, is_besides
+        places, model, news = self.shared.layout.places(blocks), self.shared.model, self.shared.news(since)
+        whole = letters.as_bytes(model.clone() if places is None else model[places])
+        coded = whole if news is None else letters.coded(news)
+        self._body = (coded, True) if coded.numel() < whole.numel() else (whole, False)
+        return self._body[0].numel()
 
-    def _blocks(self, blocks: tuple[int, ...] | None) -> Tensor:
-        places = self.shared.layout.places(blocks)
-        model = self.shared.model
-        return letters.as_bytes(model.clone() if places is None else model[places])
+    def _fetch(self, worker: int, blocks: tuple[int, ...], size: int) -> None:
+        del size
+        body, is_sparse = self._body
+        self._lines[worker].order(letters.Fetch(self.view.version, blocks, is_sparse), body)
 
     def _unapplied(self, worker: int) -> list[int]:
         return sorted([*self.shared.unapplied(worker), *self._on_their_way(worker)])

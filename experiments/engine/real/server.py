@@ -159,7 +159,14 @@ class Server(OrderingEngine):
 
     def _go_on_from(self, kept: Kept) -> None:
         """All who were at work then have crashed, and come back."""
-        replay = Replay(self.policy, self.header, kept.events, block_bytes=self.view.block_bytes, seed=self.seed)
+        replay = Replay(
+            self.policy,
+            self.header,
+            kept.events,
+            block_bytes=self.view.block_bytes,
+            seed=self.seed,
+            download=self.shared.download,
+        )
         replay.run()
         self._take_over(replay)
         self._call_judge()
@@ -168,7 +175,7 @@ class Server(OrderingEngine):
             self._note(event)
             self._accounts.learn(event)
         self._journal.end_turn()
-        self.shared.model.copy_(kept.model)
+        self.shared.go_on_from(kept.model, self.view.version)
         for uid, shipment in kept.arrived.items():
             self.shared.keep(uid, self.view.inbox[uid].worker, shipment)
             self._masses[uid] = sketches[uid]

@@ -31,7 +31,7 @@ from sparsync.experiments.engine.real.letters import (
     Show,
     Shown,
     as_bytes,
-    as_vector,
+    read_shipment,
     shipment_bytes,
 )
 from sparsync.experiments.engine.real.mailbox import Mailbox
@@ -92,7 +92,7 @@ class Worker:
                 return
             if isinstance(letter, Fetch | Read):
                 assert body is not None
-                self._copy_blocks(letter.blocks, body)
+                self._copy_blocks(letter, body)
             if isinstance(letter, Read):
                 self._read(letter)
             elif not isinstance(letter, Fetch):
@@ -101,13 +101,10 @@ class Worker:
                 except FloatingPointError as error:
                     self._mailbox.report(Failed(str(error)))
 
-    def _copy_blocks(self, blocks: tuple[int, ...] | None, body: Tensor) -> None:
+    def _copy_blocks(self, letter: Read | Fetch, body: Tensor) -> None:
         layout = self._vectors.layout
-        places = layout.places(blocks)
-        if places is None:
-            self._copy.copy_(as_vector(body, layout.dtype, layout.dimension))
-        else:
-            self._copy[places] = as_vector(body, layout.dtype, len(places))
+        read = read_shipment(body, is_sparse=letter.is_sparse, blocks=letter.blocks, layout=layout)
+        self._copy[slice(None) if read.places is None else read.places] = read.values
 
     def _read(self, letter: Read) -> None:
         self._unsettled = {uid: self._unsettled[uid] for uid in letter.unsettled if uid in self._unsettled}

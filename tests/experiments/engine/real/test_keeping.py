@@ -10,13 +10,13 @@ import pytest
 from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
 from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.engine.replay import Replay
+from sparsync.experiments.engine.shared_model import Download
 from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.files import Recording
 from sparsync.verify.monitors.judge import judge_trace
 from sparsync.verify.monitors.trace import Departed, Joined, Stepped
 from tests.support.fitting import usual_for
 from tests.support.launch.real_runs import real_server, usual_race
-from tests.support.slow_cases import slow_except
 
 
 class DiedError(Exception):
@@ -56,9 +56,17 @@ def keeper(folder: Path, **settings: Any) -> ServerKeeper:
     return ServerKeeper(folder, every_seconds=0.5, settings={"policy": "x", **settings})
 
 
-@pytest.mark.parametrize("name", slow_except({"asp", "bsp"}, ["asp", "bsp", "pssp", "backup", "osp", "elastic_bsp"]))
-def test_a_server_that_died_goes_on_from_where_it_was_kept(name: str, tmp_path: Path) -> None:
-    parameters, race = usual_for(name, 4), usual_race(seconds=60.0, selector="top_k", density=0.25)
+@pytest.mark.parametrize(
+    ("name", "download"),
+    [
+        ("asp", "dense"),
+        ("bsp", "sparse"),
+        *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("pssp", "backup", "osp", "elastic_bsp")),
+    ],
+)
+def test_a_server_that_died_goes_on_from_where_it_was_kept(name: str, download: Download, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"selector": "top_k", "density": 0.1, "download": download}
+    parameters, race = usual_for(name, 4), usual_race(seconds=60.0, **options)
     with real_server(make_policy(name, parameters), race) as (server, _), pytest.raises(DiedError):
         server.run(Keeping(server, keeper(tmp_path)))
     kept = keeper(tmp_path).find(server.shared.layout)
@@ -82,6 +90,7 @@ def test_a_server_that_died_goes_on_from_where_it_was_kept(name: str, tmp_path: 
         second.trace,
         block_bytes=second.shared.layout.block_bytes,
         seed=race.seed,
+        download=download,
     )
     assert fresh.run() == len(second.trace)
 

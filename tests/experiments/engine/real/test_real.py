@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,8 +12,9 @@ from sparsync.experiments.engine.replay import Replay
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
+from sparsync.experiments.racing.contest import VOCABULARIES
 from sparsync.experiments.racing.entries import make_policy
-from sparsync.verify.monitors.trace import Applied, Mixed, Stepped
+from sparsync.verify.monitors.trace import Applied, Fetched, Mixed, Released, Stepped
 from tests.experiments.policies.test_policies import BROKEN
 from tests.support.fitting import usual_for
 from tests.support.launch.real_runs import real_server, usual_race
@@ -23,6 +26,26 @@ STEPS = 12
 PATIENCE_SECONDS = 60.0
 # What would not happen in a second: a commit each minute.
 QUICKER: dict[str, dict[str, float]] = {"adsp": {"period": 0.4, "least_seconds": 0.0}}
+
+
+@pytest.mark.parametrize("name", ["asp", "osp", pytest.param("pssp", marks=pytest.mark.slow)])
+def test_what_has_changed_alone_is_sent_and_gives_the_model_that_was_promised(name: str) -> None:
+    """The monitors compare what a worker goes on from with the shared model; the bytes are those of bodies."""
+    parameters = usual_for(name, 4)
+    options: dict[str, Any] = {"selector": "top_k", "density": 0.05, "download": "sparse"}
+    # Among float64 numbers of 512 words, what a few workers change is little.
+    race = usual_race(data=VOCABULARIES, workers=4, step_size=4.0, **options)
+    with real_server(make_policy(name, parameters), race) as (server, _):
+        server.run()
+        server.finish()
+    reads = [event for event in server.trace if isinstance(event, Released | Fetched)]
+    assert min(server.view.clock) > 3
+    assert 0 < server.pulled_bytes == sum(event.pulled_bytes for event in reads)
+    whole = sum(server.view.block_bytes)
+    reading_count = sum(isinstance(event, Released) for event in reads)
+    assert server.pulled_bytes < 0.6 * whole * reading_count
+    again: dict[str, Any] = {"block_bytes": server.view.block_bytes, "seed": race.seed, "download": "sparse"}
+    assert Replay(make_policy(name, parameters), server.header, server.trace, **again).run() == len(server.trace)
 
 
 @pytest.mark.parametrize("selector", ["top_k", pytest.param("none", marks=pytest.mark.slow)])
