@@ -110,9 +110,9 @@ def test_a_replay_takes_the_bytes_from_the_trace(name: str) -> None:
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from([torch.float32, torch.float64, torch.bfloat16]))
 def test_news_make_any_earlier_copy_of_any_blocks_the_model_bit_by_bit(data: st.DataObject, dtype: torch.dtype) -> None:
-    """Entries that change there and back, to −0, or not at all, in whatever order blocks are asked for."""
+    """Entries that change there and back, from −0 to 0, or not at all, in whatever order blocks are asked for."""
     layout = Layout((2, 3, 1), dtype)
-    shared = SharedModel(torch.zeros(6, dtype=dtype), layout, download="sparse")
+    shared = SharedModel(-torch.zeros(6, dtype=dtype), layout, download="sparse")
     copies: list[Tensor] = [shared.model.clone()]
     numbers = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5])
     for message in range(data.draw(st.integers(1, 6))):
