@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Literal
 
 from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Effect
 from sparsync.experiments.engine.view import Message, View
-from sparsync.experiments.planners.sampling import inclusion_probabilities, systematic_sample
+from sparsync.experiments.planners.availability import GONE, IDLE, LOST, WAITED, Availability
 from sparsync.experiments.policies.psp import Pssp
 
 Sampler = Literal["uniform", "availability", "freshness"]
@@ -28,7 +28,8 @@ class AwPsp(Pssp):
     the largest products of prediction and freshness; "uniform" is `Pssp`.
 
     Prediction, window, b, freshness and product are those of the released code; what counts as available is ours, as is
-    sampling with exact probabilities. Its exclusion of correlated failures and its cover of class labels are left out.
+    sampling with exact probabilities, see `Availability.sample` on who is drawn together. Its exclusion of correlated
+    failures and its cover of class labels are left out.
 
     Args:
         sampler: of `SAMPLERS`.
@@ -52,69 +53,57 @@ class AwPsp(Pssp):
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Nobody was looked at."""
-        workers = range(view.worker_count)
-        self._looks = [deque[tuple[bool, bool]](maxlen=self.window) for _ in workers]
-        """there, and nothing under way; of those who look as they did at all of them, no further ones are kept"""
-        self._restless = set(workers)
-        """who need not look so"""
-        self._predictions = [self.return_probability for _ in workers]
-        self._look_count = 0
-        self._drawn_at = [0 for _ in workers]
+        self._availability = Availability(view.worker_count, self.window, self.return_probability)
+        self._changed = dict.fromkeys(range(view.worker_count))
+        """who may look otherwise than at the last look, in the order in which that happened"""
+        self._drawn_at = [0] * view.worker_count
         return super().attach(view)
 
     def draw(self, worker: int) -> tuple[int, ...]:
         """A sample of the others alive, by the sampler."""
-        view, others = self.view, self._alive.copy()
-        if worker in view.alive:
-            others.remove(worker)
         self._look()
         if self.sampler == "uniform":
-            drawn = super().draw(worker)
-        elif self.sampler == "availability":
-            # In random order, equal probabilities make every subset equally likely.
-            view.random.shuffle(others)
-            places = systematic_sample(self.inclusion(others), view.random.random())
-            drawn = tuple(others[place] for place in places)
-        else:
-            drawn = tuple(sorted(others, key=self._score, reverse=True)[: self.sample])
+            return super().draw(worker)
+        if self.sampler == "availability":
+            return tuple(self._availability.sample(self.sample, (worker,), self.view.random))
+        others = (other for other in self._alive if other != worker)
+        drawn = tuple(nlargest(self.sample, others, key=self._score))
         for other in drawn:
-            self._drawn_at[other] = self._look_count
+            self._drawn_at[other] = self._availability.look_count
         return drawn
 
-    def inclusion(self, others: Sequence[int]) -> list[float]:
-        """Probabilities with which these are in a sample; their sum is its size."""
-        return inclusion_probabilities([self._predictions[other] for other in others], self.sample)
+    def inclusion(self, worker: int) -> dict[int, float]:
+        """For the others alive at the last look, the probability to be in the worker's sample; the sum is its size."""
+        return self._availability.inclusion(self.sample, (worker,))
 
     def prediction(self, worker: int) -> float:
         """How likely the worker is available at the next look."""
-        return self._predictions[worker]
+        return self._availability.prediction(worker)
 
     def on_step(self, worker: int) -> Iterable[Effect]:
         """Something of it is under way now."""
-        self._restless.add(worker)
+        self._changed[worker] = None
         return super().on_step(worker)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """Nothing of it is under way any more."""
-        self._restless.add(message.worker)
+        self._changed[message.worker] = None
         return super().on_arrive(message)
 
     def on_membership(self, worker: int) -> Iterable[Effect]:
         """It was there, or is."""
-        self._restless.add(worker)
+        self._changed[worker] = None
         return super().on_membership(worker)
 
     def _look(self) -> None:
-        """At all, as those who are not restless look as they did."""
-        view = self.view
-        self._look_count += 1
-        for worker in list(self._restless):
-            looks, now = self._looks[worker], (worker in view.alive, view.is_settled(worker))
-            looks.append(now)
-            there, idle = (sum(flags) / len(looks) for flags in zip(*looks, strict=True))
-            self._predictions[worker] = there * idle + (1 - there * idle) * self.return_probability
-            if looks.count(now) == self.window:
-                self._restless.remove(worker)
+        """At all, as those who did not change look as they did."""
+        alive, sent, settled = self.view.alive, self.view.sent, self.view.settled
+        seen = []
+        for worker in self._changed:
+            is_idle = sent[worker] == settled[worker]
+            seen.append((worker, (IDLE if is_idle else WAITED) if worker in alive else (GONE if is_idle else LOST)))
+        self._changed.clear()
+        self._availability.look(seen)
 
     def _score(self, worker: int) -> float:
-        return self._predictions[worker] * (self._look_count - self._drawn_at[worker])
+        return self.prediction(worker) * (self._availability.look_count - self._drawn_at[worker])

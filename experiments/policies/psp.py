@@ -81,15 +81,16 @@ class Pssp(Policy):
 
     def gate(self, worker: int) -> bool:
         """Its own report is applied, and nobody in the sample who is still there is more than s behind."""
+        return self.view.is_settled(worker) and not self.watched(worker)
+
+    def watched(self, worker: int) -> tuple[int, ...]:
+        """One of its sample that is too far behind, if there is one: until that reports, the gate stays closed."""
         view = self.view
         least = view.progress[worker] - self.staleness
-        return view.is_settled(worker) and all(
-            view.progress[other] >= least for other in self._samples[worker] if other in view.alive
-        )
-
-    def watched(self, worker: int) -> Iterable[int]:
-        """Its sample."""
-        return self._samples[worker]
+        for other in self._samples[worker]:
+            if view.progress[other] < least and other in view.alive:
+                return (other,)
+        return ()
 
     def guarantee(self) -> Guarantee:
         """No bound on anybody's lead."""

@@ -1,10 +1,11 @@
-"""Probabilistic barriers: what a held sample guarantees, what a redrawn one loses, and how samples are drawn."""
+"""Probabilistic barriers: what a held sample guarantees, what a redrawn one loses, and who is sampled how often."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,6 @@ from sparsync.experiments.engine.clusters import Change
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.view import View
-from sparsync.experiments.planners.sampling import inclusion_probabilities, systematic_sample
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.aw_psp import SAMPLERS, AwPsp, Sampler
 from sparsync.experiments.policies.bsp import Bsp
@@ -25,7 +25,6 @@ from tests.support.policy_runs import largest_lead, run_of
 
 ONE_SLOW = [[1.0]] * 5 + [[4.0]]
 SECONDS = st.lists(st.lists(st.integers(1, 30).map(float), min_size=1, max_size=5), min_size=2, max_size=5)
-WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8)
 
 
 def attached(policy: Policy, worker_count: int) -> View:
@@ -102,6 +101,18 @@ def test_larger_samples_keep_workers_closer_together_and_slower() -> None:
         assert statistics.mean(free) > statistics.mean(bound)
 
 
+@pytest.mark.parametrize("policy", [Pssp(sample=3, staleness=1), AwPsp(sample=2, staleness=1, redraw_seconds=2.5)])
+def test_gates_looked_at_less_often_open_no_later(policy: Pssp, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [[1.0 + (7 * worker + 3 * step) % 11 / 4 for step in range(13)] for worker in range(9)]
+    changes = (Change(9.1, 2, "crash"), Change(14.3, 7, "leave"), Change(20.2, 2, "join"))
+    traces = []
+    for opens_on in ("watched_progress", "anything"):
+        monkeypatch.setattr(type(policy), "gate_opens_on", opens_on)
+        run = run_of(replace(policy), seconds, Horizon(steps=30), latency=0.2, changes=changes)
+        traces.append(trace_hash(run.trace))
+    assert traces[0] == traces[1]
+
+
 def test_nobody_waits_for_a_sampled_worker_that_is_gone() -> None:
     run = run_of(Pbsp(sample=1), [[1.0], [9.0]], Horizon(seconds=12.0), changes=(Change(5.0, 1, "crash"),))
     assert run.view.clock == [1 + 7, 0]
@@ -145,6 +156,7 @@ def test_a_prediction_is_availability_and_half_of_what_it_lacks() -> None:
     for is_there, is_idle in [(False, False), (True, True), (True, False), (False, True), (True, True), (True, True)]:
         (view.alive.add if is_there else view.alive.discard)(1)
         view.sent[1] = int(not is_idle)
+        tuple(policy.on_membership(1))
         policy.draw(0)
     # Of the last five looks it was there at four, and nothing was under way at four: a = 0.64.
     assert policy.prediction(1) == pytest.approx(0.64 + 0.36 / 2)
@@ -155,10 +167,11 @@ def test_who_was_rarely_there_is_rarely_sampled() -> None:
     view = attached(policy, 4)
     for look in range(8):
         (view.alive.discard if look < 7 else view.alive.add)(3)
+        tuple(policy.on_membership(3))
         policy.draw(0)
     assert policy.prediction(1) == 1
     assert policy.prediction(3) == pytest.approx(1 / 8 + 7 / 16)
-    assert policy.inclusion([1, 2, 3]) == pytest.approx([16 / 41, 16 / 41, 9 / 41])
+    assert policy.inclusion(0) == pytest.approx({1: 16 / 41, 2: 16 / 41, 3: 9 / 41})
 
 
 def test_freshness_samples_everybody_in_turn() -> None:
@@ -166,39 +179,6 @@ def test_freshness_samples_everybody_in_turn() -> None:
     attached(policy, 7)
     rounds = [{*policy.draw(0), *policy.draw(0), *policy.draw(0)} for _ in range(5)]
     assert rounds == [{1, 2, 3, 4, 5, 6}] * 5
-
-
-@given(WEIGHTS, st.integers(0, 9))
-def test_inclusion_probabilities_are_cut_weights_that_sum_to_the_sample_size(weights: list[float], count: int) -> None:
-    found = inclusion_probabilities(weights, count)
-    size = min(count, len(weights))
-    # n roundings of numbers up to the sample size.
-    assert math.fsum(found) == pytest.approx(size, abs=1e-14 * (1 + size))
-    assert all(0 <= probability <= 1 for probability in found)
-    scales = [probability / weight for weight, probability in zip(weights, found, strict=True)]
-    for scale, probability in zip(scales, found, strict=True):
-        assert scale == pytest.approx(max(scales)) or probability == pytest.approx(1)
-
-
-@given(WEIGHTS, st.integers(1, 8))
-def test_a_systematic_sample_includes_each_with_its_probability(weights: list[float], count: int) -> None:
-    probabilities = inclusion_probabilities(weights, count)
-    # What is drawn changes only where a start meets the fractional part of a partial sum: integrate piece by piece.
-    edges = sorted({0.0, 1.0, *(total % 1 for total in itertools.accumulate(probabilities))})
-    measure = [0.0] * len(weights)
-    for begin, end in ((begin, end) for begin, end in itertools.pairwise(edges) if end - begin > 1e-12):
-        drawn = systematic_sample(probabilities, (begin + end) / 2)
-        assert len(drawn) == min(count, len(weights))
-        for place in drawn:
-            measure[place] += end - begin
-    assert measure == pytest.approx(probabilities, abs=1e-11)
-
-
-def test_rounding_loses_nobody_from_a_sample() -> None:
-    start = math.nextafter(1.0, 0.0)
-    # One after another, as a running total adds; `sum` compensates from Python 3.12 on.
-    assert list(itertools.accumulate([0.1] * 10))[-1] <= start
-    assert systematic_sample([0.1] * 10, start) == [9]
 
 
 def test_equal_weights_make_every_subset_equally_likely() -> None:
@@ -226,9 +206,3 @@ def test_equal_weights_make_every_subset_equally_likely() -> None:
 def test_parameters_out_of_range_are_refused(policy: type[Policy], parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         policy(**parameters)
-
-
-@pytest.mark.parametrize("weights", [[1.0, 0.0], [1.0, -1.0], [math.inf, 1.0], [math.nan]])
-def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
-    with pytest.raises(ValueError, match="positive weights"):
-        inclusion_probabilities(weights, 1)
