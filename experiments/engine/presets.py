@@ -17,11 +17,17 @@ from sparsync.experiments.engine.clusters import (
 
 SLOW_FACTOR = 3.0
 CHURN_SECONDS = 10_000
-"""For how long workers come and go in the cluster "churn"."""
+"""For how long workers come and go in the clusters "churn" and "shocks"."""
 DEPARTURE_SECONDS = 25
-"""Between two departures there."""
+"""Between two departures in the cluster "churn"."""
 ABSENCE_SECONDS = 40
 """How long each worker stays away."""
+SHOCK_SECONDS = 100
+"""Between two shocks in the cluster "shocks"."""
+SHOCK_SPREAD_SECONDS = 5
+"""Within which all of a group are gone."""
+SHOCK_GROUP_SIZE = 4
+"""Neighbours that a shock hits together, or half of the workers if those are fewer."""
 
 
 def equal(worker_count: int, seed: int) -> Cluster:
@@ -76,6 +82,21 @@ def churn(worker_count: int, seed: int) -> Cluster:
     return Cluster(worker_count, Constant((1.0,)), changes=tuple(sorted(changes, key=lambda change: change.time)))
 
 
+def shocks(worker_count: int, seed: int) -> Cluster:
+    """A second a step; every 100 seconds four neighbours crash within 5 seconds, each for 40."""
+    numbers = random.Random(f"shocks {seed}")
+    size = max(1, min(SHOCK_GROUP_SIZE, worker_count // 2))
+    groups = [range(first, min(first + size, worker_count)) for first in range(0, worker_count, size)]
+    changes = []
+    # One group is always there: it is back before the next shock.
+    for time in range(SHOCK_SECONDS, CHURN_SECONDS, SHOCK_SECONDS) if len(groups) > 1 else ():
+        for worker in numbers.choice(groups):
+            # Off the whole seconds at which steps end, as above.
+            gone = time + 0.25 + numbers.randrange(SHOCK_SPREAD_SECONDS)
+            changes += [Change(gone, worker, "crash"), Change(gone + ABSENCE_SECONDS, worker, "join")]
+    return Cluster(worker_count, Constant((1.0,)), changes=tuple(sorted(changes, key=lambda change: change.time)))
+
+
 CLUSTERS: dict[str, Callable[[int, int], Cluster]] = {
     "equal": equal,
     "one_slow": one_slow,
@@ -84,5 +105,6 @@ CLUSTERS: dict[str, Callable[[int, int], Cluster]] = {
     "pareto": pareto_steps,
     "correlated": correlated,
     "churn": churn,
+    "shocks": shocks,
 }
 """(number of workers, seed) to cluster."""

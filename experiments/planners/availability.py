@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import compress
 
@@ -85,7 +85,7 @@ class Availability:
         path = self._paths[worker]
         return path[min(self.look_count - self._since[worker], len(path) - 1)]
 
-    def inclusion(self, count: int, hidden: Sequence[int]) -> dict[int, float]:
+    def inclusion(self, count: int, hidden: Iterable[int]) -> dict[int, float]:
         """min(1, c·prediction) for everybody there but those hidden: the probability to be in a sample of that size."""
         entries = self._hide(hidden)
         weights, sizes = self._classes()
@@ -95,7 +95,7 @@ class Availability:
         chances = (min(1.0, scale * weight) for weight, size in zip(weights, sizes, strict=True) for _ in range(size))
         return dict(zip(members, chances, strict=True))
 
-    def sample(self, count: int, hidden: Sequence[int], numbers: random.Random) -> list[int]:
+    def sample(self, count: int, hidden: Iterable[int], numbers: random.Random) -> list[int]:
         """So many of those there but hidden, or all if there are fewer, each with its `inclusion` exactly.
 
         Of those idle, and of those waited for, no number is drawn that is one or more away from its mean, and every
@@ -156,7 +156,7 @@ class Availability:
                 self._places[last] = place
         return entry
 
-    def _hide(self, hidden: Sequence[int]) -> list[tuple[int, Moves | None]]:
+    def _hide(self, hidden: Iterable[int]) -> list[tuple[int, Moves | None]]:
         return [(worker, self._remove(worker)) for worker in hidden if self._statuses[worker] in (IDLE, WAITED)]
 
     def _show(self, entries: list[tuple[int, Moves | None]]) -> None:

@@ -13,6 +13,8 @@ from sparsync.experiments.engine.presets import (
     CHURN_SECONDS,
     CLUSTERS,
     DEPARTURE_SECONDS,
+    SHOCK_SECONDS,
+    SHOCK_SPREAD_SECONDS,
     SLOW_FACTOR,
 )
 
@@ -37,7 +39,7 @@ def test_a_seed_names_a_cluster(name: str) -> None:
     assert [seconds(first, step) for step in range(50)] == [seconds(second, step) for step in range(50)]
 
 
-@pytest.mark.parametrize("name", ["exponential", "pareto", "correlated", "churn"])
+@pytest.mark.parametrize("name", ["exponential", "pareto", "correlated", "churn", "shocks"])
 def test_another_seed_is_other_luck(name: str) -> None:
     first, second = CLUSTERS[name](6, 3), CLUSTERS[name](6, 4)
     tables = [[seconds(cluster, step) for step in range(0, 200, 20)] for cluster in (first, second)]
@@ -87,3 +89,23 @@ def test_a_departure_comes_every_25_seconds_where_workers_are_many() -> None:
     assert gone == [start + 0.25 for start in range(DEPARTURE_SECONDS, CHURN_SECONDS, DEPARTURE_SECONDS)]
     assert CLUSTERS["churn"](1, 0).changes == ()
     assert isinstance(CLUSTERS["churn"](8, 0).changes[0], Change)
+
+
+@pytest.mark.parametrize(("worker_count", "size"), [(2, 1), (5, 2), (8, 4), (13, 4)])
+def test_a_shock_hits_a_whole_group_at_about_the_same_time(worker_count: int, size: int) -> None:
+    changes = CLUSTERS["shocks"](worker_count, 3).changes
+    gone = [change for change in changes if change.kind != "join"]
+    assert {change.kind for change in gone} == {"crash"}
+    assert [change.time for change in changes if change.kind == "join"] == [c.time + ABSENCE_SECONDS for c in gone]
+    struck: dict[int, set[int]] = {}
+    for change in gone:
+        shock, delay = divmod(change.time, SHOCK_SECONDS)
+        assert 0 < delay < SHOCK_SPREAD_SECONDS
+        struck.setdefault(int(shock), set()).add(change.worker)
+    assert len(struck) == CHURN_SECONDS // SHOCK_SECONDS - 1
+    groups = {frozenset(range(first, min(first + size, worker_count))) for first in range(0, worker_count, size)}
+    assert {frozenset(workers) for workers in struck.values()} == groups
+
+
+def test_one_worker_is_spared_all_shocks() -> None:
+    assert CLUSTERS["shocks"](1, 0).changes == ()

@@ -190,6 +190,7 @@ DECLARED: list[Named] = [(name, {}) for name, policy in POLICIES.items() if poli
 
 UNUSUAL: list[Named] = [
     ("pssp", {"staleness": 0, "redraw_seconds": 0.7}),
+    ("aw_psp", {"sampler": "cover", "labels": ((0,), (1,), (0, 1), (2,), ()), "excludes_correlated": True}),
     ("selsync", {"threshold": 0.2, "window": 2, "flag_seconds": 0.3}),
     ("elastic_bsp", {"lookahead": 4, "monitoring": 0}),
     ("sync_switch", {"bsp_fraction": 0.05, "straggler": "exclude", "straggler_factor": 1.0}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from sparsync.experiments.policies.ssp import Ssp
 from sparsync.verify.monitors.trace import trace_hash
 from tests.support.policy_runs import largest_lead, run_of
 
+LABELS = ((0, 1), (1, 2), (0,), (3,), (), (0, 1, 2))
 ONE_SLOW = [[1.0]] * 5 + [[4.0]]
 SECONDS = st.lists(st.lists(st.integers(1, 30).map(float), min_size=1, max_size=5), min_size=2, max_size=5)
 
@@ -120,7 +122,7 @@ def test_nobody_waits_for_a_sampled_worker_that_is_gone() -> None:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_only_those_who_are_there_are_sampled(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = AwPsp(sample=2, sampler=sampler, redraw_seconds=1.5)
+    policy = AwPsp(sample=2, sampler=sampler, redraw_seconds=1.5, labels=LABELS)
     changes = (
         Change(7.0, 0, "crash"),
         Change(14.0, 3, "leave"),
@@ -181,6 +183,38 @@ def test_freshness_samples_everybody_in_turn() -> None:
     assert rounds == [{1, 2, 3, 4, 5, 6}] * 5
 
 
+def test_cover_takes_new_labels_first_then_the_freshest_then_the_first() -> None:
+    policy = AwPsp(sample=3, sampler="cover", labels=LABELS)
+    attached(policy, 6)
+    # Three labels of worker 5, then the only other one; of those that add none, each in turn.
+    assert [policy.draw(4) for _ in range(5)] == [(5, 3, 0), (5, 3, 1), (5, 3, 2), (5, 3, 0), (5, 3, 1)]
+    # Without 5: two labels each of 0 and 1, of which 0 was in a sample before; then 1 and 3 add one each.
+    assert policy.draw(5) == (0, 1, 3)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("is_excluded", [False, True])
+def test_who_fails_with_one_that_is_gone_may_be_left_out(sampler: Sampler, is_excluded: bool) -> None:
+    policy = AwPsp(sample=5, sampler=sampler, labels=LABELS, excludes_correlated=is_excluded)
+    view = attached(policy, 6)
+
+    def change(workers: Iterable[int], *, is_there: bool) -> None:
+        for worker in workers:
+            (view.alive.add if is_there else view.alive.discard)(worker)
+            tuple(policy.on_membership(worker))
+        policy.draw(5)
+
+    for _ in range(6):
+        policy.draw(5)
+    for is_there in (False, True):
+        change([1, 2], is_there=is_there)
+    assert set(policy.draw(5)) == {0, 1, 2, 3, 4}
+    change([1], is_there=False)
+    assert set(policy.draw(5)) == ({0, 3, 4} if is_excluded else {0, 2, 3, 4})
+    change([1], is_there=True)
+    assert set(policy.draw(5)) == {0, 1, 2, 3, 4}
+
+
 def test_equal_weights_make_every_subset_equally_likely() -> None:
     policy, draw_count = AwPsp(sample=2), 6000
     attached(policy, 5)
@@ -201,8 +235,18 @@ def test_equal_weights_make_every_subset_equally_likely() -> None:
         (AwPsp, {"sampler": "greedy"}, "'greedy'"),
         (AwPsp, {"window": 0}, "got 0"),
         (AwPsp, {"return_probability": 0.0}, "got 0"),
+        (AwPsp, {"correlation": 1.5}, "correlation must lie in .*got 1.5"),
+        (AwPsp, {"neighbours": -1}, "got -1"),
+        (AwPsp, {"sampler": "cover"}, r"labels of each worker, got \(\)"),
+        (AwPsp, {"labels": (0, 1)}, r"one for each worker, got \(0, 1\)"),
+        (AwPsp, {"labels": 3}, "one for each worker, got 3"),
     ],
 )
 def test_parameters_out_of_range_are_refused(policy: type[Policy], parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         policy(**parameters)
+
+
+def test_labels_of_another_number_of_workers_are_refused() -> None:
+    with pytest.raises(ValueError, match="of 4 workers, got 6"):
+        attached(AwPsp(labels=LABELS), 4)
