@@ -44,6 +44,7 @@ from sparsync.theory.synchronisation import (
     mixing_epochs,
     perturbations,
     regret_tails,
+    sampled_sums,
     sampling_barriers,
     superstep_regret,
 )
@@ -59,6 +60,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
     "Synchronisation": (
         barriers,
         sampling_barriers,
+        sampled_sums,
         regret_tails,
         elastic_barriers,
         look_ahead,

@@ -342,6 +342,16 @@ epoch_factor = synchronisation_symbols.epoch_factor
 mean_disagreement = synchronisation_symbols.mean_disagreement
 mean_gradient_energy = synchronisation_symbols.mean_gradient_energy
 regret_tail = synchronisation_symbols.regret_tail
+mean_contribution = synchronisation_symbols.mean_contribution
+inclusion_covariance = synchronisation_symbols.inclusion_covariance
+failure_chance = synchronisation_symbols.failure_chance
+others_share = synchronisation_symbols.others_share
+others_sum = synchronisation_symbols.others_sum
+class_sum = synchronisation_symbols.class_sum
+weighted_mean = synchronisation_symbols.weighted_mean
+sample_bias = synchronisation_symbols.sample_bias
+shared_failure_bias = synchronisation_symbols.shared_failure_bias
+class_error = synchronisation_symbols.class_error
 
 LATEX_NAMES = {
     eta: r"\eta",

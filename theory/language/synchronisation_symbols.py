@@ -1,4 +1,4 @@
-"""Letters of the statements on elastic barriers, epochs of mixing, stale descent and random lags.
+"""Letters of the statements on elastic barriers, epochs of mixing, stale descent, random lags and sampled sums.
 
 `theory/language/symbols.py` collects them with all others: import them from there.
 """
@@ -29,6 +29,27 @@ mean_gradient_energy = sympy.Symbol("mean_gradient_energy", nonnegative=True)
 regret_tail = sympy.Symbol("regret_tail", nonnegative=True)
 """Probability that the average regret exceeds F²/(ηT) + ηℓ²(1/2 + m) by x or more."""
 
+mean_contribution = sympy.Symbol("mean_contribution", real=True)
+"""x̄, the mean of what the workers would contribute."""
+inclusion_covariance = sympy.Symbol("inclusion_covariance", real=True)
+"""Cov(π, x) = (1/n) Σ_w (π_w − π̄)(x_w − x̄) of inclusion probabilities and contributions."""
+failure_chance = sympy.Symbol("failure_chance", nonnegative=True)
+"""Probability q ≤ 1 that all holders of a class are gone together."""
+others_share = sympy.Symbol("others_share", positive=True)
+"""Share s ≤ 1 of those who are no holders in the sum of all workers' sampling weights."""
+others_sum = sympy.Symbol("others_sum", real=True)
+"""O, the sum of the contributions of those who are no holders."""
+class_sum = sympy.Symbol("class_sum", real=True)
+"""Y, the sum of the contributions of the holders of a class."""
+weighted_mean = sympy.Symbol("weighted_mean", real=True)
+"""E Σ_{w∈S} x_w/(nπ_w) over samples S."""
+sample_bias = sympy.Symbol("sample_bias", real=True)
+"""E (1/β) Σ_{w∈S} x_w − x̄ over samples S of β workers."""
+shared_failure_bias = sympy.Symbol("shared_failure_bias", real=True)
+"""E Σ_{w∈S} x_w/π_w − Σ_w x_w, given that all holders of a class are gone."""
+class_error = sympy.Symbol("class_error", nonnegative=True)
+"""E (Z − Y)² of the part Z that the holders have in a weighted sum over a sample."""
+
 LATEX_NAMES = {
     monitoring_count: "M",
     least_weight: "a",
@@ -44,5 +65,15 @@ LATEX_NAMES = {
         r"\Pr\{\frac{1}{T}\sum_t(f_t(\tilde{x}_t)-f_t(x^{*}))\geq"
         r"\frac{F^{2}}{\eta T}+\eta\ell^{2}(\frac{1}{2}+m)+x\}"
     ),
+    mean_contribution: r"\bar{x}",
+    inclusion_covariance: r"\mathrm{Cov}(\pi,x)",
+    failure_chance: "q",
+    others_share: "s",
+    others_sum: "O",
+    class_sum: "Y",
+    weighted_mean: r"\mathbb{E}\sum_{w\in S}\frac{x_w}{n\pi_w}",
+    sample_bias: r"\mathbb{E}\,\frac{1}{\beta}\sum_{w\in S}x_w-\bar{x}",
+    shared_failure_bias: r"\mathbb{E}[\sum_{w\in S}\frac{x_w}{\pi_w}\mid\text{failure}]-\sum_w x_w",
+    class_error: r"\mathbb{E}(Z-Y)^{2}",
 }
 """How they print."""
