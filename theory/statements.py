@@ -36,6 +36,7 @@ from sparsync.theory.laws import (
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
     barriers,
+    batches,
     coherent_descent,
     elastic_barriers,
     grid_rates,
@@ -65,6 +66,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         elastic_barriers,
         look_ahead,
         superstep_regret,
+        batches,
         mixing,
         grid_rates,
         mixing_epochs,

@@ -352,6 +352,11 @@ weighted_mean = synchronisation_symbols.weighted_mean
 sample_bias = synchronisation_symbols.sample_bias
 shared_failure_bias = synchronisation_symbols.shared_failure_bias
 class_error = synchronisation_symbols.class_error
+total_batch = synchronisation_symbols.total_batch
+harmonic_batch = synchronisation_symbols.harmonic_batch
+batch_spread = synchronisation_symbols.batch_spread
+weighted_error = synchronisation_symbols.weighted_error
+unweighted_error = synchronisation_symbols.unweighted_error
 
 LATEX_NAMES = {
     eta: r"\eta",

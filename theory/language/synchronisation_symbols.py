@@ -19,6 +19,12 @@ misread_cap = sympy.Symbol("misread_cap", positive=True)
 """The largest number b ≥ m of updates that a view misreads."""
 regret_excess = sympy.Symbol("regret_excess", positive=True)
 """Number x by which an average regret exceeds its expected bound."""
+total_batch = sympy.Symbol("total_batch", positive=True)
+"""Number B of examples of all reports that make an update."""
+harmonic_batch = sympy.Symbol("harmonic_batch", positive=True)
+"""Harmonic mean h of the batches of n reports."""
+batch_spread = sympy.Symbol("batch_spread", nonnegative=True)
+"""Squared coefficient of variation c² of the batches of n reports: (1/n) Σ_i (nb_i/B − 1)²."""
 
 epoch_factor = sympy.Symbol("epoch_factor", nonnegative=True)
 """Disagreement after an epoch of mixing over that before it."""
@@ -28,6 +34,10 @@ mean_gradient_energy = sympy.Symbol("mean_gradient_energy", nonnegative=True)
 """(1/T) Σ_{t<T} E‖∇f(x̄_t)‖²."""
 regret_tail = sympy.Symbol("regret_tail", nonnegative=True)
 """Probability that the average regret exceeds F²/(ηT) + ηℓ²(1/2 + m) by x or more."""
+weighted_error = sympy.Symbol("weighted_error", nonnegative=True)
+"""E‖Σ_i (b_i/B)g_i − ∇f‖², g_i the mean of b_i gradients."""
+unweighted_error = sympy.Symbol("unweighted_error", nonnegative=True)
+"""E‖(1/n) Σ_i g_i − ∇f‖², g_i the mean of b_i gradients."""
 
 mean_contribution = sympy.Symbol("mean_contribution", real=True)
 """x̄, the mean of what the workers would contribute."""
@@ -75,5 +85,10 @@ LATEX_NAMES = {
     sample_bias: r"\mathbb{E}\,\frac{1}{\beta}\sum_{w\in S}x_w-\bar{x}",
     shared_failure_bias: r"\mathbb{E}[\sum_{w\in S}\frac{x_w}{\pi_w}\mid\text{failure}]-\sum_w x_w",
     class_error: r"\mathbb{E}(Z-Y)^{2}",
+    total_batch: "B",
+    harmonic_batch: "h",
+    batch_spread: "c^{2}",
+    weighted_error: r"\mathbb{E}\,\lVert\sum_i\frac{b_i}{B}g_i-\nabla f\rVert^{2}",
+    unweighted_error: r"\mathbb{E}\,\lVert\frac{1}{n}\sum_i g_i-\nabla f\rVert^{2}",
 }
 """How they print."""

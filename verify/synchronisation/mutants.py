@@ -12,6 +12,7 @@ from sparsync.theory.language.symbols import (
     arrival_share,
     awaited_count,
     bandwidth,
+    batch_spread,
     class_sum,
     coherence,
     commit_time,
@@ -54,6 +55,7 @@ from sparsync.theory.language.symbols import (
     staleness,
     synchronised_share,
     tau,
+    total_batch,
     variance,
 )
 from sparsync.theory.synchronisation.grid_rates import GOLDEN
@@ -195,6 +197,20 @@ MUTANTS: dict[str, Mutant] = {
         "epoch_disagreement",
         "n for n²",
         lambda _bound: 1 - 8 * least_weight * (1 - least_weight) / n,
+        "rational",
+        "property",
+    ),
+    "batch_weighted_error_equal": wrong_bound(
+        "batch_weighted_error",
+        "the mean divided by B once more",
+        lambda bound: bound / total_batch,
+        "rational",
+        "property",
+    ),
+    "equal_weight_error_square": wrong_bound(
+        "equal_weight_error",
+        "c⁴ for c²",
+        lambda bound: bound.subs(batch_spread, batch_spread**2),
         "rational",
         "property",
     ),

@@ -1,0 +1,208 @@
+"""What does an update gain from weights in proportion to the batches, where reports are on batches of several sizes?
+
+Load-balanced BSP (Chen, Weng, Wang, Li and Li 2020) gives faster workers larger batches and weighs reports by them, as
+described to us; DeDLOC (Diskin et al. 2021, recalled) weighs by what each peer has contributed. Statements and proofs
+are ours; the identity behind the first is classical (stratified sampling).
+"""
+
+import sympy
+
+from sparsync.theory.delay.stability import decided
+from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.symbols import (
+    batch_spread,
+    dissimilarity,
+    harmonic_batch,
+    n,
+    total_batch,
+    unweighted_error,
+    variance,
+    weighted_error,
+)
+
+REPORTS = (
+    r"$g_i$ is the mean of the gradients of $b_i$ examples at one point, $i\leq n$, $\sum_i b_i=B$",
+    r"examples are independent, of each other and of all $b_i$",
+    r"those of report $i$ have the mean gradient $\nabla f_i$",
+    r"$\nabla f=\sum_i\frac{b_i}{B}\nabla f_i$",
+)
+
+_PLACE, _OTHER = sympy.symbols("i j", integer=True, positive=True)
+_BATCH = sympy.IndexedBase("b", positive=True)
+_NOISE = sympy.IndexedBase("v", nonnegative=True)
+"""Variance of the gradient of one example."""
+_SLOPE = sympy.IndexedBase("m", real=True)
+"""One coordinate of ∇f_i − ∇f̄, ∇f̄ the mean of the n mean gradients."""
+
+
+def batch_weighted_error() -> Statement:
+    """E‖Σ_i (b_i/B)g_i − ∇f‖² = σ₀²/B: no bias, and the variance of one batch of B examples, whatever the b_i are.
+
+    One batch of B examples that are drawn from report i's data with probability b_i/B has as much where all ∇f_i are
+    equal, and Σ_i (b_i/B)‖∇f_i − ∇f‖²/B more where they are not. Reports need not be one for each worker.
+
+    Source: classical (stratified sampling); as a round of LB-BSP, or an update of DeDLOC on one model, ours.
+    """
+    bound = variance / total_batch
+    return Statement(
+        label="batch_weighted_error",
+        title="Reports weighed by their batches",
+        assumptions=(
+            *REPORTS,
+            r"their variances $\sigma_i^2$ have the mean $\sum_i\frac{b_i}{B}\sigma_i^2=\sigma_0^2$",
+        ),
+        relation=sympy.Eq(weighted_error, bound),
+        domain=(),
+        source="classical; for LB-BSP and DeDLOC ours",
+        derivation=(
+            Step("every example of report i has the weight 1/B", lambda: _weight(_share()) - 1 / total_batch),
+            Step("the weights 1/B of the b_i examples of all reports sum to 1", _weights_sum_to_one),
+            Step("E(Σ_k z_k)² = Σ_k E z_k² for independent z_k of mean 0: three, by their signs", _squares_add),
+            Step(
+                "b_i examples of variance σ_i² and weight 1/B from each report make σ₀²/B",
+                lambda: _noise_of(_share()).xreplace(_MEAN_NOISE).simplify() - bound,
+                concludes=bound,
+            ),
+            Step(
+                "an example that is drawn with its report has E(m_i + z − m)² = (m_i − m)² + E z²: more where m_i ≠ m",
+                _mixed_example,
+            ),
+        ),
+    )
+
+
+def equal_weight_error() -> Statement:
+    """E‖(1/n) Σ_i g_i − ∇f‖² ≤ c²ζ² + σ₀²/(nh): h is the batches' harmonic mean, c their coefficient of variation.
+
+    An example of report i has the weight 1/(nb_i): the mean leans to reports on small batches, to (1/n) Σ_i ∇f_i for
+    Σ_i (b_i/B)∇f_i. The bias is that of the bound where ∇f_i is a straight line in b_i. As nh ≤ B, the variance is not
+    below that of `batch_weighted_error`, and equal for equal batches alone.
+
+    Source: ours.
+    """
+    bound = batch_spread * dissimilarity + variance / (n * harmonic_batch)
+    return Statement(
+        label="equal_weight_error",
+        title="Reports on unequal batches, weighed equally",
+        assumptions=(
+            *REPORTS,
+            r"every example has the variance $\sigma_0^2$",
+            r"$\zeta^2=\frac{1}{n}\sum_i\lVert\nabla f_i-\frac{1}{n}\sum_j\nabla f_j\rVert^{2}$",
+            r"$\frac{1}{h}=\frac{1}{n}\sum_i\frac{1}{b_i}$, $c^2=\frac{1}{n}\sum_i(\frac{n b_i}{B}-1)^2$",
+        ),
+        relation=sympy.Le(unweighted_error, bound, evaluate=False),
+        domain=(),
+        source="ours",
+        derivation=(
+            Step("(1/n) Σ m_i − Σ (b_i/B)m_i = Σ (1/n − b_i/B)(m_i − m̄), as 1/n − b_i/B sum to 0", _bias),
+            Step("(Σ a_i y_i)² = Σ a_i² Σ y_i² − ½ Σ_i Σ_j (a_i y_j − a_j y_i)² in each coordinate", _cauchy_schwarz),
+            Step("n Σ (1/n − b_i/B)² = c²", _spread_of_batches),
+            Step("a report's example weighs 1/(nb_i), and b_i of them have σ₀²/(n²b_i)", _equal_noise),
+            Step(
+                "bias and noise in sum, with Σ 1/b_i = n/h and Σ ‖m_i − m̄‖² = nζ²",
+                lambda: _bias_and_noise() - bound,
+                concludes=bound,
+            ),
+            Step("batches of 1, 2 and 6 with m_i on a straight line attain the first term", _line_attains),
+            jensen_step("the weights 1/b_i"),
+            Step("with y_i = b_i it says n² ≤ B·n/h: so σ₀²/(nh) is not below σ₀²/B", _harmonic_is_below),
+        ),
+    )
+
+
+def _share() -> sympy.Expr:
+    """Weight of a report in proportion to its batch."""
+    return _BATCH[_PLACE] / total_batch
+
+
+def _weight(of_report: sympy.Expr) -> sympy.Expr:
+    """Of one example of a report."""
+    return of_report / _BATCH[_PLACE]
+
+
+_MEAN_NOISE = {sympy.Sum(_BATCH[_PLACE] * _NOISE[_PLACE], (_PLACE, 1, n)): total_batch * variance}
+_TOTAL = {sympy.Sum(_BATCH[_PLACE], (_PLACE, 1, n)): total_batch}
+
+
+def _over_reports(term: sympy.Expr) -> sympy.Expr:
+    return sympy.Sum(sympy.expand(term), (_PLACE, 1, n)).expand().factor()
+
+
+def _weights_sum_to_one() -> sympy.Expr:
+    return sympy.expand(_over_reports(_BATCH[_PLACE] * _weight(_share())).xreplace(_TOTAL) - 1)
+
+
+def _noise_of(of_report: sympy.Expr) -> sympy.Expr:
+    """The sum over the reports of b_i squared weights times σ_i²."""
+    return _over_reports(_BATCH[_PLACE] * _weight(of_report) ** 2 * _NOISE[_PLACE])
+
+
+def _squares_add() -> sympy.Expr:
+    sizes = sympy.symbols("z_1:4", real=True)
+    signs = [(one, two, three) for one in (1, -1) for two in (1, -1) for three in (1, -1)]
+    squares = (sympy.Add(*(sign * size for sign, size in zip(row, sizes, strict=True))) ** 2 for row in signs)
+    mean = sympy.expand(sympy.Add(*squares) / len(signs))
+    return sympy.expand(mean - sympy.Add(*(size**2 for size in sizes)))
+
+
+def _mixed_example() -> sympy.Basic:
+    own, mean, noise = sympy.symbols("own mean noise", real=True)
+    drawn = sympy.Add(*((own + sign * noise - mean) ** 2 for sign in (1, -1))) / 2
+    more = sympy.factor(sympy.expand(drawn - noise**2))
+    return decided(sympy.expand(more - (own - mean) ** 2) == 0 and more.is_nonnegative)
+
+
+def _bias() -> sympy.Expr:
+    centre = sympy.Symbol("centre", real=True)
+    differs = (1 / n - _share()) * _SLOPE[_PLACE] - (1 / n - _share()) * (_SLOPE[_PLACE] - centre)
+    return sympy.expand(sympy.simplify(_over_reports(differs).doit()).xreplace(_TOTAL))
+
+
+def _cauchy_schwarz() -> sympy.Expr:
+    weight, value = sympy.IndexedBase("a", real=True), sympy.IndexedBase("y", real=True)
+    pair = (weight[_PLACE] * value[_OTHER] - weight[_OTHER] * value[_PLACE]) ** 2 / 2
+    double = sympy.Sum(pair, (_PLACE, 1, n), (_OTHER, 1, n))
+    terms = (term.factor() for term in sympy.Add.make_args(double.expand()))
+    squares, values, product = (
+        sympy.Sum(weight[_PLACE] ** power * value[_PLACE] ** (2 - power), (_PLACE, 1, n)) for power in (2, 0, 1)
+    )
+    return sympy.expand(sympy.Add(*terms).xreplace({_OTHER: _PLACE}) - (squares * values - product**2))
+
+
+def _spread_of_batches() -> sympy.Expr:
+    as_used = n * (1 / n - _share()) ** 2
+    as_named = (n * _share() - 1) ** 2 / n
+    return sympy.expand(as_used - as_named)
+
+
+def _equal_noise() -> sympy.Expr:
+    of_report = _BATCH[_PLACE] * _weight(1 / n) ** 2 * variance
+    return sympy.expand(of_report - variance / (n**2 * _BATCH[_PLACE]))
+
+
+def _bias_and_noise() -> sympy.Expr:
+    # Σ a_i² = c²/n, Σ ‖m_i − m̄‖² = nζ² and Σ 1/b_i = n/h.
+    return (batch_spread / n) * (n * dissimilarity) + variance / n**2 * (n / harmonic_batch)
+
+
+def _line_attains() -> sympy.Basic:
+    batches = [sympy.Integer(size) for size in (1, 2, 6)]
+    slopes = [1 - 3 * size for size in batches]
+    total, count = sum(batches), len(batches)
+    centre = sum(slopes) / count
+    bias = sum(slope * (sympy.Rational(1, count) - size / total) for slope, size in zip(slopes, batches, strict=True))
+    spread = sum((slope - centre) ** 2 for slope in slopes) / count
+    varied = sum((count * size / total - 1) ** 2 for size in batches) / count
+    return decided(bias != 0 and bias**2 == spread * varied)
+
+
+def _harmonic_is_below() -> sympy.Basic:
+    # B·n/h = n² + more.
+    more = sympy.Symbol("more", nonnegative=True)
+    harmonic = n * total_batch / (n**2 + more)
+    return decided(sympy.factor(variance / (n * harmonic) - variance / total_batch).is_nonnegative)
+
+
+STATEMENTS = by_label(__name__, batch_weighted_error(), equal_weight_error())
+"""The statements of this file."""
