@@ -357,6 +357,8 @@ harmonic_batch = synchronisation_symbols.harmonic_batch
 batch_spread = synchronisation_symbols.batch_spread
 weighted_error = synchronisation_symbols.weighted_error
 unweighted_error = synchronisation_symbols.unweighted_error
+epoch_length = synchronisation_symbols.epoch_length
+epoch_root = synchronisation_symbols.epoch_root
 
 LATEX_NAMES = {
     eta: r"\eta",

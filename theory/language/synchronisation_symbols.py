@@ -25,6 +25,10 @@ harmonic_batch = sympy.Symbol("harmonic_batch", positive=True)
 """Harmonic mean h of the batches of n reports."""
 batch_spread = sympy.Symbol("batch_spread", nonnegative=True)
 """Squared coefficient of variation c² of the batches of n reports: (1/n) Σ_i (nb_i/B − 1)²."""
+epoch_length = sympy.Symbol("epoch_length", integer=True, positive=True)
+"""Number B of steps of an epoch of mixing."""
+epoch_root = sympy.Symbol("epoch_root", nonnegative=True)
+"""Factor r < 1 by which an epoch of mixing shortens the differences from the mean."""
 
 epoch_factor = sympy.Symbol("epoch_factor", nonnegative=True)
 """Disagreement after an epoch of mixing over that before it."""
@@ -90,5 +94,7 @@ LATEX_NAMES = {
     batch_spread: "c^{2}",
     weighted_error: r"\mathbb{E}\,\lVert\sum_i\frac{b_i}{B}g_i-\nabla f\rVert^{2}",
     unweighted_error: r"\mathbb{E}\,\lVert\frac{1}{n}\sum_i g_i-\nabla f\rVert^{2}",
+    epoch_length: "B",
+    epoch_root: "r",
 }
 """How they print."""

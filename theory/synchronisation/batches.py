@@ -96,7 +96,7 @@ def equal_weight_error() -> Statement:
         source="ours",
         derivation=(
             Step("(1/n) Σ m_i − Σ (b_i/B)m_i = Σ (1/n − b_i/B)(m_i − m̄), as 1/n − b_i/B sum to 0", _bias),
-            Step("(Σ a_i y_i)² = Σ a_i² Σ y_i² − ½ Σ_i Σ_j (a_i y_j − a_j y_i)² in each coordinate", _cauchy_schwarz),
+            cauchy_schwarz_step("coordinate"),
             Step("n Σ (1/n − b_i/B)² = c²", _spread_of_batches),
             Step("a report's example weighs 1/(nb_i), and b_i of them have σ₀²/(n²b_i)", _equal_noise),
             Step(
@@ -109,6 +109,11 @@ def equal_weight_error() -> Statement:
             Step("with y_i = b_i it says n² ≤ B·n/h: so σ₀²/(nh) is not below σ₀²/B", _harmonic_is_below),
         ),
     )
+
+
+def cauchy_schwarz_step(place: str) -> Step:
+    """(Σ a_i y_i)² ≤ Σ a_i² Σ y_i², for any number of terms."""
+    return Step(f"(Σ a_i y_i)² = Σ a_i² Σ y_i² − ½ Σ_i Σ_j (a_i y_j − a_j y_i)² in each {place}", _cauchy_schwarz)
 
 
 def _share() -> sympy.Expr:

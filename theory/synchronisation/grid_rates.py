@@ -105,28 +105,28 @@ def ds_sync_rate() -> Statement:
         domain=(sympy.Lt(GOLDEN * eta * L, 1),),
         source="ours; groups that change: Wang et al. 2022",
         derivation=(
-            Step("−ηab + Lη²b²/2 = −ηa²/2 + η(a − b)²/2 − η(1 − ηL)b²/2 in each coordinate", _descent),
+            Step("−ηab + Lη²b²/2 = −ηa²/2 + η(a − b)²/2 − η(1 − ηL)b²/2 in each coordinate", descent_of_mean),
             Step("φ > 1: ηL < 1/φ is below 1, so that the last term is ≤ 0", _step_is_short),
             jensen_step("1/n for every worker"),
             Step(
                 "with a = ∇f(x̄), b the mean of the ∇f_i(x_i): ηa²/2 ≤ f_t − f_{t+1} + ηL²X²/2 + Lη²σ₀²/(2n), summed",
-                lambda: _summed() - (2 * gap / (eta * T) + eta * L * variance / n + _LEFT**2 * L**2),
+                lambda: summed_descent() - (2 * gap / (eta * T) + eta * L * variance / n + LEFT**2 * L**2),
             ),
-            Step("the spread is (LX + ζ)² + σ₀² at most, and this (LX + √(ζ² + σ₀²))²", _spread),
+            Step("the spread is (LX + ζ)² + σ₀² at most, and this (LX + √(ζ² + σ₀²))²", noisy_spread),
             Step(
                 "X ≤ φη(LX + √(ζ² + σ₀²)) by `grid_mean_disagreement`: X is at most its fixed point",
                 _fixed_point_is_largest,
             ),
             Step(
                 "X at its largest gives the bound",
-                lambda: _summed().subs(_LEFT, _level()) - bound,
+                lambda: summed_descent().subs(LEFT, _level()) - bound,
                 concludes=bound,
             ),
         ),
     )
 
 
-_LEFT = sympy.Symbol("X", nonnegative=True)
+LEFT = sympy.Symbol("X", nonnegative=True)
 """Root of the mean disagreement."""
 
 
@@ -199,7 +199,8 @@ def _attained(bound: sympy.Expr) -> sympy.Expr:
     return sympy.simplify(largest.subs(_EARLIER, GOLDEN * _LATER) * eta**2 * mean_spread - bound)
 
 
-def _descent() -> sympy.Expr:
+def descent_of_mean() -> sympy.Expr:
+    """What one step of x̄ gains, split into squares; the difference of both sides."""
     slope, mean = sympy.symbols("a b", real=True)
     split = -eta * slope**2 / 2 + eta * (slope - mean) ** 2 / 2 - eta * (1 - eta * L) * mean**2 / 2
     return sympy.expand(-eta * slope * mean + L * eta**2 * mean**2 / 2 - split)
@@ -209,17 +210,18 @@ def _step_is_short() -> sympy.Basic:
     return decided((GOLDEN - 1).is_positive)
 
 
-def _summed() -> sympy.Expr:
+def summed_descent() -> sympy.Expr:
     """2/(ηT) times the sum of f_t − f_{t+1} + ηL²X²/2 + Lη²σ₀²/(2n)."""
-    return sympy.expand(2 / (eta * T) * (gap + T * (eta * L**2 * _LEFT**2 / 2 + L * eta**2 * variance / (2 * n))))
+    return sympy.expand(2 / (eta * T) * (gap + T * (eta * L**2 * LEFT**2 / 2 + L * eta**2 * variance / (2 * n))))
 
 
-def _spread() -> sympy.Basic:
+def noisy_spread() -> sympy.Basic:
+    """That (LX + ζ)² + σ₀² ≤ (LX + √(ζ² + σ₀²))²."""
     # With q² = ζ² + σ₀² and q = ζ + more.
     least, more = sympy.symbols("zeta more", nonnegative=True)
     root = least + more
     noise = root**2 - least**2
-    room = (L * _LEFT + root) ** 2 - ((L * _LEFT + least) ** 2 + noise)
+    room = (L * LEFT + root) ** 2 - ((L * LEFT + least) ** 2 + noise)
     return decided(sympy.expand(room).is_nonnegative)
 
 
@@ -229,8 +231,8 @@ def _level() -> sympy.Expr:
 
 def _fixed_point_is_largest() -> sympy.Expr:
     # X − φη(LX + q) = (1 − φηL)(X − level): it is ≤ 0 iff X ≤ level.
-    excess = _LEFT - GOLDEN * eta * (L * _LEFT + sympy.sqrt(variance + dissimilarity))
-    return sympy.simplify(excess - (1 - GOLDEN * eta * L) * (_LEFT - _level()))
+    excess = LEFT - GOLDEN * eta * (L * LEFT + sympy.sqrt(variance + dissimilarity))
+    return sympy.simplify(excess - (1 - GOLDEN * eta * L) * (LEFT - _level()))
 
 
 STATEMENTS = by_label(__name__, grid_mean_disagreement(), ds_sync_rate())

@@ -36,7 +36,7 @@ def mean_square(reports: Sequence[Report], weights: Sequence[Fraction], aim: Fra
             Fraction(0),
         )
         total += (taken - aim) ** 2
-    return total / 2 ** len(examples)
+    return total / (1 << len(examples))
 
 
 def full_gradient(reports: Sequence[Report]) -> Fraction:

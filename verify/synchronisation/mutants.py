@@ -20,6 +20,8 @@ from sparsync.theory.language.symbols import (
     deferred_size,
     delta,
     dissimilarity,
+    epoch_length,
+    epoch_root,
     eta,
     exchange_time,
     extra_count,
@@ -213,6 +215,29 @@ MUTANTS: dict[str, Mutant] = {
         lambda bound: bound.subs(batch_spread, batch_spread**2),
         "rational",
         "property",
+    ),
+    "epoch_mean_disagreement_epoch": wrong_bound(
+        "epoch_mean_disagreement",
+        "every gradient meets whole epochs alone",
+        lambda _bound: (epoch_length / (1 - epoch_root) - 1) ** 2 * eta**2 * mean_spread,
+        "rational",
+        "property",
+    ),
+    "epoch_rate_linear": wrong_bound(
+        "epoch_rate",
+        "cηL for cηL/(1 − cηL)",
+        lambda _bound: (
+            2 * gap / (eta * T)
+            + eta * L * variance / n
+            + ((epoch_length - 2 + epoch_length / (1 - epoch_root)) * eta * L) ** 2 * (variance + dissimilarity)
+        ),
+        "smt",
+    ),
+    "epoch_speed_up_alike": wrong_bound(
+        "epoch_speed_up",
+        "noise alone drives workers apart",
+        lambda bound: bound.subs(dissimilarity, 0),
+        "smt",
     ),
     "grid_mean_disagreement_equal": wrong_bound(
         "grid_mean_disagreement",
