@@ -35,6 +35,7 @@ from sparsync.theory.laws import (
 )
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
+    accumulation,
     barriers,
     batches,
     coherent_descent,
@@ -68,6 +69,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         look_ahead,
         superstep_regret,
         batches,
+        accumulation,
         mixing,
         grid_rates,
         mixing_epochs,

@@ -359,6 +359,13 @@ weighted_error = synchronisation_symbols.weighted_error
 unweighted_error = synchronisation_symbols.unweighted_error
 epoch_length = synchronisation_symbols.epoch_length
 epoch_root = synchronisation_symbols.epoch_root
+target_batch = synchronisation_symbols.target_batch
+largest_batch = synchronisation_symbols.largest_batch
+total_rate = synchronisation_symbols.total_rate
+growth = synchronisation_symbols.growth
+update_time = synchronisation_symbols.update_time
+switch_count = synchronisation_symbols.switch_count
+switch_time = synchronisation_symbols.switch_time
 
 LATEX_NAMES = {
     eta: r"\eta",

@@ -29,6 +29,14 @@ epoch_length = sympy.Symbol("epoch_length", integer=True, positive=True)
 """Number B of steps of an epoch of mixing."""
 epoch_root = sympy.Symbol("epoch_root", nonnegative=True)
 """Factor r < 1 by which an epoch of mixing shortens the differences from the mean."""
+target_batch = sympy.Symbol("target_batch", positive=True)
+"""Number B of examples with which an update is due."""
+largest_batch = sympy.Symbol("largest_batch", positive=True)
+"""Largest number b of examples of one report."""
+total_rate = sympy.Symbol("total_rate", positive=True)
+"""Examples R of all workers per unit of time."""
+growth = sympy.Symbol("growth", integer=True, positive=True)
+"""Number g of versions after which the group that an update waits for grows by one worker."""
 
 epoch_factor = sympy.Symbol("epoch_factor", nonnegative=True)
 """Disagreement after an epoch of mixing over that before it."""
@@ -42,6 +50,12 @@ weighted_error = sympy.Symbol("weighted_error", nonnegative=True)
 """E‖Σ_i (b_i/B)g_i − ∇f‖², g_i the mean of b_i gradients."""
 unweighted_error = sympy.Symbol("unweighted_error", nonnegative=True)
 """E‖(1/n) Σ_i g_i − ∇f‖², g_i the mean of b_i gradients."""
+update_time = sympy.Symbol("update_time", positive=True)
+"""Time t_T of the T-th update."""
+switch_count = sympy.Symbol("switch_count", integer=True, nonnegative=True)
+"""Reports that are added before an update waits for all workers."""
+switch_time = sympy.Symbol("switch_time", nonnegative=True)
+"""Time from which an update waits for all workers."""
 
 mean_contribution = sympy.Symbol("mean_contribution", real=True)
 """x̄, the mean of what the workers would contribute."""
@@ -96,5 +110,12 @@ LATEX_NAMES = {
     unweighted_error: r"\mathbb{E}\,\lVert\frac{1}{n}\sum_i g_i-\nabla f\rVert^{2}",
     epoch_length: "B",
     epoch_root: "r",
+    target_batch: "B",
+    largest_batch: "b",
+    total_rate: "R",
+    growth: "g",
+    update_time: "t_T",
+    switch_count: r"\text{reports until the barrier is whole}",
+    switch_time: r"\text{time until the barrier is whole}",
 }
 """How they print."""

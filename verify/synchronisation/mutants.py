@@ -35,6 +35,7 @@ from sparsync.theory.language.symbols import (
     lag_decay,
     lag_threshold,
     laggard_count,
+    largest_batch,
     least_speed_up,
     least_weight,
     lipschitz,
@@ -58,6 +59,7 @@ from sparsync.theory.language.symbols import (
     synchronised_share,
     tau,
     total_batch,
+    total_rate,
     variance,
 )
 from sparsync.theory.synchronisation.grid_rates import GOLDEN
@@ -199,6 +201,20 @@ MUTANTS: dict[str, Mutant] = {
         "epoch_disagreement",
         "n for n²",
         lambda _bound: 1 - 8 * least_weight * (1 - least_weight) / n,
+        "rational",
+        "property",
+    ),
+    "accumulation_time_steps": wrong_bound(
+        "accumulation_time",
+        "one unfinished step in all for one of each worker",
+        lambda bound: bound - (n - 1) * largest_batch / total_rate,
+        "rational",
+        "property",
+    ),
+    "accumulation_time_excess": wrong_bound(
+        "accumulation_time",
+        "earlier updates have no example too many",
+        lambda bound: bound - (T - 1) * largest_batch / total_rate,
         "rational",
         "property",
     ),
