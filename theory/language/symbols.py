@@ -365,7 +365,7 @@ total_rate = synchronisation_symbols.total_rate
 growth = synchronisation_symbols.growth
 update_time = synchronisation_symbols.update_time
 switch_count = synchronisation_symbols.switch_count
-switch_time = synchronisation_symbols.switch_time
+time_to_whole = synchronisation_symbols.time_to_whole
 
 LATEX_NAMES = {
     eta: r"\eta",

@@ -54,7 +54,7 @@ update_time = sympy.Symbol("update_time", positive=True)
 """Time t_T of the T-th update."""
 switch_count = sympy.Symbol("switch_count", integer=True, nonnegative=True)
 """Reports that are added before an update waits for all workers."""
-switch_time = sympy.Symbol("switch_time", nonnegative=True)
+time_to_whole = sympy.Symbol("time_to_whole", nonnegative=True)
 """Time from which an update waits for all workers."""
 
 mean_contribution = sympy.Symbol("mean_contribution", real=True)
@@ -116,6 +116,6 @@ LATEX_NAMES = {
     growth: "g",
     update_time: "t_T",
     switch_count: r"\text{reports until the barrier is whole}",
-    switch_time: r"\text{time until the barrier is whole}",
+    time_to_whole: r"\text{time until the barrier is whole}",
 }
 """How they print."""

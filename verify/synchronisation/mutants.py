@@ -31,6 +31,7 @@ from sparsync.theory.language.symbols import (
     gradient,
     grid_columns,
     grid_rows,
+    growth,
     inclusion_covariance,
     lag_decay,
     lag_threshold,
@@ -254,6 +255,20 @@ MUTANTS: dict[str, Mutant] = {
         "noise alone drives workers apart",
         lambda bound: bound.subs(dissimilarity, 0),
         "smt",
+    ),
+    "switch_reports_whole": wrong_bound(
+        "switch_reports",
+        "g updates of n reports more",
+        lambda bound: bound + growth * n,
+        "rational",
+        "property",
+    ),
+    "switch_time_rounding": wrong_bound(
+        "switch_time",
+        "n/K for ⌊n/K⌋, as if no report were left waiting",
+        lambda _bound: longest_duration * growth * (n - 1) / 2,
+        "rational",
+        "property",
     ),
     "grid_mean_disagreement_equal": wrong_bound(
         "grid_mean_disagreement",
