@@ -366,6 +366,9 @@ growth = synchronisation_symbols.growth
 update_time = synchronisation_symbols.update_time
 switch_count = synchronisation_symbols.switch_count
 time_to_whole = synchronisation_symbols.time_to_whole
+block_value = synchronisation_symbols.block_value
+access_distance = synchronisation_symbols.access_distance
+database_block = synchronisation_symbols.database_block
 
 LATEX_NAMES = {
     eta: r"\eta",

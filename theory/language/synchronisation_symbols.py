@@ -37,6 +37,10 @@ total_rate = sympy.Symbol("total_rate", positive=True)
 """Examples R of all workers per unit of time."""
 growth = sympy.Symbol("growth", integer=True, positive=True)
 """Number g of versions after which the group that an update waits for grows by one worker."""
+block_value = sympy.Symbol("block_value", real=True)
+"""One coordinate of a block after t rounds of bulk-synchronous training."""
+access_distance = sympy.Symbol("access_distance", integer=True, positive=True)
+"""Links ℓ of a path of workers, each of whom reads what the next writes or writes what the next reads."""
 
 epoch_factor = sympy.Symbol("epoch_factor", nonnegative=True)
 """Disagreement after an epoch of mixing over that before it."""
@@ -56,6 +60,8 @@ switch_count = sympy.Symbol("switch_count", integer=True, nonnegative=True)
 """Reports that are added before an update waits for all workers."""
 time_to_whole = sympy.Symbol("time_to_whole", nonnegative=True)
 """Time from which an update waits for all workers."""
+database_block = sympy.Symbol("database_block", real=True)
+"""One coordinate of version t + 1 of a block."""
 
 mean_contribution = sympy.Symbol("mean_contribution", real=True)
 """x̄, the mean of what the workers would contribute."""
@@ -117,5 +123,8 @@ LATEX_NAMES = {
     update_time: "t_T",
     switch_count: r"\text{reports until the barrier is whole}",
     time_to_whole: r"\text{time until the barrier is whole}",
+    block_value: "x_b(t)",
+    access_distance: r"\ell",
+    database_block: "x_b^{(t+1)}",
 }
 """How they print."""

@@ -13,6 +13,7 @@ from sparsync.theory.language.symbols import (
     awaited_count,
     bandwidth,
     batch_spread,
+    block_value,
     class_sum,
     coherence,
     commit_time,
@@ -255,6 +256,20 @@ MUTANTS: dict[str, Mutant] = {
         "noise alone drives workers apart",
         lambda bound: bound.subs(dissimilarity, 0),
         "smt",
+    ),
+    "database_versions_sum": wrong_bound(
+        "database_versions",
+        "+ η for − η",
+        lambda _bound: block_value + eta * gradient,
+        "rational",
+        "property",
+    ),
+    "database_lead_finished": wrong_bound(
+        "database_lead",
+        "ℓ, as if nobody were within a step",
+        lambda bound: bound - 1,
+        "rational",
+        "property",
     ),
     "switch_reports_whole": wrong_bound(
         "switch_reports",

@@ -25,7 +25,7 @@ def updates_of(growth: int, seconds: float) -> list[Applied]:
 
 def test_two_workers_by_hand() -> None:
     """Reports at 1, 2 and 2; the third is the second worker's first, and the switch."""
-    assert growing_groups.until_whole([[Fraction(1)], [Fraction(2)]], 3) == (2, 3)
+    assert growing_groups.until_whole([[Fraction(1)], [Fraction(2)]], 3) == (Fraction(2), 3)
 
 
 @pytest.mark.parametrize("growth", [1, 3, 10])
