@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from paper.intervals import Estimate, exact, mean, paired_difference
 from paper.results import Result, result
 from paper.studies.barriers import agreement
 from paper.studies.convergence.runs import (
@@ -31,6 +30,7 @@ from paper.studies.quadratics import smallest_slack
 from paper.studies.races import broken_bounds, runs
 from paper.studies.steady_state import predicted_gain, settled_gain
 from paper.verdicts import Claim, NotMeasuredError
+from sparsync.verify.tools.intervals import Estimate, exact, mean, paired_difference
 
 CLOSE_POINTS = 1.0
 """Points of accuracy within which one method stays close to another."""

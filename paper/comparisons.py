@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from paper import latex
-from paper.intervals import Estimate, compared, mean
+from sparsync.verify.tools.intervals import Estimate, compared, mean
 
 UNKNOWN, ONE_SEED = "inconclusive", "one seed"
 _LARGEST_LOGARITHM = 700.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paper.intervals import Estimate
 from paper.results import result
 from paper.studies.variants import LOW_RANK, MODELS, OPTIMISERS, cell, machines, places, table_rows
+from sparsync.verify.tools.intervals import Estimate
 
 
 def variants_markdown(data_folder: Path) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from paper.intervals import Estimate
+from sparsync.verify.tools.intervals import Estimate
 
 
 class Verdict(Enum):

@@ -21,11 +21,11 @@ from matplotlib.ticker import NullLocator
 
 from paper import latex
 from paper.comparisons import ratio, ratio_phrase
-from paper.intervals import Estimate, paired_difference
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREY, VERMILION, Look, new_figure
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.intervals import Estimate, paired_difference
 
 PROBLEMS = {"quadratic": "Quadratic", "network": "Network"}
 """Titles of the problems; words of the macros' names."""

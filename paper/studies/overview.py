@@ -14,13 +14,13 @@ from statistics import fmean
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper.intervals import Estimate, mean
 from paper.results import Result, result
 from paper.rules import METHODS
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.races import SHOWN, mean_curve, runs, smoothed
 from paper.studies.study import Study
 from paper.style import new_figure
+from sparsync.verify.tools.intervals import Estimate, mean
 
 SENT = ("dense", "top_k", "gaussian_k")
 """Methods on the left."""

@@ -20,7 +20,6 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from paper import latex
 from paper.comparisons import difference_phrase, mean_phrase
-from paper.intervals import mean
 from paper.results import Result, result
 from paper.studies.staleness_runs import (
     OPTIMISER_NAMES,
@@ -40,6 +39,7 @@ from paper.studies.staleness_runs import (
 )
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+from sparsync.verify.tools.intervals import mean
 
 NOT_REACHED = "not reached"
 LATE: dict[str, Setting] = {**SIZES, "Momentum": OPTIMISERS["Momentum"]}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import fmean
 
-from paper.intervals import Estimate, paired_difference
 from paper.results import Result, result
+from sparsync.verify.tools.intervals import Estimate, paired_difference
 
 SWEPT = ("hidden_count", "optimiser", "worker_count")
 """What a setting consists of; a sweep changes one and keeps the others as in the study's middle."""

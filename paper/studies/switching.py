@@ -18,10 +18,10 @@ from matplotlib.ticker import NullLocator
 
 from paper import latex
 from paper.comparisons import UNKNOWN, ratio, ratio_phrase
-from paper.intervals import Estimate, compared, paired_difference
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, Look, legend_below, new_figure
+from sparsync.verify.tools.intervals import Estimate, compared, paired_difference
 
 CONDITIONS = {
     "same optimum": "quadratic",

@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 from paper import latex
 from paper.comparisons import ONE_SEED, UNKNOWN, difference_cell, difference_phrase, tally
-from paper.intervals import Estimate, mean, paired_difference
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREY, VERMILION, new_figure
+from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
 DENSE, LOW_RANK = "dense", "powersgd"
 DEFAULT = "ef14"

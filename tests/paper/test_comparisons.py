@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper.comparisons import difference_cell, difference_phrase, mean_phrase, ratio, ratio_phrase, tally
-from paper.intervals import Estimate, mean
+from sparsync.verify.tools.intervals import Estimate, mean
 from tests.support.drawing import plain
 
 ERRORS = st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3)), min_size=1, max_size=8)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper.intervals import Estimate, exact
 from paper.verdicts import Claim, NotMeasuredError, Verdict, judged
+from sparsync.verify.tools.intervals import Estimate, exact
 
 ENDS = st.integers(-20, 20).map(float) | st.sampled_from([-math.inf, math.inf])
 

@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from paper.intervals import mean
 from paper.results import Result
 from paper.rules import METHODS, RULES
 from paper.studies.convergence.runs import (
@@ -32,6 +31,7 @@ from paper.studies.convergence.runs import (
     still_running,
 )
 from paper.style import BLACK, YELLOW, legend_below, new_figure
+from sparsync.verify.tools.intervals import mean
 
 COUNT_PANELS = {
     "unit pixels, density 0.001": THOUSANDTH,

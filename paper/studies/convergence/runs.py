@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean, median
 
 from paper import rules
-from paper.intervals import Estimate, mean
 from paper.results import Result, results, trained_runs, training_results
+from sparsync.verify.tools.intervals import Estimate, mean
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 from paper import latex
 from paper.comparisons import UNKNOWN, difference_phrase, tally
-from paper.intervals import Estimate
 from paper.results import Result
 from paper.rules import METHODS, named
 from paper.studies.convergence import runs as facts
@@ -31,6 +30,7 @@ from paper.studies.convergence.runs import (
 )
 from paper.studies.convergence.tables import accuracy_table, count_table, momentum_table
 from paper.studies.study import Macro, Study
+from sparsync.verify.tools.intervals import Estimate
 
 CONDITIONS: dict[str, Condition] = {
     "Thousandth": THOUSANDTH,

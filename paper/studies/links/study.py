@@ -10,11 +10,11 @@ from typing import Any
 
 from paper import latex
 from paper.comparisons import ratio_phrase
-from paper.intervals import Estimate
 from paper.results import result
 from paper.studies.links.figures import frontier, look_of, one_step, time_to_accuracy
 from paper.studies.links.times import MODELS, TRAINED, Links, Reached, communication_share
 from paper.studies.study import Macro, Study
+from sparsync.verify.tools.intervals import Estimate
 
 NOT_RUN = "--"
 JUDGED = "resnet20"

@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 
 from paper.comparisons import ratio
-from paper.intervals import Estimate
 from paper.results import Result, result
+from sparsync.verify.tools.intervals import Estimate
 
 MODELS = {"fnn3": "FNN-3", "resnet20": "ResNet-20", "gpt": "GPT"}
 """By name, in the order of tables."""

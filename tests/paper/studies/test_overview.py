@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from paper.intervals import mean
 from paper.results import result
 from paper.rules import METHODS
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import CLUSTER, SELECTOR, SENT, WAITED, accuracy_by_bytes, overview
 from paper.studies.races import SHOWN, mean_curve, runs, smoothed
+from sparsync.verify.tools.intervals import mean
 from tests.support.drawing import drawn_line
 from tests.support.paper_data import write_results
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from paper.comparisons import ONE_SEED, UNKNOWN
-from paper.intervals import Estimate
 from paper.results import result
 from paper.studies.variants import (
     BEYOND,
@@ -32,6 +31,7 @@ from paper.studies.variants import (
 from paper.variants_page import variants_markdown
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.studies.training import contestants
+from sparsync.verify.tools.intervals import Estimate
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import write
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paper.intervals import Estimate, compared, exact, mean, paired_difference
+from sparsync.verify.tools.intervals import Estimate, compared, exact, mean, paired_difference
 
 VALUES = st.lists(st.integers(-1000, 1000).map(lambda whole: whole / 8), min_size=2, max_size=12)
 
