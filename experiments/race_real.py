@@ -128,7 +128,8 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
             opened = open_server(race, conditions, policy, problem, horizon, announcements, kept)
             server = stack.enter_context(opened)
             curve = Curve(server, seconds=race.seconds, points=race.points)
-            server.run(Watching(curve, keeper, server, recording_of(race, name, server, server.shared.layout)))
+            said = recording_of(race, name, server, server.shared.layout, asdict(conditions))
+            server.run(Watching(curve, keeper, server, said))
             server.finish()
         except BaseException as error:
             announcements.end_together(f"{error}" or type(error).__name__, race.workers, VERDICT_SECONDS)
@@ -144,9 +145,8 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
         }
         write_json(command.output, result)
         if command.trace is not None:
-            write_trace(
-                command.trace, recording_of(race, name, server, server.shared.layout), server.trace, server.view.now
-            )
+            said = recording_of(race, name, server, server.shared.layout, asdict(conditions))
+            write_trace(command.trace, said, server.trace, server.view.now)
     for line in (f"{outcome_line(race, outcome, kind='real')} → {command.output}", *remark_lines([outcome])):
         print(line)  # noqa: T201
 

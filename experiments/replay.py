@@ -8,31 +8,17 @@ every promise was kept. 1: one did not. 2: a file is no whole trace, or its poli
 from __future__ import annotations
 
 import argparse
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sparsync.experiments.engine.horizon import PolicyError
-from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.replay import Divergence, Replay
 from sparsync.experiments.racing.entries import make_policy
+from sparsync.experiments.racing.recordings import recorded_contestant
 from sparsync.verify.monitors.files import stored_trace
 from sparsync.verify.monitors.verdict import BROKEN, KEPT, UNREADABLE, judge_file
 from sparsync.verify.tools.interrupts import interrupt_as_line
-
-
-def recorded_policy(run: Mapping[str, Any]) -> Policy:
-    """The policy that a trace file names.
-
-    Raises:
-        ValueError: it names none, or one that is not to be had.
-    """
-    name, parameters = run.get("policy"), run.get("parameters")
-    if not isinstance(name, str) or not isinstance(parameters, dict):
-        raise ValueError("it does not say which policy ran, with which parameters")
-    return make_policy(name, {key: _unsaid(value) for key, value in parameters.items()})
 
 
 def replay_file(path: Path) -> tuple[int, str]:
@@ -44,7 +30,7 @@ def replay_file(path: Path) -> tuple[int, str]:
         with stored_trace(path) as trace:
             recording = trace.recording
             replay = Replay(
-                recorded_policy(recording.run),
+                make_policy(*recorded_contestant(recording.run)),
                 recording.header,
                 trace.events,
                 block_bytes=recording.block_bytes,
@@ -57,13 +43,6 @@ def replay_file(path: Path) -> tuple[int, str]:
     except (ValueError, OSError) as error:
         return UNREADABLE, f"{path}: {error}"
     return KEPT, f"{line}; replayed, all {count} events came out again"
-
-
-def _unsaid(value: Any) -> Any:
-    """A parameter as it was before JSON: see `sayable`."""
-    if isinstance(value, list):
-        return tuple(map(_unsaid, value))
-    return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if isinstance(value, str) else value
 
 
 def read(arguments: Sequence[str] | None = None) -> list[Path]:

@@ -1,7 +1,8 @@
 """How does a comparison of runs read in text and tables? A difference or ratio, its interval, and what follows.
 
-Runs are paired over seeds, see `verify/tools/intervals.py`. A phrase is chosen by the numbers, so that a sentence is true whatever
-they are: it says `inconclusive` where the interval holds zero (of a ratio: one), and `one seed` where there is none.
+Runs are paired over seeds, see `verify/tools/intervals.py`. A phrase is chosen by the numbers, so that a sentence is
+true whatever they are: it says `inconclusive` where the interval holds zero (of a ratio: one), and `one seed` where
+there is none.
 """
 
 from __future__ import annotations

@@ -138,20 +138,27 @@ class Recorded:
 
     Args:
         seconds: by worker, then by step; both read cyclically.
+        first_count: steps at the beginning that do not come again: a network is not loaded twice. A worker that has
+            recorded no more steps repeats its last one.
     """
 
     seconds: tuple[tuple[float, ...], ...]
+    first_count: int = 0
 
     def __post_init__(self) -> None:
         if not self.seconds:
             raise ValueError("there are no recorded seconds")
+        require_count("first_count", self.first_count, least=0)
         for row in self.seconds:
             _require_positive("seconds", row)
 
     def __call__(self, worker: int, step: int) -> float:
         """See `Durations`."""
         row = self.seconds[worker % len(self.seconds)]
-        return row[step % len(row)]
+        if step < len(row):
+            return row[step]
+        begin = min(self.first_count, len(row) - 1)
+        return row[begin + (step - begin) % (len(row) - begin)]
 
 
 @dataclass(frozen=True)
@@ -212,10 +219,11 @@ class Cluster:
         download: from it.
         changes: in order of time; of each worker coming and going by turns.
         absent: workers that are not there at the beginning.
+        order_seconds: from the order to begin a step until it begins, where no shared model travels with it.
 
     Raises:
-        ValueError: nobody is there; an unknown worker is named; changes come out of order, or let one join that is
-            there or go that is gone.
+        ValueError: nobody is there; an order takes less than no time, or for ever; an unknown worker is named; changes
+            come out of order, or let one join that is there or go that is gone.
     """
 
     worker_count: int
@@ -224,9 +232,12 @@ class Cluster:
     download: Link = field(default_factory=Link)
     changes: tuple[Change, ...] = ()
     absent: frozenset[int] = frozenset()
+    order_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         require_count("worker_count", self.worker_count, least=1)
+        if not 0 <= self.order_seconds < math.inf:
+            raise ValueError(f"order_seconds must be at least 0 and finite, got {self.order_seconds}")
         if len(self.absent) >= self.worker_count:
             raise ValueError(f"no worker is there: {self.worker_count} workers, {len(self.absent)} of them absent")
         named = {*self.absent, *(change.worker for change in self.changes)}

@@ -181,7 +181,7 @@ class Simulation(Engine):
     def _let_in(self, worker: int, pull: Pull, size: int, *, is_late: bool) -> None:
         view = self.view
         model = self.vectors.read(worker, pull)[0] if self.vectors else NOTHING
-        there = self._download.arrival(worker, view.now, size) if is_late and pull.shared else view.now
+        there = self._download.arrival(worker, view.now, size) if is_late and pull.shared else self._ordered(view.now)
         self._note(Joined(view.now, worker, view.version if pull.shared else -1, model, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
 
@@ -235,9 +235,13 @@ class Simulation(Engine):
         if pull.shared:
             there = self._download.arrival(worker, view.now, size)
         else:
-            there = max(view.now, self._exchange_end[worker])
+            there = self._ordered(max(view.now, self._exchange_end[worker]))
         self._note(Released(view.now, worker, view.version if pull.shared else -1, base, corrections, size))
         self._schedule(there, Kind.DELIVERY, (worker, self._workers[worker].life))
+
+    def _ordered(self, time: float) -> float:
+        """When a step begins that is ordered then, and nothing travels."""
+        return time + self.cluster.order_seconds
 
     def _read_out(
         self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool

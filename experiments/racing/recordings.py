@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.racing.contest import Outcome, Race
-from sparsync.experiments.racing.entries import label, parameters_of
+from sparsync.experiments.racing.entries import Contestant, label, parameters_of
 from sparsync.verify.monitors.files import Recording, write_trace
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import Header
@@ -45,10 +45,42 @@ def recording(race: Race, outcome: Outcome) -> Recording:
     return _recording(race, *run, outcome.header, outcome.guarantee, outcome.layout, process_count=1)
 
 
-def recording_of(race: Race, name: str, engine: Engine, layout: Layout) -> Recording:
-    """What a trace file says of a real run of the policy of this name before its events."""
+def recording_of(
+    race: Race, name: str, engine: Engine, layout: Layout, conditions: Mapping[str, Any] | None = None
+) -> Recording:
+    """What a trace file says of a real run of the policy of this name before its events, `conditions` included."""
     run = (name, parameters_of(name, engine.policy))
-    return _recording(race, *run, engine.header, engine.guarantee, layout, process_count=race.workers + 1)
+    found = _recording(race, *run, engine.header, engine.guarantee, layout, process_count=race.workers + 1)
+    return found if conditions is None else replace(found, run={**found.run, "conditions": sayable(dict(conditions))})
+
+
+def recorded_contestant(run: Mapping[str, Any]) -> Contestant:
+    """The policy that a trace file names, and its parameters.
+
+    Raises:
+        ValueError: it names none.
+    """
+    name, parameters = run.get("policy"), run.get("parameters")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        raise ValueError("it does not say which policy ran, with which parameters")
+    return name, {key: unsaid(value) for key, value in parameters.items()}
+
+
+def recorded_race(recording: Recording) -> Race:
+    """The conditions that a trace file states.
+
+    Raises:
+        ValueError: it does not state them all, or one is out of its range.
+    """
+    said = {**recording.run, **recording.cluster}
+    names = [item.name for item in fields(Race)]
+    missing = [name for name in names if name not in said]
+    if missing:
+        raise ValueError(f"it does not say under which conditions of a race it ran: {', '.join(missing)}")
+    try:
+        return Race(**{name: unsaid(said[name]) for name in names})
+    except TypeError as error:
+        raise ValueError(f"its conditions are none of a race: {error}") from error
 
 
 def _recording(
@@ -88,3 +120,10 @@ def sayable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [sayable(item) for item in value]
     return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def unsaid(value: Any) -> Any:
+    """A value as it was before JSON: see `sayable`."""
+    if isinstance(value, list):
+        return tuple(map(unsaid, value))
+    return {"inf": math.inf, "-inf": -math.inf}.get(value, value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ from paper.results import result
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
-from sparsync.experiments import network, race_real, replay
+from sparsync.experiments import network, predict, race_real, replay
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
@@ -50,6 +50,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.race": _races,
     "sparsync.experiments.race_real": _races_for_real,
     "sparsync.experiments.replay": lambda words: bool(replay.read(words)),
+    "sparsync.experiments.predict": lambda words: bool(predict.read_arguments(words)),
     "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,

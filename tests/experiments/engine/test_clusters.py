@@ -101,6 +101,14 @@ def test_recorded_and_constant_durations_are_read_cyclically() -> None:
     assert [Constant((1.0, 2.0, 3.0))(worker, 7) for worker in range(4)] == [1.0, 2.0, 3.0, 1.0]
 
 
+def test_what_comes_only_at_the_beginning_is_not_repeated() -> None:
+    recorded = Recorded(((9.0, 2.0, 3.0), (4.0,)), first_count=1)
+    assert [recorded(0, step) for step in range(6)] == [9.0, 2.0, 3.0, 2.0, 3.0, 2.0]
+    assert [recorded(1, step) for step in range(3)] == [4.0, 4.0, 4.0]
+    with pytest.raises(ValueError, match="first_count must be at least 0, got -1"):
+        Recorded(((1.0,),), first_count=-1)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_durations_are_positive_and_finite(bad: float) -> None:
     makers: dict[str, Callable[[], object]] = {
@@ -139,6 +147,7 @@ def test_durations_are_positive_and_finite(bad: float) -> None:
         (lambda: Change(1.0, 0, "explode"), "a worker can join, leave or crash, got 'explode'"),  # type: ignore[arg-type]
         (lambda: Cluster(0), "worker_count must be at least 1, got 0"),
         (lambda: Cluster(2.5), "worker_count must be an int, got 2.5"),  # type: ignore[arg-type]
+        (lambda: Cluster(1, order_seconds=-1.0), "order_seconds must be at least 0 and finite, got -1.0"),
         (lambda: Cluster(2, absent=frozenset({0, 1})), "no worker is there: 2 workers, 2 of them absent"),
         (lambda: Cluster(3, absent=frozenset({3})), r"there are workers 0 to 2, got \[3\]"),
         (lambda: Cluster(3, changes=(Change(1.0, -1, "crash"),)), r"there are workers 0 to 2, got \[-1\]"),

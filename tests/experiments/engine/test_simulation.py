@@ -16,6 +16,7 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.view import Message
 from sparsync.experiments.policies.asp import Asp
 from sparsync.experiments.policies.bsp import Bsp
+from sparsync.experiments.policies.local_sgd import LocalSgd
 from sparsync.experiments.policies.ssp import Ssp
 from sparsync.verify.monitors.trace import (
     Applied,
@@ -333,3 +334,11 @@ def test_mixing_alone_publishes_nothing_and_changes_nothing(options: dict[str, A
     if vectors is not None:
         assert {event.copies for event in mixed} == {(vectors.sketch(vectors.problem.initial),)}
         assert bool((vectors.workers[0].model != vectors.problem.initial).any())
+
+
+def test_an_order_takes_time_where_no_model_travels() -> None:
+    cluster = Cluster(1, Constant((1.0,)), download=Link(latency_seconds=0.5), order_seconds=0.25)
+    simulation = Simulation(LocalSgd(period=2), cluster, Horizon(steps=4))
+    simulation.run()
+    # To the first and every other step with its own model, to the third with the shared one.
+    assert times(simulation, Started) == [0.25, 1.5, 3.0, 4.25]

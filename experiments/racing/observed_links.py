@@ -1,0 +1,130 @@
+"""Which link is it that transfers were observed on? Latency, rate, and whether all workers share one line.
+
+Each worker having a line of its own, a transfer of s bytes takes α + s/R. R is by Theil and Sen: 1/R is the median
+slope over pairs of transfers of different sizes; α is the median of what is left. Half of the transfers may so have
+been held up by something else. On a shared line a transfer also waits for those before it, occupies the line for
+μ + s/R, and takes α besides; these three have the least mean absolute error, and count only where that is clearly less
+than without sharing. μ holds the server's own work on a message, for which the next one waits. Where all transfers are
+about equally large, μ and R cannot be told apart, and all of the occupation counts as R.
+
+Sources: Hockney 1994 for α + s/R; Theil 1950 and Sen 1968 for the slope; the rest is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sparsync.experiments.engine.clusters import Line, Link
+
+ALIKE = 1.2
+"""Sizes whose largest is at most this multiple of the smallest say nothing of a rate."""
+CLEARLY = 0.8
+"""A shared line must leave at most this share of the error of separate ones."""
+NEGLIGIBLE = 0.02
+"""An error of separate lines that is no more than this share of a usual transfer is none."""
+MOST_TRANSFERS = 600
+"""That a fit looks at, the first ones: it looks at all of their pairs."""
+_ROUNDS = 300
+
+
+class Transfer(NamedTuple):
+    """Something that travelled.
+
+    Args:
+        worker: whose end of the link it was.
+        ordered: when, in seconds.
+        size_bytes: of it.
+        seconds: until it was there.
+    """
+
+    worker: int
+    ordered: float
+    size_bytes: int
+    seconds: float
+
+
+def fitted_link(
+    transfers: Sequence[Transfer], others: Sequence[Transfer], worker_count: int, *, order_seconds: float
+) -> Link:
+    """The link that explains the transfers; without any, one that takes no time.
+
+    Args:
+        transfers: in one direction, in order of time.
+        others: in the other direction: where all transfers are alike, the rate is that of both together, if those
+            differ from them.
+        worker_count: n.
+        order_seconds: what an order takes that carries nothing: the latency, where all sizes are alike in both
+            directions.
+    """
+    if not transfers:
+        return Link()
+    seen = list(transfers[:MOST_TRANSFERS])
+    own = _own_line(seen, list(others[:MOST_TRANSFERS]), order_seconds)
+    error = _error(own, seen, worker_count)
+    if error <= NEGLIGIBLE * median(transfer.seconds for transfer in seen):
+        return own
+    shared = _shared_line(seen, own, worker_count)
+    return shared if _error(shared, seen, worker_count) < CLEARLY * error else own
+
+
+def _own_line(seen: list[Transfer], others: list[Transfer], order_seconds: float) -> Link:
+    telling = next((sample for sample in (seen, [*seen, *others]) if not _are_alike(sample)), None)
+    usual = median(transfer.seconds for transfer in seen)
+    if telling is not None:
+        per_byte = max(0.0, _median_slope(telling))
+    else:
+        sent = median(transfer.size_bytes for transfer in seen)
+        per_byte = max(0.0, usual - order_seconds) / sent if sent else 0.0
+    latency = max(0.0, median(transfer.seconds - per_byte * transfer.size_bytes for transfer in seen))
+    return Link(latency_seconds=latency, bytes_per_second=_rate(per_byte))
+
+
+def _shared_line(seen: list[Transfer], own: Link, worker_count: int) -> Link:
+    """The best one: the search begins where all is latency, all is bytes, and all is work on messages."""
+    usual = median(transfer.seconds for transfer in seen)
+    sent = fmean(transfer.size_bytes for transfer in seen)
+    if not usual or not sent:
+        return own
+    are_alike = _are_alike(seen)
+
+    def link(values: np.ndarray) -> Link:
+        latency, per_message, per_mean = np.abs(values) * usual
+        message_seconds = 0.0 if are_alike else float(per_message)
+        return Link(float(latency), _rate(float(per_mean) / sent), message_seconds, is_shared=True)
+
+    def error(values: np.ndarray) -> float:
+        return _error(link(values), seen, worker_count)
+
+    begins = ((0.9, 0.05, 0.05), (0.1, 0.1, 0.8), (0.1, 0.8, 0.1))
+    found = [minimize(error, begin, method="Nelder-Mead", options={"maxfev": _ROUNDS}) for begin in begins]
+    return link(min(found, key=lambda one: float(one.fun)).x)
+
+
+def _are_alike(seen: Sequence[Transfer]) -> bool:
+    sizes = [transfer.size_bytes for transfer in seen]
+    return max(sizes) <= ALIKE * min(sizes)
+
+
+def _median_slope(seen: Sequence[Transfer]) -> float:
+    """Seconds per byte, over all pairs of different sizes."""
+    sizes = np.array([transfer.size_bytes for transfer in seen], dtype=np.float64)
+    seconds = np.array([transfer.seconds for transfer in seen])
+    apart = sizes[:, None] - sizes
+    pairs = apart > 0
+    return float(np.median((seconds[:, None] - seconds)[pairs] / apart[pairs]))
+
+
+def _rate(seconds_per_byte: float) -> float:
+    return 1 / seconds_per_byte if seconds_per_byte > 0 else math.inf
+
+
+def _error(link: Link, seen: Sequence[Transfer], worker_count: int) -> float:
+    """Mean absolute, in seconds."""
+    arrival: Callable[[int, float, int], float] = Line(link, worker_count).arrival
+    return fmean(abs(arrival(worker, ordered, size) - ordered - seconds) for worker, ordered, size, seconds in seen)
