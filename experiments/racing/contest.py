@@ -239,7 +239,9 @@ def run_contestant(
     parameters: Mapping[str, Parameter] | None = None,
     *,
     data: Dataset | None = None,
+    cluster: Cluster | None = None,
     is_held_to_bounds: bool = True,
+    is_over: Callable[[Point], bool] | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Simulate one policy under the conditions of a race, judged by its monitors.
@@ -249,9 +251,11 @@ def run_contestant(
         name: key of `POLICIES`.
         parameters: of the policy, besides their defaults.
         data: the examples of `race.data`, if they are loaded already.
+        cluster: another than the race's own.
         is_held_to_bounds: a lead, staleness or deferral beyond what the policy promises is a violation; without, only
             the ledgers are kept.
-        advance: called at every measurement.
+        is_over: ends the race early; called at every measurement, as is `advance`.
+        advance: see there.
 
     Raises:
         ValueError: see `make_policy`, `Race`, `load_dataset` and `Simulation.run`.
@@ -265,7 +269,7 @@ def run_contestant(
     )
     simulation = Simulation(
         policy,
-        race.make_cluster(),
+        race.make_cluster() if cluster is None else cluster,
         Horizon(seconds=race.seconds),
         vectors=vectors,
         make_judge=Judge if is_held_to_bounds else judge_of_ledgers,
@@ -277,6 +281,8 @@ def run_contestant(
         simulation.advance(race.seconds * (place / race.points))
         points.append(_point(simulation, vectors))
         advance()
+        if is_over is not None and is_over(points[-1]):
+            break
     simulation.finish()
     return outcome_of(name, simulation, points, vectors.layout)
 

@@ -13,6 +13,7 @@ from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.racing.contest import Outcome, Race
 from sparsync.experiments.racing.entries import Contestant, label, parameters_of
+from sparsync.experiments.racing.real import Conditions
 from sparsync.verify.monitors.files import Recording, write_trace
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import Header
@@ -111,6 +112,19 @@ def _recording(
         block_bytes=layout.block_bytes,
         policy_seed=race.seed,
     )
+
+
+def recorded_conditions(recording: Recording) -> Conditions:
+    """How slow the workers of a real run were made; those of a simulated one take real seconds for simulated ones.
+
+    Raises:
+        ValueError: there are no such conditions.
+    """
+    said = recording.run.get("conditions", {"unit_seconds": 1.0})
+    try:
+        return Conditions(**{name: unsaid(value) for name, value in said.items()})
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"its conditions are none of a real race: {error}") from error
 
 
 def sayable(value: Any) -> Any:
