@@ -13,12 +13,13 @@ from paper.results import result
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
-from sparsync.experiments import network, predict, race_real, replay
+from sparsync.experiments import advise, network, predict, race_real, replay
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
 from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
+from sparsync.experiments.studies.synchronisation import advice
 from sparsync.theory import calculator
 from sparsync.verify import judge
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands, python_block
@@ -50,10 +51,12 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.race": _races,
     "sparsync.experiments.race_real": _races_for_real,
     "sparsync.experiments.replay": lambda words: bool(replay.read(words)),
+    "sparsync.experiments.advise": lambda words: bool(advise.read_arguments(words)),
     "sparsync.experiments.predict": lambda words: bool(predict.read_arguments(words)),
     "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
+    "sparsync.experiments.studies.synchronisation.advice": lambda words: bool(advice.read(words)),
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
     "sparsync.verify.judge": lambda words: bool(judge.read(words)),
 }

@@ -239,15 +239,27 @@ def summary(study: dict[str, Any]) -> list[str]:
     return found
 
 
+def read(arguments: Sequence[str] | None = None) -> AdviceCommand:
+    """Parse the command line (None: the process's own).
+
+    Raises:
+        ValueError: the output cannot be written.
+        SystemExit: malformed arguments, after tyro's message; or `--help`.
+    """
+    command = tyro.cli(
+        AdviceCommand,
+        prog="python -m sparsync.experiments.studies.synchronisation.advice",
+        description="Set advice against real runs that it has not seen.",
+        args=arguments,
+    )
+    require_output(command.output)
+    return command
+
+
 def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
-        command = tyro.cli(
-            AdviceCommand,
-            prog="python -m sparsync.experiments.studies.synchronisation.advice",
-            description="Set advice against real runs that it has not seen.",
-        )
-        require_output(command.output)
+        command = read()
         total = run_count(sized(SIZES, command.profile))
         with step_progress(total, visible=True, title="real runs") as advance:
             study = run_advice(command.profile, advance=advance)
