@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import median
 from typing import Literal
 
 from sparsync.experiments.engine.clusters import Change, Cluster, Recorded
-from sparsync.experiments.racing.observed_links import Transfer, fitted_link
+from sparsync.experiments.racing.observed_links import Transfer, fitted_links
 from sparsync.verify.monitors.trace import Arrived, Departed, Event, Joined, Mixed, Released, Sent, Started, Stepped
 
 
@@ -106,7 +105,7 @@ def observed_cluster(events: Iterable[Event], worker_count: int) -> Cluster:
     Durations of steps are those observed, by worker and step, divided by the planned batch; the first one of each
     worker comes once, the others again and again, and a worker that finished none has the median of all. Of each
     direction there is one link for all workers: latency and rate, each worker having a line of its own or all sharing
-    one, fitted by `fitted_link` to the times from Sent to Arrived, and from Released, or from the Joined of those who
+    one, fitted by `fitted_links` to the times from Sent to Arrived, and from Released, or from the Joined of those who
     came later, to Started. Where there are no messages, the time from Mixed to Started takes the place of the upload.
     `order_seconds` is the median time from Released to Started where nothing travels; if none was observed, that of
     the very first steps, but no more than a model takes. Who joined, left or crashed does so at the same time.
@@ -126,13 +125,13 @@ def observed_cluster(events: Iterable[Event], worker_count: int) -> Cluster:
         raise ValueError("no worker finished a step, so that nothing is known of their speeds")
     usual = median(everything)
     order_seconds = _order_seconds(notes)
-    fitted = partial(fitted_link, worker_count=worker_count, order_seconds=order_seconds)
     uploads = notes.uploads or notes.mixes
+    upload, download = fitted_links(uploads, notes.downloads, worker_count, order_seconds=order_seconds)
     return Cluster(
         worker_count,
         Recorded(tuple(tuple(row) or (usual,) for row in notes.steps), first_count=1),
-        upload=fitted(uploads, notes.downloads),
-        download=fitted(notes.downloads, uploads),
+        upload=upload,
+        download=download,
         changes=tuple(notes.changes),
         absent=frozenset(range(worker_count)) - notes.present,
         order_seconds=order_seconds,

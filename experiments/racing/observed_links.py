@@ -5,7 +5,8 @@ slope over pairs of transfers of different sizes; α is the median of what is le
 been held up by something else. On a shared line a transfer also waits for those before it, occupies the line for
 μ + s/R, and takes α besides; these three have the least mean absolute error, and count only where that is clearly less
 than without sharing. μ holds the server's own work on a message, for which the next one waits. Where all transfers are
-about equally large, μ and R cannot be told apart, and all of the occupation counts as R.
+about equally large, μ and R cannot be told apart, and all of the occupation counts as R. What is shared in one
+direction is taken to be shared in the other, as long as that explains the transfers there as well.
 
 Sources: Hockney 1994 for α + s/R; Theil 1950 and Sen 1968 for the slope; the rest is ours.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -49,28 +51,48 @@ class Transfer(NamedTuple):
     seconds: float
 
 
-def fitted_link(
-    transfers: Sequence[Transfer], others: Sequence[Transfer], worker_count: int, *, order_seconds: float
-) -> Link:
-    """The link that explains the transfers; without any, one that takes no time.
+def fitted_links(
+    uploads: Sequence[Transfer], downloads: Sequence[Transfer], worker_count: int, *, order_seconds: float
+) -> tuple[Link, Link]:
+    """The links up and down that explain the transfers; without any, one that takes no time.
 
     Args:
-        transfers: in one direction, in order of time.
-        others: in the other direction: where all transfers are alike, the rate is that of both together, if those
-            differ from them.
+        uploads: in order of time.
+        downloads: likewise. Where all transfers of a direction are alike, the rate is that of both together, if those
+            of the other differ from them.
         worker_count: n.
         order_seconds: what an order takes that carries nothing: the latency, where all sizes are alike in both
             directions.
     """
-    if not transfers:
+    ups, downs = list(uploads[:MOST_TRANSFERS]), list(downloads[:MOST_TRANSFERS])
+    up = _fitted(ups, downs, worker_count, order_seconds)
+    down = _fitted(downs, ups, worker_count, order_seconds)
+    return _alike(up, down, ups, worker_count), _alike(down, up, downs, worker_count)
+
+
+def _fitted(seen: list[Transfer], others: list[Transfer], worker_count: int, order_seconds: float) -> Link:
+    if not seen:
         return Link()
-    seen = list(transfers[:MOST_TRANSFERS])
-    own = _own_line(seen, list(others[:MOST_TRANSFERS]), order_seconds)
+    own = _own_line(seen, others, order_seconds)
     error = _error(own, seen, worker_count)
-    if error <= NEGLIGIBLE * median(transfer.seconds for transfer in seen):
+    if error <= _negligible(seen):
         return own
     shared = _shared_line(seen, own, worker_count)
     return shared if _error(shared, seen, worker_count) < CLEARLY * error else own
+
+
+def _alike(link: Link, other: Link, seen: list[Transfer], worker_count: int) -> Link:
+    """Shared as the other one, if the transfers do not speak against it: where none waits they do not say."""
+    if link.is_shared or not other.is_shared:
+        return link
+    at_once = Line(replace(other, latency_seconds=0.0), worker_count).arrival
+    left = [seconds - (at_once(worker, ordered, size) - ordered) for worker, ordered, size, seconds in seen]
+    shared = replace(other, latency_seconds=max(0.0, median(left))) if seen else other
+    if not seen or _error(shared, seen, worker_count) <= max(
+        _negligible(seen), _error(link, seen, worker_count) / CLEARLY
+    ):
+        return shared
+    return link
 
 
 def _own_line(seen: list[Transfer], others: list[Transfer], order_seconds: float) -> Link:
@@ -118,6 +140,10 @@ def _median_slope(seen: Sequence[Transfer]) -> float:
     apart = sizes[:, None] - sizes
     pairs = apart > 0
     return float(np.median((seconds[:, None] - seconds)[pairs] / apart[pairs]))
+
+
+def _negligible(seen: Sequence[Transfer]) -> float:
+    return NEGLIGIBLE * median(transfer.seconds for transfer in seen)
 
 
 def _rate(seconds_per_byte: float) -> float:

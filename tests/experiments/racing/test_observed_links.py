@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sparsync.experiments.engine.clusters import Line, Link
-from sparsync.experiments.racing.observed_links import Transfer, fitted_link
+from sparsync.experiments.racing.observed_links import Transfer, fitted_links
 
 WORKERS = 4
 ORDER_SECONDS = 0.001
@@ -30,6 +30,11 @@ def over(
     return found
 
 
+def fitted(seen: list[Transfer], others: list[Transfer]) -> Link:
+    """In the direction of those seen."""
+    return fitted_links(seen, others, WORKERS, order_seconds=ORDER_SECONDS)[0]
+
+
 def close(link: Link, expected: Link, *, within: float = 0.02) -> bool:
     numbers = ("latency_seconds", "bytes_per_second", "message_seconds")
     alike = all(getattr(link, name) == pytest.approx(getattr(expected, name), rel=within) for name in numbers)
@@ -39,26 +44,37 @@ def close(link: Link, expected: Link, *, within: float = 0.02) -> bool:
 @pytest.mark.parametrize("held_up", [0.0, 0.2])
 def test_lines_of_one_s_own_are_found_again(held_up: float) -> None:
     seen = over(OWN, (1000, 2000, 5000), gap=0.2, held_up=held_up)
-    assert close(fitted_link(seen, [], WORKERS, order_seconds=ORDER_SECONDS), OWN, within=0.05)
+    assert close(fitted(seen, []), OWN, within=0.05)
 
 
 def test_a_shared_line_is_found_again_by_how_transfers_wait_for_each_other() -> None:
     seen = over(SHARED, (500, 2000, 4000))
-    assert close(fitted_link(seen, [], WORKERS, order_seconds=ORDER_SECONDS), SHARED, within=0.1)
+    assert close(fitted(seen, []), SHARED, within=0.1)
+
+
+def test_what_is_shared_in_one_direction_is_shared_in_the_other_unless_transfers_say_no() -> None:
+    busy, idle = over(SHARED, (500, 2000, 4000)), over(SHARED, (500, 2000, 4000), gap=50.0)
+    up, down = fitted_links(idle, busy, WORKERS, order_seconds=ORDER_SECONDS)
+    assert close(up, SHARED, within=0.1)
+    assert close(down, SHARED, within=0.1)
+    own = over(OWN, (500, 2000, 4000), gap=0.005)
+    up, down = fitted_links(own, busy, WORKERS, order_seconds=ORDER_SECONDS)
+    assert (up.is_shared, down.is_shared) == (False, True)
+    assert fitted([], busy).is_shared
 
 
 def test_a_rate_that_one_direction_does_not_tell_is_that_of_both() -> None:
-    found = fitted_link(over(OWN, (1000,), gap=0.2), over(OWN, (4000,), gap=0.2), WORKERS, order_seconds=ORDER_SECONDS)
+    found = fitted(over(OWN, (1000,), gap=0.2), over(OWN, (4000,), gap=0.2))
     assert close(found, OWN)
 
 
 def test_where_all_are_alike_the_latency_is_that_of_an_order_and_the_rest_is_bytes() -> None:
     seen = over(OWN, (1000,), gap=50.0)
-    found = fitted_link(seen, seen, WORKERS, order_seconds=ORDER_SECONDS)
+    found = fitted(seen, seen)
     assert close(found, replace(OWN, latency_seconds=ORDER_SECONDS, bytes_per_second=1000 / 0.029))
 
 
 def test_without_transfers_or_sizes_there_is_no_rate() -> None:
-    assert fitted_link([], [], WORKERS, order_seconds=ORDER_SECONDS) == Link()
+    assert fitted([], []) == Link()
     nothing = [Transfer(0, 0.0, 0, 0.5), Transfer(1, 1.0, 0, 0.25), Transfer(1, 2.0, 0, 0.5)]
-    assert fitted_link(nothing, [], WORKERS, order_seconds=ORDER_SECONDS) == Link(0.5, math.inf)
+    assert fitted(nothing, []) == Link(0.5, math.inf)

@@ -22,7 +22,9 @@ from tests.experiments.policies.test_policies import BROKEN
 from tests.support.fitting import usual_for
 from tests.support.launch.real_runs import real_server, usual_conditions, usual_race
 
-SHORT = Race(data=QUADRATIC, seconds=40.0, workers=4, points=1, latency=0.05, bandwidth=2e3, cluster="pareto")
+SHORT = Race(
+    data=QUADRATIC, seconds=40.0, workers=4, points=1, latency=0.05, bandwidth=1e3, cluster="pareto", shared_link=True
+)
 MOST_ERROR_PERCENT = 10.0
 
 
