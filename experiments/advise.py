@@ -83,6 +83,8 @@ def asked(command: AdviseCommand) -> tuple[Question, Conditions]:
         raise ValueError("say what the cluster is: either --trace FILE, or --step-seconds of each worker")
     race, conditions = command.race, AS_THEY_ARE
     if command.trace is None:
+        if race.workers not in (USUAL.workers, len(command.step_seconds)):
+            raise ValueError(f"{race.workers} workers, but seconds of {len(command.step_seconds)}")
         race = replace(race, workers=len(command.step_seconds))
         cluster = _described(command, race)
     else:

@@ -85,6 +85,7 @@ def test_several_processes_say_the_same(
         (["--target", "2"], "either --trace FILE, or --step-seconds of each worker"),
         ([*NUMBERS, "--trace", "x.jsonl"], "either --trace FILE, or --step-seconds of each worker"),
         (["--trace", "x.jsonl", "--target", "2"], "x.jsonl: there is no such file"),
+        ([*NUMBERS, "--workers", "4"], "4 workers, but seconds of 3"),
         ([*NUMBERS, "--link-mbit", "0"], "link_mbit must be positive, got 0.0"),
         ([*NUMBERS, "--model-bytes", "-1"], "model_bytes must be positive, got -1.0"),
         ([*NUMBERS, "--bandwidth", "1e6"], "--step-seconds and --link-mbit describe a cluster here"),
