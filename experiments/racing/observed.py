@@ -89,7 +89,7 @@ class _Notes:
         if mixed is not None and len(mixed.members) > 1:
             # In a ring each member sends what `Line.ring_end` says.
             count = len(mixed.members)
-            share = round(2 * (count - 1) * mixed.sent_bytes / count**2)
+            share = round(2 * (count - 1) * sum(mixed.sent_bytes) / count**2)
             self.mixes.append(Transfer(worker, mixed.time, share, event.time - mixed.time))
         elif ordered.pulled_bytes:
             self.downloads.append(Transfer(worker, ordered.time, ordered.pulled_bytes, seconds))

@@ -74,7 +74,7 @@ def test_over_all_starts_everybody_is_drawn_as_often_as_the_probability_says(
     chances = kept.inclusion(count, [hidden])
     # What is drawn changes where a start meets the fractional part of a partial sum, which are in the dict's order.
     edges = sorted({0.0, 1.0, *(total % 1 for total in itertools.accumulate(chances.values()))})
-    shares: dict[float, float] = Counter()
+    shares = defaultdict[int, float](float)
     for begin, end in ((begin, end) for begin, end in itertools.pairwise(edges) if end - begin > 1e-12):
         drawn = kept.sample(count, [hidden], Chosen((begin + end) / 2))
         assert len(set(drawn)) == len(drawn) == min(count, len(chances))

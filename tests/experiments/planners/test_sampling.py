@@ -54,7 +54,7 @@ def test_a_class_gives_its_share_exactly_and_never_one_more_or_less(
 ) -> None:
     present, total = sum(size for _, size in classes), sum(weight * size for weight, size in classes)
     count = data.draw(st.integers(0, present))
-    shares = [_mixed(weight, total, present, count) for weight, _ in classes]
+    shares = [_mixed(weight, Fraction(total), present, count) for weight, _ in classes]
     sizes = [size for _, size in classes]
     assert sum((share * size for share, size in zip(shares, sizes, strict=True)), Fraction(0)) == count
     # What is drawn changes only where a start meets the fractional part of a partial sum: integrate piece by piece.

@@ -31,7 +31,7 @@ QUESTION = Question(RACE, ONE_SLOW, 1.0, (0.1,), 2)
 
 
 def points(*qualities: float) -> list[Point]:
-    return [Point(float(place), 0, 0, 0, quality) for place, quality in enumerate(qualities)]
+    return [Point(float(place), 0, 0, 0, 0, quality) for place, quality in enumerate(qualities)]
 
 
 def reached(seconds: float, quality: float = 0.5) -> Reached:
