@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.training.adaptive import require_selector
 
 Feedback = Literal["memory", "none"]
@@ -23,6 +24,7 @@ class Descent:
         feedback: "memory" keeps what a selector leaves out and adds it to what is sent next; "none" forgets it.
         consensus_step: γ of `WorkerVectors.move`; compressed means need a smaller one than 1.
         is_on_grid: exact arithmetic, see `Layout`.
+        largest_block: entries of the model that are sent apart from others at most, see `Layout`; None is a layer.
 
     Raises:
         ValueError: a value outside its range, named.
@@ -35,6 +37,7 @@ class Descent:
     feedback: Feedback = "memory"
     consensus_step: float = 1.0
     is_on_grid: bool = False
+    largest_block: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.step_size < float("inf"):
@@ -47,5 +50,7 @@ class Descent:
             raise ValueError(f"density must lie in (0, 1], got {self.density}")
         if not 0 < self.consensus_step <= 1:
             raise ValueError(f"consensus_step must lie in (0, 1], got {self.consensus_step}")
+        if self.largest_block is not None:
+            require_count("largest_block", self.largest_block, least=1)
         if self.feedback not in ("memory", "none"):
             raise ValueError(f"feedback must be 'memory' or 'none', got {self.feedback!r}")

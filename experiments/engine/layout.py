@@ -1,4 +1,4 @@
-"""What do all sides know of the model? Where its blocks lie, in what it is added, and how its vectors are sketched.
+"""What do all sides know of the model? Its layers, the blocks in which they are sent, how it is added and sketched.
 
 Worker and server hold equal layouts, and so their sketches of the same vector are the same numbers.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.payload import SparsePayload
 from sparsync.verify.monitors.trace import Arithmetic, Mass
@@ -20,6 +21,22 @@ WEIGHT_GRID = 2.0**-10
 """Weights are multiples of this in grid mode."""
 SKETCH_COUNT = 2
 LARGEST_SKETCH_WEIGHT = 1023
+
+
+def split_layers(layer_sizes: Sequence[int], largest_block: int | None) -> tuple[int, ...]:
+    """Sizes of blocks: each layer is cut into as few as have at most so many entries, nearly equal; None cuts nothing.
+
+    Raises:
+        ValueError: `largest_block` is no int of at least 1.
+    """
+    if largest_block is None:
+        return tuple(layer_sizes)
+    require_count("largest_block", largest_block, least=1)
+    sizes: list[int] = []
+    for size in layer_sizes:
+        count = max(1, -(-size // largest_block))
+        sizes += (size * (piece + 1) // count - size * piece // count for piece in range(count))
+    return tuple(sizes)
 
 
 class Shipment:
@@ -47,18 +64,27 @@ class Layout:
     """The model's blocks and arithmetic.
 
     Args:
-        block_sizes: entries of each block, in order.
+        layer_sizes: entries of each layer, in order.
         dtype: of the model.
         is_on_grid: all created changes are multiples of 2⁻²⁰ and weights of 2⁻¹⁰, so that sums are exact.
+        largest_block: entries that a block has at most, see `split_layers`; None: a block is a layer.
 
     Raises:
         ValueError: grid mode with a model that is not float64.
     """
 
-    def __init__(self, block_sizes: Sequence[int], dtype: torch.dtype, *, is_on_grid: bool = False) -> None:
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        dtype: torch.dtype,
+        *,
+        is_on_grid: bool = False,
+        largest_block: int | None = None,
+    ) -> None:
         if is_on_grid and dtype != torch.float64:
             raise ValueError(f"grid mode needs a float64 model, got {dtype}")
-        self.block_sizes, self.dtype, self.is_on_grid = tuple(block_sizes), dtype, is_on_grid
+        self.layer_sizes, self.dtype, self.is_on_grid = tuple(layer_sizes), dtype, is_on_grid
+        self.block_sizes = split_layers(self.layer_sizes, largest_block)
         self._edges = [0]
         for size in self.block_sizes:
             self._edges.append(self._edges[-1] + size)
@@ -93,6 +119,10 @@ class Layout:
     def parts(self, vector: Tensor) -> tuple[Tensor, ...]:
         """The blocks of a vector [d], views of it."""
         return torch.split(vector, list(self.block_sizes))
+
+    def layers(self, vector: Tensor) -> tuple[Tensor, ...]:
+        """The layers of a vector [d], views of it."""
+        return torch.split(vector, list(self.layer_sizes))
 
     def rounded(self, vector: Tensor) -> Tensor:
         """To the grid, if there is one."""

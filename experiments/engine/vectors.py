@@ -14,10 +14,9 @@ from torch import Tensor
 
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import Plan, Pull
-from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.shared_model import Download, SharedModel
-from sparsync.experiments.engine.worker_vectors import Dispatch, WorkerVectors
+from sparsync.experiments.engine.worker_vectors import Dispatch, WorkerVectors, layout_of
 from sparsync.verify.monitors.trace import Arithmetic, Mass, StepStatistics
 
 
@@ -55,7 +54,7 @@ class Vectors:
         self, problem: Problem, descent: Descent, *, worker_count: int, seed: int = 0, download: Download = "dense"
     ) -> None:
         self.problem, self.descent = problem, descent
-        self.layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+        self.layout = layout_of(problem, descent)
         if self.layout.dimension != len(problem.initial):
             raise ValueError(
                 f"blocks of {self.layout.dimension} entries do not make up a model of {len(problem.initial)}"

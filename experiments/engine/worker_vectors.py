@@ -66,6 +66,16 @@ def sent_event(message: Message, dispatch: Dispatch, *, spares_last_step: bool) 
     )
 
 
+def layout_of(problem: Problem, descent: Descent) -> Layout:
+    """The layout of a problem's model, as workers of this descent send it.
+
+    Raises:
+        ValueError: see `Layout`.
+    """
+    sizes, dtype = problem.block_sizes, problem.initial.dtype
+    return Layout(sizes, dtype, is_on_grid=descent.is_on_grid, largest_block=descent.largest_block)
+
+
 class WorkerVectors:
     """The vectors of one worker.
 
@@ -107,20 +117,30 @@ class WorkerVectors:
         Raises:
             FloatingPointError: loss or gradient is not finite.
         """
-        model, parts = self.model, self.layout.parts
+        model = self.model
         loss, gradient = self.problem.loss_and_gradient(self.worker, index, model, plan.batch)
-        block_norms = tuple(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts(gradient))
+        block_norms = tuple(map(_norm, self.layout.layers(gradient)))
         norm = math.hypot(*block_norms)
         if not (math.isfinite(norm) and math.isfinite(loss)):
             raise FloatingPointError(f"step {index} of worker {self.worker}: loss {loss}, gradient norm {norm}")
-        scores = tuple(float(part.sum()) for part in parts((gradient * model).abs()))
+        scores, *of_pieces = self._measured(gradient, model)
+        measured = StepStatistics(loss, norm, block_norms, scores, *of_pieces)
         direction = gradient
         if self._velocity is not None:
             direction = self._velocity.mul_(self.descent.momentum).add_(gradient)
         created = self.layout.rounded(direction * (-self.descent.step_size * plan.step_scale))
         self.change += created
         self._last_step = created
-        return StepStatistics(loss, norm, block_norms, scores), self.layout.sketch(created)
+        return measured, self.layout.sketch(created)
+
+    def _measured(self, gradient: Tensor, model: Tensor) -> tuple[tuple[float, ...], ...]:
+        """Scores of layers, and norms and scores of blocks where those are others."""
+        layout, products = self.layout, (gradient * model).abs()
+        of_layers = tuple(float(part.sum()) for part in layout.layers(products))
+        if layout.block_sizes == layout.layer_sizes:
+            return (of_layers,)
+        norms = tuple(map(_norm, layout.parts(gradient)))
+        return of_layers, norms, tuple(float(part.sum()) for part in layout.parts(products))
 
     def pack(self, blocks: Sequence[int] | None, *, spares_last_step: bool = False) -> tuple[Shipment, Dispatch]:
         """Ship the change and residual of some blocks, or what the selector takes of them."""

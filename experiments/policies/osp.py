@@ -22,7 +22,8 @@ DEFERRED = "ICS"
 class Osp(Policy):
     """A round waits for the important blocks of everybody alive; then all send the others, and go on without waiting.
 
-    The least important blocks are deferred that fit into the share together; one at least is not. All workers defer the
+    The least important blocks are deferred that fit into the share together; one at least is not. A block larger than
+    the share is never deferred: `Descent.largest_block` splits it. All workers defer the
     same ones, by the importance that they measured in the round before. A stage of a round is added in worker order
     when all of it is there, with weight 1/(its messages). Important blocks are read at the barrier, deferred ones as
     soon as they are added. Until then a worker corrects the shared model by its own deferred change, and it does not go
@@ -136,7 +137,12 @@ class Osp(Policy):
         importance = [0.0] * len(sizes)
         for worker in sorted(self.view.alive):
             statistics = self.view.statistics[worker]
-            measured = statistics.block_scores if self.importance == "score" else statistics.block_norms
+            layers, pieces = (
+                (statistics.block_scores, statistics.piece_scores)
+                if self.importance == "score"
+                else (statistics.block_norms, statistics.piece_norms)
+            )
+            measured = pieces or layers
             for block, value in enumerate(measured):
                 importance[block] += value
         deferred: list[int] = []

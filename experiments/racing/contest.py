@@ -16,7 +16,7 @@ from sparsync.experiments.engine.clusters import Cluster, Link
 from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.descent import Descent, Feedback
 from sparsync.experiments.engine.horizon import Horizon
-from sparsync.experiments.engine.layout import Layout
+from sparsync.experiments.engine.layout import Layout, split_layers
 from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem, Quadratics, Training
 from sparsync.experiments.engine.shared_model import Download
@@ -71,6 +71,8 @@ class Race:
     """of policies without a shared model; below 1 when they compress"""
     grid: bool = False
     """exact sums, of the problem "quadratic" alone: changes are rounded to multiples of 2⁻²⁰"""
+    largest_block: int | None = None
+    """most entries of the model in a block that is sent apart; larger layers are split, though measured whole too"""
     download: Download = "dense"
     """a worker reads the shared model whole, or what of it has changed since it read last ("sparse"): the same model"""
     bandwidth: float = math.inf
@@ -122,6 +124,7 @@ class Race:
             feedback=self.feedback,
             consensus_step=self.consensus_step,
             is_on_grid=self.grid,
+            largest_block=self.largest_block,
         )
 
     def make_cluster(self) -> Cluster:
@@ -227,7 +230,8 @@ def require_fitting(race: Race, name: str, parameters: dict[str, Parameter], *, 
     Raises:
         ValueError: see `make_policy`, or the parameters do not fit the race.
     """
-    view = View(race.workers, block_bytes=race.make_problem(data).block_sizes, seed=race.seed)
+    sizes = split_layers(race.make_problem(data).block_sizes, race.largest_block)
+    view = View(race.workers, block_bytes=sizes, seed=race.seed)
     view.alive.update(range(race.workers))
     for _ in make_policy(name, parameters).attach(view):
         pass

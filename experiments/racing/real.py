@@ -37,7 +37,7 @@ from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.engine.real.wire import LostPeerError
 from sparsync.experiments.engine.real.worker import Worker
 from sparsync.experiments.engine.shared_model import SharedModel
-from sparsync.experiments.engine.worker_vectors import WorkerVectors
+from sparsync.experiments.engine.worker_vectors import WorkerVectors, layout_of
 from sparsync.experiments.racing.contest import Race
 from sparsync.experiments.training.data import Dataset
 
@@ -188,7 +188,7 @@ def open_server(
         ValueError: some have not come in time.
     """
     descent = race.descent()
-    layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    layout = layout_of(problem, descent)
     rehearse(problem, descent, layout)
     gate = Gate(announcements, layout, worker_count=race.workers, timeout_seconds=conditions.lost_after)
     signs = Signs(announcements, conditions.lost_after)
@@ -229,7 +229,7 @@ def live(
     """
     torch.set_num_threads(1)
     problem, descent = race.make_problem(data), race.descent()
-    layout = Layout(problem.block_sizes, problem.initial.dtype, is_on_grid=descent.is_on_grid)
+    layout = layout_of(problem, descent)
     rehearse(problem, descent, layout)
     vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
     incarnation = announcements.announce(worker)

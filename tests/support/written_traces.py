@@ -85,7 +85,7 @@ ONE, TWO = Mass((0.1, -2.5e-17), 3.0), Mass((1.0, 7.0), 1e100)
 EVERY_KIND: list[Event] = [
     Joined(0.1, 0, 0, ONE, 24),
     Started(0.1, 0, 1.5, 0.5),
-    Stepped(1 / 3, 0, 1, TWO, StepStatistics(-0.5, 2.0, (1.0, 3**0.5), (0.25, 0.125))),
+    Stepped(1 / 3, 0, 1, TWO, StepStatistics(-0.5, 2.0, (1.0, 3**0.5), (0.25, 0.125), (1.0,), (0.5,))),
     Sent(1 / 3, 0, 0, 0, 80, ONE, TWO, Mass(), "RS", 1.0, 2.0, 0.5, (1, 0), True),
     Arrived(0.5, 0),
     Applied(0.5, (0, 1), (0.5, 1 / 3), 1, TWO),

@@ -205,11 +205,11 @@ def statistics(value: object) -> StepStatistics:
             return StepStatistics(*(reader(item) for reader, item in zip(_MEASURED, value, strict=True)))
         except ValueError:
             pass
-    raise ValueError("[loss, norm, [norms of blocks], [scores of blocks]], finite numbers and norms not negative")
+    raise ValueError("[loss, norm, [norms], [scores], [norms], [scores]], of layers and pieces, finite, not negative")
 
 
 _COUNT, _NORM = integer(0), real(0)
-_MEASURED = (real(-LARGEST_REAL), _NORM, several(_NORM), several(_NORM))
+_MEASURED = (real(-LARGEST_REAL), _NORM, *(several(_NORM),) * 4)
 _BY_FIELD: dict[str, Reader] = {
     "time": real(0, LARGEST_SECONDS),
     "worker": _COUNT,

@@ -37,14 +37,18 @@ class StepStatistics(NamedTuple):
     Args:
         loss: on its batch, at the model the step started from.
         gradient_norm: Euclidean.
-        block_norms: of the gradient, by block.
-        block_scores: Σ |x_i g_i| by block, the first-order change of the loss were the block removed.
+        block_norms: of the gradient, by layer.
+        block_scores: Σ |x_i g_i| by layer, the first-order change of the loss were the layer removed.
+        piece_norms: by block as it is sent, where layers are split into several; else empty.
+        piece_scores: likewise.
     """
 
     loss: float = 0.0
     gradient_norm: float = 0.0
     block_norms: tuple[float, ...] = ()
     block_scores: tuple[float, ...] = ()
+    piece_norms: tuple[float, ...] = ()
+    piece_scores: tuple[float, ...] = ()
 
 
 NOTHING_MEASURED = StepStatistics()

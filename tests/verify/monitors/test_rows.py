@@ -17,6 +17,7 @@ NO_SKETCH = [5.0, [[0.5]], [0.5, 1.0], [[0.5], -1.0], [[0.5], math.inf], [[math.
 NO_COUNT = [-1, 1.0, True, None, "0", 2**63, 10**400]
 NO_NUMBER = [None, True, "1", [1.0], math.nan, math.inf, 10**400, 2 * LARGEST_REAL]
 NO_LIST: list[Any] = [None, 1, "x", {}]
+NO_LAYERS: list[list[float]] = [[], [], [], []]
 WRONG: dict[str, list[Any]] = {
     "time": [*NO_NUMBER, -0.5, 1e16],
     "worker": NO_COUNT,
@@ -49,7 +50,11 @@ WRONG: dict[str, list[Any]] = {
     "key": [None, 5],
     "due": [*NO_NUMBER, -0.5, 1e16],
     "step_scale": [*NO_NUMBER, 0, -1.0],
-    "statistics": [*NO_LIST, [], [0, 0, []], [0, -1, [], []], [0, 0, [-1], []], [0, 0, [], ["x"]], [0, 0, [], [], 0]],
+    "statistics": [
+        *NO_LIST,
+        *([], [0, 0, [], []], [0, -1, *NO_LAYERS], [0, 0, [-1], [], [], []], [0, 0, [], ["x"], [], []]),
+        *([0, 0, [], [], [-1], []], [0, 0, [], [], [], 0], [0, 0, *NO_LAYERS, 0]),
+    ],
     "blocks": [1, "x", {}, *([bad] for bad in NO_COUNT)],
     "spares_last_step": [None, 0, 1, "true"],
     "pulled_bytes": NO_COUNT,
