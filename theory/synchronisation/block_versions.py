@@ -19,7 +19,7 @@ from sparsync.theory.language.symbols import access_distance, block_value, datab
 
 RULES = (
     r"worker $i$ computes from the blocks of a set $R_i$, as they are when it begins a step, and changes those of "
-    r"$W_i\subseteq R_i$ alone",
+    "a part $W_i$ of $R_i$ alone",
     r"somebody writes each block; worker $i$ begins step $t+1$ when all of $R_i$ have the version $t$ or a later one",
     r"version $t+1$ of a block is made when all who write it have reported on step $t+1$, and all who read it have "
     r"begun that step",
