@@ -152,7 +152,7 @@ def database_lead() -> Statement:
                 _over_a_link,
             ),
             Step(
-                "finished ≤ begun ≤ finished + 1: c_i ≤ c_j + 1 + 1 for each link",
+                "finished ≤ begun ≤ finished + 1: c_i ≤ c_j + 1, and 1 more for each link",
                 lambda: _over_links() - bound,
                 concludes=bound,
             ),

@@ -83,7 +83,7 @@ def epoch_mean_disagreement() -> Statement:
             Step("and as much at most is left of one gradient in all later steps", _left_of_a_gradient),
             jensen_step("what is left of each gradient"),
             Step(
-                "summed over the steps: the product of both, η²Z̄² times",
+                "summed over the steps: the product of both times η²Z̄²",
                 lambda: sympy.expand(_most_in_a_step() * _most_of_a_gradient() * eta**2 * mean_spread - bound),
                 concludes=bound,
             ),
@@ -109,14 +109,14 @@ def epoch_rate() -> Statement:
         domain=(sympy.Lt(epoch_root, 1), sympy.Le(eta * L, 1), sympy.Lt(_reach() * eta * L, 1)),
         source="ours",
         derivation=(
-            Step("the mean of W(x − ηg) is x̄ − ηḡ, as columns of W sum to 1", _columns),
+            Step("the mean of W(x − ηg) is that of x − ηg, as columns of W sum to 1", _columns),
             Step("−ηab + Lη²b²/2 = −ηa²/2 + η(a − b)²/2 − η(1 − ηL)b²/2 in each coordinate", descent_of_mean),
             jensen_step("1/n for every worker"),
             Step(
                 "with a = ∇f(x̄), b the mean of the ∇f_i(x_i): ηa²/2 ≤ f_t − f_{t+1} + ηL²X²/2 + Lη²σ₀²/(2n), summed",
                 lambda: summed_descent() - (2 * gap / (eta * T) + eta * L * variance / n + LEFT**2 * L**2),
             ),
-            cauchy_schwarz_step("mean over workers and steps"),
+            cauchy_schwarz_step("sum over workers or steps"),
             Step("so the spread is (LX + ζ)² + σ₀² at most, and this (LX + √(ζ² + σ₀²))²", noisy_spread),
             Step(
                 "X ≤ cη(LX + √(ζ² + σ₀²)) by `epoch_mean_disagreement`: X is at most its fixed point",
