@@ -30,7 +30,7 @@ from sparsync.experiments.engine.real.roads import Announcements, find_store
 from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.racing.contest import Race, outcome_line, outcome_of, remark_lines
 from sparsync.experiments.racing.curve import Curve
-from sparsync.experiments.racing.entries import Contestant, make_policy, read_contestants
+from sparsync.experiments.racing.entries import Contestant, make_policy, policy_type, read_contestants
 from sparsync.experiments.racing.real import (
     DONE,
     VERDICT_SECONDS,
@@ -185,6 +185,8 @@ def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestan
     for name in _LINK_FIELDS:
         if getattr(command.race, name) != getattr(Race(), name):
             raise ValueError(f"--{name.replace('_', '-')} is of simulated links; real ones are what they are")
+    if command.checkpoint is not None and policy_type(contestant[0]).is_decentralised:
+        raise ValueError(f"{contestant[0]} has no shared model that a server could keep; leave --checkpoint out")
     require_output(command.output)
     if command.trace is not None:
         require_output(command.trace, option="--trace")

@@ -104,3 +104,20 @@ class Line:
     def _break(self, reason: str) -> None:
         if self._has_broken.acquire(blocking=False):
             self._say(Broken(reason))
+
+
+class DeadLine:
+    """The line to a life that has ended: orders lead nowhere.
+
+    Args:
+        worker: whose life it was.
+    """
+
+    def __init__(self, worker: int) -> None:
+        self.worker, self.incarnation = worker, -1
+
+    def order(self, letter: Letter, body: Tensor | None = None) -> None:
+        """See `Line`."""
+
+    def close(self) -> None:
+        """See `Line`."""

@@ -21,7 +21,7 @@ from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.real import letters
 from sparsync.experiments.engine.real.accounts import Accounts
 from sparsync.experiments.engine.real.journal import Journal, Slot
-from sparsync.experiments.engine.real.lines import Line
+from sparsync.experiments.engine.real.lines import DeadLine, Line
 from sparsync.experiments.engine.shared_model import SharedModel
 from sparsync.experiments.engine.view import Message
 from sparsync.verify.monitors.trace import Event, Header, Joined, Mass, Mixed, Released, Sent
@@ -88,7 +88,7 @@ class OrderingEngine(Engine):
             records=True,
         )
         self.shared, self.descent = shared, descent
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, Line | DeadLine] = {}
         self._journal = Journal(super()._note)
         self._accounts = Accounts(worker_count, shared.sketch)
         self._alarms: list[tuple[float, int, Alarm]] = []

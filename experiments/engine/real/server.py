@@ -21,7 +21,7 @@ from sparsync.experiments.engine.horizon import Deadlock, Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.real import letters
 from sparsync.experiments.engine.real.keeping import Kept
-from sparsync.experiments.engine.real.lines import Begun, Broken, Happening, Landed, Line
+from sparsync.experiments.engine.real.lines import Begun, Broken, DeadLine, Happening, Landed, Line
 from sparsync.experiments.engine.real.orders import OrderingEngine
 from sparsync.experiments.engine.replay import Replay
 from sparsync.experiments.engine.shared_model import SharedModel
@@ -182,10 +182,10 @@ class Server(OrderingEngine):
         for alarm in replay.waiting_alarms:
             self._set_alarm(alarm)
         self._began, self.view.now = time.monotonic() - kept.until, kept.until
-        new, self._lines = self._lines, {}
+        new = self._lines
+        self._lines = {worker: DeadLine(worker) for worker in self.view.alive}
         for worker in sorted(self.view.alive):
-            self._change(Change(kept.until, worker, "crash"))
-            self._gates.open(self._release)
+            self._crash(worker)
         for uid in replay.on_their_way:
             self._note(Lost(kept.until, uid))
         self._journal.end_turn()
@@ -267,11 +267,14 @@ class Server(OrderingEngine):
     def _lose(self, worker: int, reason: str) -> None:
         """It crashed, as far as the run is concerned."""
         self._lines.pop(worker).close()
-        self._busy.discard(worker)
         if not self.policy.tolerates_loss:
             raise WorkerLostError(f"{reason}; {type(self.policy).__name__} does not go on without it")
-        if worker not in self.view.alive:
-            return
+        if worker in self.view.alive:
+            self._crash(worker)
+
+    def _crash(self, worker: int) -> None:
+        """It will do nothing more of what it was ordered to."""
+        self._busy.discard(worker)
         self._close_accounts(worker)
         self._change(Change(self.view.now, worker, "crash"))
         self._gates.open(self._release)

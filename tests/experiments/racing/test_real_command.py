@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparsync.experiments.race_real import RealRaceCommand, serve
+from sparsync.experiments.race_real import RealRaceCommand, read_arguments, serve
 from sparsync.experiments.racing.crew import real_crew
 from tests.support.launch.real_runs import usual_conditions, usual_race
 
@@ -27,3 +27,27 @@ def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
     assert remark == f"sync_switch:total_steps=10000: {written['outcomes'][0]['remark']}"
     assert "the run ended in its synchronous part" in remark
     assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "dybw", "--checkpoint", "kept"], "dybw has no shared model that a server could keep"),
+        (["--policy", "asp", "--bandwidth", "1e6"], "--bandwidth is of simulated links; real ones are what they are"),
+        (["--policy", "asp", "--resume"], "--resume goes on from the folder that --checkpoint names"),
+        (["--policy", "asp", "--lost-after", "0"], "lost_after must be positive and finite, got 0"),
+        (["--policy", "ssp:staleness=-1"], "staleness"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_before_anything_begins(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        read_arguments([*words, "--output", str(tmp_path / "out.json")])
+    except ValueError as error:
+        assert message in str(error)  # noqa: PT017
+    except SystemExit:
+        assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    else:
+        pytest.fail("was accepted")
+    assert list(tmp_path.iterdir()) == []

@@ -61,6 +61,7 @@ def keeper(folder: Path, **settings: Any) -> ServerKeeper:
     [
         ("asp", "dense"),
         ("bsp", "sparse"),
+        pytest.param("osp", "sparse", marks=pytest.mark.slow),
         *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("pssp", "backup", "osp", "elastic_bsp")),
     ],
 )
