@@ -36,7 +36,7 @@ def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
         (["--policy", "asp", "--bandwidth", "1e6"], "--bandwidth is of simulated links; real ones are what they are"),
         (["--policy", "asp", "--resume"], "--resume goes on from the folder that --checkpoint names"),
         (["--policy", "asp", "--lost-after", "0"], "lost_after must be positive and finite, got 0"),
-        (["--policy", "ssp:staleness=-1"], "staleness"),
+        (["--policy", "ssp:stale=1"], "policy 'ssp' has no parameter 'stale'"),
     ],
 )
 def test_what_has_no_meaning_is_refused_before_anything_begins(
