@@ -114,6 +114,10 @@ class Race:
         """
         return None if self.data in (QUADRATIC, VOCABULARIES) else load_dataset(self.data)
 
+    def times(self) -> list[float]:
+        """When quality is measured; the last time is the horizon itself, not its rounded multiple."""
+        return [self.seconds * (place / self.points) for place in range(self.points + 1)]
+
     def descent(self) -> Descent:
         """How workers turn gradients into messages."""
         return Descent(
@@ -268,9 +272,8 @@ def run_contestant(
     """
     torch.set_num_threads(1)
     policy = make_policy(name, dict(parameters or {}))
-    vectors = Vectors(
-        race.make_problem(data), race.descent(), worker_count=race.workers, seed=race.seed, download=race.download
-    )
+    problem, descent = race.make_problem(data), race.descent()
+    vectors = Vectors(problem, descent, worker_count=race.workers, seed=race.seed, download=race.download)
     simulation = Simulation(
         policy,
         race.make_cluster() if cluster is None else cluster,
@@ -280,9 +283,8 @@ def run_contestant(
         seed=race.seed,
     )
     points: list[Point] = []
-    for place in range(race.points + 1):
-        # The last time is the horizon itself, not its rounded multiple.
-        simulation.advance(race.seconds * (place / race.points))
+    for seconds in race.times():
+        simulation.advance(seconds)
         points.append(_point(simulation, vectors))
         advance()
         if is_over is not None and is_over(points[-1]):

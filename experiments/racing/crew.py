@@ -26,9 +26,9 @@ from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.roads import Announcements
 from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.engine.real.wire import LostPeerError
-from sparsync.experiments.racing.contest import QUADRATIC, Race
+from sparsync.experiments.racing.contest import Race
 from sparsync.experiments.racing.real import GRACE_SECONDS, Conditions, live, open_server
-from sparsync.experiments.training.data import Dataset, load_dataset
+from sparsync.experiments.training.data import Dataset
 
 _PATIENCE_SECONDS = 60.0
 _PROCESSES = multiprocessing.get_context("forkserver")
@@ -154,8 +154,11 @@ def real_server(
 
 def _life(port: int, race: Race, conditions: Conditions, worker: int) -> None:
     store = TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=_PATIENCE_SECONDS))
-    data = None if race.data == QUADRATIC else load_dataset(race.data)
+    announcements = Announcements(PrefixStore("engine", store))
     # What a lost server leads to is the server's affair, and no traceback of a worker's.
     with suppress(LostPeerError):
-        live(race, conditions, worker, Announcements(PrefixStore("engine", store)), data)
+        try:
+            live(race, conditions, worker, announcements, race.load_data())
+        except ValueError as error:
+            announcements.end(f"worker {worker} cannot begin: {error}")
     os._exit(0)

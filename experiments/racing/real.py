@@ -143,11 +143,17 @@ class Gate:
         lines: dict[int, Line] = {}
         deadline = time.monotonic() + timeout_seconds
         while len(lines) < self._worker_count:
-            try:
-                happening = self.happenings.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 missing = sorted(set(range(self._worker_count)) - set(lines))
-                raise ValueError(f"workers {missing} have not come within {timeout_seconds:g} s") from None
+                raise ValueError(f"workers {missing} have not come within {timeout_seconds:g} s")
+            try:
+                happening = self.happenings.get(timeout=min(left, POLL_SECONDS))
+            except queue.Empty:
+                verdict = self._announcements.verdict()
+                if verdict is not None:
+                    raise ValueError(verdict) from None
+                continue
             if not isinstance(happening.what, Begun):
                 raise ValueError(f"worker {happening.worker} was lost before the run began")
             lines[happening.worker] = happening.what.line
@@ -276,7 +282,9 @@ def look_after(worker: int, conditions: Conditions, announcements: Announcements
             time.sleep(POLL_SECONDS)
             if os.getppid() != launcher():
                 raise ProcessLookupError("torchrun has ended, and so does this worker")
-            if child is not None and child.poll() is not None:
+            if child is not None and (status := child.poll()) is not None:
+                if not announcements.lives(worker):
+                    announcements.end(f"worker {worker} ended with status {status} before it had come")
                 child, died_at = None, time.monotonic()
             may_rejoin = child is None and conditions.rejoin_after is not None
             if may_rejoin and time.monotonic() - died_at >= (conditions.rejoin_after or 0.0):

@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_refused_in_words(names: list[str], words: list[s
         ([], "error: name at least one --policy of: bsp"),
         (["--policy", "bsp", "--cluster", "fast"], "error: unknown cluster 'fast'; known: equal, one_slow"),
         (["--policy", "bsp", "--data", "mnist"], "error: unknown data source 'mnist'; known: embedded"),
-        (["--policy", "bsp", "--model", "gpt"], "error: unknown model 'gpt' in a race; known: fnn2, "),
+        (["--policy", "bsp", "--model", "gpt"], "error: model 'gpt' takes text, and the data are images; models of "),
         (
             ["--policy", "bsp", "--selector", "top", "--data", QUADRATIC],
             "error: unknown selector 'top'; known: keep_all",

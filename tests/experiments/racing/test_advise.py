@@ -65,6 +65,7 @@ def test_the_best_comes_first_with_the_command_that_runs_it(
     monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.chdir(tmp_path)
     real, contestant = race_real.read_arguments(shlex.split(words))
+    real = race_real.of_this_job(real)
     assert (contestant, real.race.workers, real.race.data) == (("asp", {}), 3, QUADRATIC)
 
 
