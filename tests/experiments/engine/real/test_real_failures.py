@@ -53,7 +53,7 @@ def test_the_policies_that_go_on_are_those_that_say_so() -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-@pytest.mark.parametrize("name", slow_except({"asp", "backup"}, SURVIVING))
+@pytest.mark.parametrize("name", slow_except({"asp"}, SURVIVING))
 def test_one_is_lost_and_the_others_go_on(name: str, how: signal.Signals) -> None:
     race = usual_race(seconds=SECONDS, selector="top_k", density=0.25)
     with real_server(make_policy(name, usual_for(name, 4)), race, usual_conditions(lost_after=LOST_AFTER)) as (
@@ -84,7 +84,7 @@ def test_who_cannot_go_on_ends_in_time_and_names_the_lost(name: str) -> None:
 
 @pytest.mark.parametrize("name", slow_except({"asp"}, ["asp", "backup", "aw_psp"]))
 def test_one_that_was_lost_comes_back_and_goes_on_from_the_shared_model(name: str) -> None:
-    race = usual_race(seconds=6.0, selector="top_k", density=0.25)
+    race = usual_race(seconds=5.0, selector="top_k", density=0.25)
     with real_server(make_policy(name, usual_for(name, 4)), race) as (server, crew):
         crew.disturb([Deed(0.5, 1, signal.SIGKILL), Deed(0.7, 1, None)])
         server.run()
