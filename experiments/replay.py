@@ -17,7 +17,7 @@ from sparsync.experiments.engine.replay import Divergence, Replay
 from sparsync.experiments.racing.entries import make_policy
 from sparsync.experiments.racing.recordings import recorded_contestant
 from sparsync.verify.monitors.files import stored_trace
-from sparsync.verify.monitors.verdict import BROKEN, KEPT, UNREADABLE, judge_file
+from sparsync.verify.monitors.verdict import BROKEN, KEPT, UNREADABLE, judge_file, told
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
 
@@ -59,13 +59,8 @@ def read(arguments: Sequence[str] | None = None) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay the files; return the exit status."""
-    status = KEPT
     with interrupt_as_line():
-        for path in read(arguments):
-            own, line = replay_file(path)
-            (sys.stderr if own else sys.stdout).write(f"{line}\n")
-            status = max(status, own)
-    return status
+        return told(read(arguments), replay_file)
 
 
 if __name__ == "__main__":

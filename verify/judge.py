@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparsync.verify.monitors.verdict import KEPT, judge_file
+from sparsync.verify.monitors.verdict import judge_file, told
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
 
@@ -30,13 +30,8 @@ def read(arguments: Sequence[str] | None = None) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge the files; return the exit status."""
-    status = KEPT
     with interrupt_as_line():
-        for path in read(arguments):
-            own, line = judge_file(path)
-            (sys.stderr if own else sys.stdout).write(f"{line}\n")
-            status = max(status, own)
-    return status
+        return told(read(arguments), judge_file)
 
 
 if __name__ == "__main__":

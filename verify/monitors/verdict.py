@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sparsync.verify.monitors.files import Recording, StoredTrace, stored_trace
@@ -11,6 +13,16 @@ from sparsync.verify.monitors.judge import Judge, Report, Violation
 
 KEPT, BROKEN, UNREADABLE = range(3)
 """Exit statuses."""
+
+
+def told(paths: Iterable[Path], examine: Callable[[Path], tuple[int, str]]) -> int:
+    """Write a line for each file, of those that fail to stderr; the largest of their statuses."""
+    status = KEPT
+    for path in paths:
+        own, line = examine(path)
+        (sys.stderr if own else sys.stdout).write(f"{line}\n")
+        status = max(status, own)
+    return status
 
 
 def judge_file(path: Path) -> tuple[int, str]:

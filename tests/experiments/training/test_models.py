@@ -238,7 +238,7 @@ def test_statistics_are_the_means_of_those_of_all_parts() -> None:
     """Of the first layer that normalises: means over the batch and the places of what its convolution gives."""
     model = real("resnet20")
     images = torch.randn(2 * EVALUATED_TOGETHER, math.prod(IMAGE_SHAPE), generator=torch.Generator().manual_seed(1))
-    model.statistics.fill_(7.0)
+    model.gather_statistics(3 * images + 7)
     model.gather_statistics(images)
     first = next(module for module in model._network.modules() if isinstance(module, nn.BatchNorm2d))
     convolution = next(module for module in model._network.modules() if isinstance(module, nn.Conv2d))

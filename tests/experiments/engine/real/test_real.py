@@ -83,6 +83,8 @@ def test_on_the_grid_a_barrier_has_the_bits_of_its_simulation(selector: str) -> 
     horizon = Horizon(steps=STEPS)
     simulation = Simulation(make_policy("bsp", {}), race.make_cluster(), horizon, vectors=vectors, seed=race.seed)
     simulation.run()
+    assert server.shared.layout.is_on_grid
+    assert vectors.layout.is_on_grid
     assert server.view.version == simulation.view.version == STEPS
     assert torch.equal(server.shared.model, vectors.shared)
     assert not torch.equal(vectors.shared, race.make_problem().initial)
