@@ -26,7 +26,9 @@ from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.roads import Announcements
 from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.engine.real.wire import LostPeerError
-from sparsync.experiments.racing.contest import Race
+from sparsync.experiments.racing.contest import Outcome, Race, outcome_of
+from sparsync.experiments.racing.curve import Curve
+from sparsync.experiments.racing.entries import Contestant, make_policy
 from sparsync.experiments.racing.real import GRACE_SECONDS, Conditions, live, open_server
 from sparsync.experiments.training.data import Dataset
 
@@ -150,6 +152,34 @@ def real_server(
         problem = race.make_problem(data)
         with open_server(race, conditions, policy, problem, horizon, announcements, kept) as server:
             yield server, crew
+
+
+def race_for_real(
+    race: Race, contestant: Contestant, conditions: Conditions, *, data: Dataset | None, deeds: Sequence[Deed] = ()
+) -> Outcome:
+    """What comes of a short real run.
+
+    Args:
+        race: the conditions.
+        contestant: the policy and its parameters.
+        conditions: more of them.
+        data: the examples of `race.data`, see `Race.load_data`.
+        deeds: that are done to workers meanwhile.
+
+    Raises:
+        ValueError: some workers have not come in time.
+        Violation: the policy broke its guarantee.
+        WorkerLostError: a worker was lost without which it does not go on.
+        FloatingPointError: a gradient is not finite.
+    """
+    name, parameters = contestant
+    with real_server(make_policy(name, parameters), race, conditions, data=data) as (server, crew):
+        curve = Curve(server, seconds=race.seconds, points=race.points)
+        crew.disturb(deeds)
+        server.run(curve)
+        server.finish()
+        points = curve.measured(race.make_problem(data))
+    return outcome_of(name, server, points, server.shared.layout)
 
 
 def _life(port: int, race: Race, conditions: Conditions, worker: int) -> None:

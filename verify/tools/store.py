@@ -122,6 +122,8 @@ def described(value: object) -> Any:
         return ["mapping", [[described(key), described(item)] for key, item in value.items()]]
     if isinstance(value, list | tuple | range):
         return [type(value).__name__, [described(item) for item in value]]
+    if isinstance(value, frozenset):
+        return ["frozenset", sorted((described(item) for item in value), key=repr)]
     if isinstance(value, partial):
         return ["partial", described(value.func), described(value.args), described(value.keywords)]
     if callable(value) and getattr(value, "__qualname__", "<").isidentifier():
@@ -139,7 +141,7 @@ def functions_in(value: object) -> Iterator[Callable[..., Any]]:
             yield from functions_in(getattr(value, field.name))
     elif isinstance(value, Mapping):
         yield from functions_in((*value.keys(), *value.values()))
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple | frozenset):
         for item in value:
             yield from functions_in(item)
     elif callable(value):

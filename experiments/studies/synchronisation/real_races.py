@@ -1,16 +1,18 @@
-"""What do policies reach on real processes, and what does the simulator say of it beforehand?
+"""What do policies reach on real processes, and what does the simulator say of it?
 
 `python -m sparsync.experiments.studies.synchronisation.real_races --profile quick --output FILE --store FOLDER` runs
 policy after policy, dense and with Top-k, on one server and its workers: one of them four times slower; all of them
 with Pareto durations; one killed half-way. Steps are stretched by sleeping, on one machine. A run that has ended is
 kept in the store, so that an interrupted study goes on where it was.
 
-Beside each run stands its simulation on the cluster that the sleeps imitate: links that take no time, gradients that
-take none beside the sleep. What it foretells are steps, versions and quality at the end; how far off it is, is said.
+Beside each run stand three simulations. Beforehand: on the cluster that the sleeps imitate, with links that take no
+time and gradients that take none beside the sleep; it foretells steps and quality. Afterwards: how long the run takes
+on the cluster that its own trace shows, and on the one that the trace of `BASE` under the same conditions shows.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Sequence
@@ -23,23 +25,30 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
-from sparsync.experiments.engine.clusters import Change
+from sparsync.experiments.engine.clusters import Change, Cluster
 from sparsync.experiments.engine.real.server import WorkerLostError
-from sparsync.experiments.racing.contest import Outcome, Point, Race, outcome_of, run_contestant
-from sparsync.experiments.racing.crew import Deed, real_server
-from sparsync.experiments.racing.curve import Curve
-from sparsync.experiments.racing.entries import Contestant, make_policy, read_contestants
+from sparsync.experiments.racing.contest import Outcome, Point, Race, run_contestant
+from sparsync.experiments.racing.crew import Deed, race_for_real
+from sparsync.experiments.racing.entries import Contestant, read_contestants
+from sparsync.experiments.racing.forecast import forecast
+from sparsync.experiments.racing.observed import observed_cluster
 from sparsync.experiments.racing.real import Conditions
 from sparsync.experiments.racing.recordings import sayable
 from sparsync.experiments.studies.profiles import ProfileName, sized
+from sparsync.verify.monitors.judge import Violation
+from sparsync.verify.monitors.trace import Stepped
 from sparsync.verify.tools.pool import Pool
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
 from sparsync.verify.tools.store import Store
 
 Condition = Literal["one_slow", "pareto", "one_killed"]
 CONDITIONS: tuple[Condition, ...] = ("one_slow", "pareto", "one_killed")
+WITHIN = 0.1
+"""What an error may be."""
 KILLED = 1
 """Which worker, under "one_killed": one of the usual ones."""
+BASE = "asp"
+"""Whose traces the others are predicted from."""
 POLICIES = (
     "bsp",
     "asp",
@@ -74,6 +83,7 @@ class Sizes:
         densities: of Top-k; 1 sends everything.
         conditions: of `CONDITIONS`.
         unit_seconds: real seconds of a usual step.
+        seed_count: repetitions of all runs, each with other data order and luck.
     """
 
     race: Race
@@ -81,13 +91,14 @@ class Sizes:
     densities: tuple[float, ...]
     conditions: tuple[Condition, ...]
     unit_seconds: float
+    seed_count: int = 1
 
 
-_RACE = Race(workers=4, data="embedded", model="fnn2", seconds=12.0, step_size=0.2, points=12)
+_RACE = Race(workers=4, data="embedded", model="fnn2", seconds=8.0, step_size=0.2, points=16)
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(replace(_RACE, seconds=2.0, points=2), ("bsp", "asp"), (1.0,), ("one_slow",), 0.05),
     "quick": Sizes(_RACE, POLICIES[:6], (1.0, 0.01), ("one_slow", "one_killed"), 0.1),
-    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1),
+    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1, seed_count=3),
 }
 
 
@@ -111,49 +122,100 @@ class Case:
 def cases_of(sizes: Sizes) -> list[Case]:
     """All runs, in order."""
     found = []
-    for condition, contestant, density in product(
-        sizes.conditions, read_contestants(sizes.policies, []), sizes.densities
+    for seed, condition, density, contestant in product(
+        range(sizes.seed_count), sizes.conditions, sizes.densities, read_contestants(sizes.policies, [])
     ):
         cluster = "pareto" if condition == "pareto" else "one_slow"
         selector = "none" if density == 1 else "top_k"
-        race = replace(sizes.race, cluster=cluster, selector=selector, density=density)
+        race = replace(sizes.race, cluster=cluster, selector=selector, density=density, seed=seed)
         found.append(Case(race, contestant, condition, sizes.unit_seconds))
     return found
 
 
-def run_case(case: Case) -> dict[str, Any]:
-    """The real run, and what its simulation says."""
+@dataclass(frozen=True)
+class Run:
+    """What came of a case.
+
+    Args:
+        real: the row of the real run; if it ended early, when and why.
+        cluster: that its trace shows; None if it ended early.
+        step_count: steps that all workers finished.
+        seconds: until the last of them.
+    """
+
+    real: dict[str, Any]
+    cluster: Cluster | None = None
+    step_count: int = 0
+    seconds: float = math.nan
+
+
+def run_case(case: Case) -> Run:
+    """Run a case for real.
+
+    Raises:
+        Violation: the policy broke its guarantee.
+    """
+    race = case.race
+    deeds = [Deed(race.seconds / 2, KILLED, signal.SIGKILL)] if case.condition == "one_killed" else []
+    conditions = Conditions(unit_seconds=case.unit_seconds, lost_after=5.0)
+    began = time.monotonic()
+    try:
+        outcome = race_for_real(race, case.contestant, conditions, data=race.load_data(), deeds=deeds)
+    except WorkerLostError as error:
+        return Run({"ended_after": time.monotonic() - began, "reason": str(error)})
+    steps = [event.time for event in outcome.trace if isinstance(event, Stepped)]
+    real = _row(outcome) | {
+        "curve_seconds": [round(point.seconds, 4) for point in outcome.points],
+        "curve_quality": [round(point.quality, 4) for point in outcome.points],
+        "curve_bytes": [point.sent_bytes + point.pulled_bytes for point in outcome.points],
+    }
+    return Run(real, observed_cluster(outcome.trace, race.workers), len(steps), steps[-1])
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A run, and what it is predicted from.
+
+    Args:
+        case: of the run.
+        run: the one.
+        base: the cluster that the trace of `BASE` shows; None if that run ended early.
+    """
+
+    case: Case
+    run: Run
+    base: Cluster | None
+
+
+def compare(beside: Beside) -> dict[str, Any]:
+    """The study's row of a run: the real one, and its simulations."""
+    case, run = beside.case, beside.run
     return {
         "policy": case.contestant[0],
         "parameters": sayable(case.contestant[1]),
         "condition": case.condition,
         "density": case.race.density,
-        "real": run_for_real(case),
+        "seed": case.race.seed,
+        "real": run.real,
         "simulated": _row(simulate(case)),
+        "makespan_seconds": None if run.cluster is None else run.seconds,
+        "from_own_trace": _predicted(case, run, run.cluster),
+        "from_base_trace": _predicted(case, run, beside.base),
     }
 
 
-def run_for_real(case: Case) -> dict[str, Any]:
-    """What came of a real run; if it ended early, when and why.
-
-    Raises:
-        Violation: the policy broke its guarantee.
-    """
-    race, (name, parameters) = case.race, case.contestant
-    data = race.load_data()
-    deeds = [Deed(race.seconds / 2, KILLED, signal.SIGKILL)] if case.condition == "one_killed" else []
-    conditions = Conditions(unit_seconds=case.unit_seconds, lost_after=5.0)
-    with real_server(make_policy(name, parameters), race, conditions, data=data) as (server, crew):
-        curve = Curve(server, seconds=race.seconds, points=race.points)
-        crew.disturb(deeds)
-        began = time.monotonic()
-        try:
-            server.run(curve)
-        except WorkerLostError as error:
-            return {"ended_after": time.monotonic() - began, "reason": str(error)}
-        server.finish()
-        points = curve.measured(race.make_problem(data))
-    return _row(outcome_of(name, server, points, server.shared.layout))
+def _predicted(case: Case, run: Run, cluster: Cluster | None) -> float | str | None:
+    """Seconds until all workers together have done as many steps, or why they would not; None without a whole run."""
+    if cluster is None or run.cluster is None:
+        return None
+    race = case.race
+    try:
+        found = forecast(
+            cluster, race, case.contestant, run.step_count, usual_seconds=run.seconds, data=race.load_data()
+        )
+    except (ValueError, Violation) as error:
+        return str(error)
+    return found.seconds
 
 
 def simulate(case: Case) -> Outcome:
@@ -170,7 +232,6 @@ def simulate(case: Case) -> Outcome:
 def _row(outcome: Outcome) -> dict[str, Any]:
     last: Point = outcome.points[-1]
     return {
-        "points": [asdict(point) for point in outcome.points],
         "quality": last.quality,
         "step_count": last.step_count,
         "worker_steps": outcome.worker_steps,
@@ -192,17 +253,32 @@ def run_real_races(profile_name: ProfileName, pool: Pool) -> dict[str, Any]:
         pool: that runs one case at a time, or times would mean nothing.
     """
     sizes = sized(SIZES, profile_name)
+    cases = cases_of(sizes)
+    runs = pool.run(run_case, cases)
+    pairs = list(zip(cases, runs, strict=True))
+    bases = {_conditions(case): run.cluster for case, run in pairs if case.contestant[0] == BASE}
+    beside = [Beside(case, run, bases.get(_conditions(case))) for case, run in pairs]
     return {
         "profile": profile_name,
         "race": sayable(asdict(sizes.race)),
         "unit_seconds": sizes.unit_seconds,
-        "runs": pool.run(run_case, cases_of(sizes)),
+        "base": BASE,
+        "runs": pool.run(compare, beside),
         "provenance": provenance(process_count=sizes.race.workers + 1),
     }
 
 
+def _conditions(case: Case) -> tuple[object, ...]:
+    return case.condition, case.race.density, case.race.seed
+
+
+def run_count(sizes: Sizes) -> int:
+    """How often the study advances: once for each run, once for its simulations."""
+    return 2 * len(cases_of(sizes))
+
+
 def step_errors(study: dict[str, Any]) -> list[float]:
-    """Of all runs that did not end early: simulated steps over real ones, less 1."""
+    """Of all runs that did not end early: steps simulated beforehand over real ones, less 1."""
     return [
         run["simulated"]["step_count"] / run["real"]["step_count"] - 1
         for run in study["runs"]
@@ -210,17 +286,35 @@ def step_errors(study: dict[str, Any]) -> list[float]:
     ]
 
 
-def summary(study: dict[str, Any]) -> str:
-    """The study in a line."""
-    errors = [abs(error) for error in step_errors(study)]
-    ended = len(study["runs"]) - len(errors)
-    if not errors:
-        return f"{ended} real runs, all of which ended since a worker was lost"
-    within = sum(error <= 0.1 for error in errors)
-    return (
-        f"{len(errors)} real runs: simulated steps are off by {median(errors):.1%} in the median and {max(errors):.1%} "
-        f"at most, {within} of them by no more than 10 %; {ended} more ended since a worker was lost"
-    )
+def makespan_errors(study: dict[str, Any], name: str) -> list[float]:
+    """Predicted seconds over observed ones, less 1, of all runs for which there are both.
+
+    Args:
+        study: the JSON.
+        name: "from_own_trace" or "from_base_trace".
+    """
+    return [run[name] / run["makespan_seconds"] - 1 for run in study["runs"] if isinstance(run[name], float)]
+
+
+def summary(study: dict[str, Any]) -> list[str]:
+    """The study in a few lines."""
+    beforehand = step_errors(study)
+    ended = len(study["runs"]) - len(beforehand)
+    found = [f"{len(beforehand)} real runs went to their end, {ended} ended since a worker was lost"]
+    base = study["base"]
+    for said, errors in (
+        ("steps simulated beforehand", beforehand),
+        ("seconds predicted from a run's own trace", makespan_errors(study, "from_own_trace")),
+        (f"seconds predicted from the trace of {base}", makespan_errors(study, "from_base_trace")),
+    ):
+        if errors:
+            sizes = [abs(error) for error in errors]
+            within = sum(size <= WITHIN for size in sizes)
+            found.append(
+                f"{said}: off by {median(sizes):.1%} in the median and {max(sizes):.1%} at most, "
+                f"no more than {WITHIN:.0%} in {within} of {len(sizes)}"
+            )
+    return found
 
 
 @dataclass(frozen=True)
@@ -258,12 +352,12 @@ def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
         command = read()
-        total = len(cases_of(sized(SIZES, command.profile)))
+        total = run_count(sized(SIZES, command.profile))
         store = None if command.store is None else Store(command.store)
         with step_progress(total, visible=True, title="real runs") as advance:
             study = run_real_races(command.profile, Pool(1, store=store, advance=advance))
         write_json(command.output, study)
-    print(f"{summary(study)} → {command.output}")  # noqa: T201
+    print("\n".join([*summary(study), f"→ {command.output}"]))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ VALUES: list[object] = [
     "1",
     [1],
     (1,),
+    frozenset([1]),
     range(1),
     Fraction(1, 3),
     Path("1/3"),
@@ -66,6 +67,13 @@ VALUES: list[object] = [
 def test_different_values_are_described_differently() -> None:
     found = [repr(described(value)) for value in VALUES]
     assert len(set(found)) == len(VALUES)
+
+
+def test_a_set_is_described_alike_in_whatever_order_it_was_made() -> None:
+    """Small integers whose hashes collide come out of a set in the order in which they went in."""
+    assert list({8, 0}) != list({0, 8})
+    assert described(frozenset([8, 0])) == described(frozenset([0, 8]))
+    assert described(frozenset([8, 0])) != described((0, 8))
 
 
 def test_what_has_no_fixed_description_is_refused() -> None:

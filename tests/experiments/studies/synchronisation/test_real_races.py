@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from sparsync.experiments.engine.clusters import Change
 from sparsync.experiments.racing.contest import QUADRATIC
 from sparsync.experiments.racing.entries import make_policy
 from sparsync.experiments.studies.synchronisation import real_races
 from sparsync.experiments.studies.synchronisation.real_races import (
+    BASE,
     KILLED,
     POLICIES,
     SIZES,
+    Beside,
     Case,
     cases_of,
+    compare,
+    makespan_errors,
     run_case,
     simulate,
     step_errors,
@@ -31,8 +38,8 @@ def case(policy: str, condition: real_races.Condition = "one_slow", **options: A
 def test_every_policy_is_there_dense_and_sparse_under_every_condition() -> None:
     sizes = SIZES["record"]
     cases = cases_of(sizes)
-    assert len(cases) == len(POLICIES) * 2 * 3
-    assert len({(c.contestant[0], c.race.density, c.condition) for c in cases}) == len(cases)
+    assert len(cases) == len(POLICIES) * 2 * 3 * 3
+    assert len({(c.contestant[0], c.race.density, c.condition, c.race.seed) for c in cases}) == len(cases)
     assert {c.race.selector for c in cases if c.race.density == 1} == {"none"}
     assert {c.race.cluster for c in cases if c.condition == "pareto"} == {"pareto"}
     for name, parameters in {c.contestant[0]: c.contestant[1] for c in cases}.items():
@@ -51,23 +58,50 @@ def test_a_simulation_counts_real_seconds_and_kills_half_way() -> None:
 
 
 def test_a_run_that_goes_on_and_one_that_ends_stand_beside_their_simulations() -> None:
-    short = {"seconds": 2.0}
-    going, ended = run_case(case("asp", "one_killed", **short)), run_case(case("bsp", "one_killed", **short))
+    """A run of 40 steps or so is long enough for its own trace to tell its seconds within a fifth."""
+    cases = [case("asp", "one_killed", seconds=2.0), case("bsp", "one_killed", seconds=2.0)]
+    runs = [run_case(one) for one in cases]
+    going, ended = (compare(Beside(one, run, runs[0].cluster)) for one, run in zip(cases, runs, strict=True))
     assert going["real"]["worker_steps"][KILLED] < going["real"]["worker_steps"][0]
-    assert going["real"]["points"][-1]["seconds"] == going["simulated"]["points"][-1]["seconds"] == 2.0
+    assert going["real"]["curve_seconds"][-1] == 2.0
+    assert going["real"]["curve_bytes"][-1] == going["real"]["sent_bytes"] + going["real"]["pulled_bytes"]
+    assert going["from_own_trace"] == going["from_base_trace"] == pytest.approx(going["makespan_seconds"], rel=0.2)
     assert "worker 1 was lost" in ended["real"]["reason"]
     assert ended["real"]["ended_after"] >= 1.0
-    study = {"runs": [going, ended]}
+    assert ended["makespan_seconds"] is ended["from_own_trace"] is ended["from_base_trace"] is None
+    study = {"runs": [going, ended], "base": BASE}
     (error,) = step_errors(study)
     assert error == going["simulated"]["step_count"] / going["real"]["step_count"] - 1
-    assert "1 more ended since a worker was lost" in summary(study)
+    assert makespan_errors(study, "from_own_trace") == [going["from_own_trace"] / going["makespan_seconds"] - 1]
+    assert "1 real runs went to their end, 1 ended since a worker was lost" in summary(study)[0]
 
 
-def test_a_summary_of_runs_that_all_ended_has_no_median() -> None:
-    assert "all of which ended" in summary({"runs": [{"real": {"reason": "lost"}, "simulated": {}}]})
+def test_where_the_steps_would_never_be_done_it_is_said_why() -> None:
+    run = run_case(case("asp", seconds=2.0))
+    assert run.cluster is not None
+    all_gone = replace(run.cluster, changes=tuple(Change(0.5, worker, "crash") for worker in range(4)))
+    row = compare(Beside(case("asp", seconds=2.0), run, all_gone))
+    assert f" of {run.step_count} steps " in row["from_base_trace"]
+    assert makespan_errors({"runs": [row]}, "from_base_trace") == []
 
 
-def test_the_line_counts_runs_within_a_tenth() -> None:
-    runs = [{"real": {"step_count": 100}, "simulated": {"step_count": count}} for count in (100, 109, 130)]
-    assert summary({"runs": runs}).startswith("3 real runs: simulated steps are off by 9.0% in the median and 30.0% at")
-    assert "2 of them by no more than 10 %" in summary({"runs": runs})
+def test_a_summary_of_runs_that_all_ended_has_no_errors() -> None:
+    run = {"real": {"reason": "lost"}, "simulated": {}, "from_own_trace": None, "from_base_trace": None}
+    assert summary({"runs": [run], "base": BASE}) == ["0 real runs went to their end, 1 ended since a worker was lost"]
+
+
+def test_the_lines_count_runs_within_a_tenth() -> None:
+    runs = [
+        {
+            "real": {"step_count": 100},
+            "simulated": {"step_count": count},
+            "makespan_seconds": 100.0,
+            "from_own_trace": 98.0,
+            "from_base_trace": "it waits",
+        }
+        for count in (100, 109, 130)
+    ]
+    lines = summary({"runs": runs, "base": BASE})
+    assert len(lines) == 3
+    assert lines[1].endswith("off by 9.0% in the median and 30.0% at most, no more than 10% in 2 of 3")
+    assert lines[2].endswith("off by 2.0% in the median and 2.0% at most, no more than 10% in 3 of 3")
