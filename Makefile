@@ -29,7 +29,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links gpu wheel clean
+.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links real gpu wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,11 @@ links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step o
 	$(RUN) -m sparsync.experiments.studies.links.elastic --profile $(PROFILE) --output $(DATA)/elastic.json
 	$(RUN) -m sparsync.experiments.studies.links.slices --output $(DATA)/slices.json $(if $(filter smoke,$(PROFILE)),--rounds 1 --steps 5)
 	$(RUN) -m sparsync.experiments.studies.links.study --profile $(PROFILE) --output $(DATA)/links.json --store $(STORE)
+
+real: $(STAMP) ## policies on real processes beside what the simulator foretells, and advice set against real runs
+	mkdir -p $(DATA)
+	$(RUN) -m sparsync.experiments.studies.synchronisation.real_races --profile $(PROFILE) --output $(DATA)/real_races.json --store $(STORE)
+	$(RUN) -m sparsync.experiments.studies.synchronisation.advice --profile $(PROFILE) --output $(DATA)/advice.json --store $(STORE)
 
 gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize the kernel (OUT=build/gpu ONLY="build bench")
 	@PYTHONPATH=$(CURDIR)/build/typing$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m sparsync.experiments.gpu --output-folder $(OUT) \

@@ -34,6 +34,7 @@ from sparsync.experiments.racing.forecast import forecast
 from sparsync.experiments.racing.observed import observed_cluster
 from sparsync.experiments.racing.real import Conditions
 from sparsync.experiments.racing.recordings import sayable
+from sparsync.experiments.reproduce import default_job_count
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Stepped
@@ -94,11 +95,11 @@ class Sizes:
     seed_count: int = 1
 
 
-_RACE = Race(workers=4, data="embedded", model="fnn2", seconds=8.0, step_size=0.2, points=16)
+_RACE = Race(workers=4, data="embedded", model="fnn2", seconds=6.0, step_size=0.2, points=12)
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(replace(_RACE, seconds=2.0, points=2), ("bsp", "asp"), (1.0,), ("one_slow",), 0.05),
     "quick": Sizes(_RACE, POLICIES[:6], (1.0, 0.01), ("one_slow", "one_killed"), 0.1),
-    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1, seed_count=3),
+    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1, seed_count=4),
 }
 
 
@@ -263,7 +264,7 @@ def run_real_races(profile_name: ProfileName, pool: Pool) -> dict[str, Any]:
         "race": sayable(asdict(sizes.race)),
         "unit_seconds": sizes.unit_seconds,
         "base": BASE,
-        "runs": pool.run(compare, beside),
+        "runs": replace(pool, job_count=default_job_count()).run(compare, beside),
         "provenance": provenance(process_count=sizes.race.workers + 1),
     }
 
