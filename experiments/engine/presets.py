@@ -42,6 +42,12 @@ def one_slow(worker_count: int, seed: int) -> Cluster:
     return Cluster(worker_count, Constant((1.0,) * (worker_count - 1) + (SLOW_FACTOR,)))
 
 
+def quarter_speed(worker_count: int, seed: int) -> Cluster:
+    """The last worker takes four seconds a step, the others one."""
+    del seed
+    return Cluster(worker_count, Constant((1.0,) * (worker_count - 1) + (4.0,)))
+
+
 def spread(worker_count: int, seed: int) -> Cluster:
     """Constant speeds, from one second a step to three in equal ratios."""
     del seed
@@ -100,6 +106,7 @@ def shocks(worker_count: int, seed: int) -> Cluster:
 CLUSTERS: dict[str, Callable[[int, int], Cluster]] = {
     "equal": equal,
     "one_slow": one_slow,
+    "quarter_speed": quarter_speed,
     "spread": spread,
     "exponential": exponential_steps,
     "pareto": pareto_steps,

@@ -126,7 +126,7 @@ def cases_of(sizes: Sizes) -> list[Case]:
     for seed, condition, density, contestant in product(
         range(sizes.seed_count), sizes.conditions, sizes.densities, read_contestants(sizes.policies, [])
     ):
-        cluster = "pareto" if condition == "pareto" else "one_slow"
+        cluster = "pareto" if condition == "pareto" else "quarter_speed"
         selector = "none" if density == 1 else "top_k"
         race = replace(sizes.race, cluster=cluster, selector=selector, density=density, seed=seed)
         found.append(Case(race, contestant, condition, sizes.unit_seconds))

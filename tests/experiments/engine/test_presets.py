@@ -49,6 +49,7 @@ def test_another_seed_is_other_luck(name: str) -> None:
 def test_constant_clusters_are_as_their_docstrings_say() -> None:
     assert seconds(CLUSTERS["equal"](4, 0), 99) == [1.0] * 4
     assert seconds(CLUSTERS["one_slow"](4, 0), 99) == [1.0, 1.0, 1.0, SLOW_FACTOR]
+    assert seconds(CLUSTERS["quarter_speed"](4, 0), 99) == [1.0, 1.0, 1.0, 4.0]
     speeds = seconds(CLUSTERS["spread"](5, 0), 99)
     assert (speeds[0], speeds[-1]) == (1.0, SLOW_FACTOR)
     ratios = [after / before for before, after in pairwise(speeds)]

@@ -26,7 +26,7 @@ from sparsync.experiments.studies.synchronisation.real_races import (
 )
 from sparsync.verify.monitors.trace import Departed, Stepped
 
-RACE = replace(SIZES["smoke"].race, data=QUADRATIC, seconds=3.0)
+RACE = replace(SIZES["smoke"].race, data=QUADRATIC, cluster="quarter_speed", seconds=3.0)
 
 
 def case(policy: str, condition: real_races.Condition = "one_slow", **options: Any) -> Case:
@@ -40,15 +40,16 @@ def test_every_policy_is_there_dense_and_sparse_under_every_condition() -> None:
     assert len({(c.contestant[0], c.race.density, c.condition, c.race.seed) for c in cases}) == len(cases)
     assert {c.race.selector for c in cases if c.race.density == 1} == {"none"}
     assert {c.race.cluster for c in cases if c.condition == "pareto"} == {"pareto"}
+    assert {c.race.cluster for c in cases if c.condition != "pareto"} == {"quarter_speed"}
     for name, parameters in {c.contestant[0]: c.contestant[1] for c in cases}.items():
         make_policy(name, parameters)
 
 
 def test_a_simulation_counts_real_seconds_and_kills_half_way() -> None:
-    """One of four workers is three times slower there: a barrier lasts 0.15 s."""
+    """One of four workers is four times slower there: a barrier lasts 0.2 s."""
     outcome = simulate(case("bsp"))
     assert outcome.points[-1].seconds == 3.0
-    assert outcome.worker_steps == [20] * 4
+    assert outcome.worker_steps == [15] * 4
     killed = simulate(case("asp", "one_killed"))
     (gone,) = [event for event in killed.trace if isinstance(event, Departed)]
     assert (gone.worker, gone.time) == (KILLED, 1.5)
