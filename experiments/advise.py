@@ -109,7 +109,8 @@ def _described(command: AdviseCommand, race: Race) -> Cluster:
         problem = race.make_problem()
         rate *= sum(Layout(problem.block_sizes, problem.initial.dtype).block_bytes) / command.model_bytes
     link = Link(latency_seconds=race.latency, bytes_per_second=rate, is_shared=race.shared_link)
-    return Cluster(race.workers, Constant(command.step_seconds), upload=link, download=link)
+    costs = (race.batch_cost,)
+    return Cluster(race.workers, Constant(command.step_seconds), costs, upload=link, download=link)
 
 
 def _require_trace_alone(command: AdviseCommand, seen: Observation) -> None:

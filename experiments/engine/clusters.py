@@ -162,6 +162,35 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class BatchCost:
+    """How a step's time depends on its batch x: φ + (1 − φ) max(x, s) times that of a usual one, whose batch is 1.
+
+    Args:
+        fixed_share: φ in [0, 1), the share of a usual step that passes whatever the batch is.
+        flat_until: s in [0, 1], up to which batches cost the same, as on a GPU that is not full.
+
+    Source: ours; that times are flat and then straight is as described to us of Chen, Weng, Wang, Li, Li 2020.
+    """
+
+    fixed_share: float = 0.0
+    flat_until: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fixed_share < 1:
+            raise ValueError(f"fixed_share must lie in [0, 1), got {self.fixed_share}")
+        if not 0 <= self.flat_until <= 1:
+            raise ValueError(f"flat_until must lie in [0, 1], got {self.flat_until}")
+
+    def __call__(self, batch: float) -> float:
+        """The time of a step on so many usual batches, over that of a usual one."""
+        return self.fixed_share + (1 - self.fixed_share) * max(batch, self.flat_until)
+
+
+PROPORTIONAL = BatchCost()
+"""A batch takes as many times longer as it is larger."""
+
+
+@dataclass(frozen=True)
 class Link:
     """What lies between a worker and those who hold the shared model, in one direction.
 
@@ -214,7 +243,8 @@ class Cluster:
 
     Args:
         worker_count: n.
-        durations: of steps.
+        durations: of steps on usual batches.
+        batch_costs: what other batches cost, by worker; read cyclically.
         upload: to the shared model; also between peers, where models are mixed.
         download: from it.
         changes: in order of time; of each worker coming and going by turns.
@@ -222,12 +252,13 @@ class Cluster:
         order_seconds: from the order to begin a step until it begins, where no shared model travels with it.
 
     Raises:
-        ValueError: nobody is there; an order takes less than no time, or for ever; an unknown worker is named; changes
-            come out of order, or let one join that is there or go that is gone.
+        ValueError: nobody is there; there is no cost of batches; an order takes less than no time, or for ever; an
+            unknown worker is named; changes come out of order, or let one join that is there or go that is gone.
     """
 
     worker_count: int
     durations: Durations = field(default_factory=Constant)
+    batch_costs: tuple[BatchCost, ...] = (PROPORTIONAL,)
     upload: Link = field(default_factory=Link)
     download: Link = field(default_factory=Link)
     changes: tuple[Change, ...] = ()
@@ -236,6 +267,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         require_count("worker_count", self.worker_count, least=1)
+        if not self.batch_costs:
+            raise ValueError(f"batch_costs must name one cost at least, got {self.batch_costs}")
         if not 0 <= self.order_seconds < math.inf:
             raise ValueError(f"order_seconds must be at least 0 and finite, got {self.order_seconds}")
         if len(self.absent) >= self.worker_count:
@@ -252,6 +285,10 @@ class Cluster:
             if (change.worker in gone) != (change.kind == "join"):
                 raise ValueError(f"worker {change.worker} is {'gone' if change.worker in gone else 'there'}: {change}")
             gone ^= {change.worker}
+
+    def step_seconds(self, worker: int, step: int, batch: float) -> float:
+        """Seconds of step number `step` (from 0) of a worker, on `batch` usual batches."""
+        return self.durations(worker, step) * self.batch_costs[worker % len(self.batch_costs)](batch)
 
 
 def _require_positive(name: str, values: Sequence[float]) -> None:

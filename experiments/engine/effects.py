@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     """How a worker takes its next step.
 
     Args:
-        batch: examples, as a multiple of the usual number; the step takes as many times longer.
+        batch: examples, as a multiple of the usual number.
         step_scale: factor of the step size.
     """
 

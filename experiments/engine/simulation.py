@@ -187,7 +187,7 @@ class Simulation(Engine):
 
     def _compute(self, worker: int) -> None:
         view, state = self.view, self._workers[worker]
-        seconds = self.cluster.durations(worker, view.clock[worker]) * state.plan.batch
+        seconds = self.cluster.step_seconds(worker, view.clock[worker], state.plan.batch)
         there = on_clock(view.now + seconds)
         # A step too short for the clock would let the run stand still.
         if not view.now < there < math.inf:

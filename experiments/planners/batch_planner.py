@@ -14,20 +14,37 @@ Seconds = Callable[[int], float]
 """Seconds that a worker takes for so many examples; it must not decrease."""
 
 
-def proportional_split(paces: Sequence[float], total: float) -> list[float]:
+def proportional_split(paces: Sequence[float], total: float, caps: Sequence[float] | None = None) -> list[float]:
     """Batches total·v_w/Σv with v = 1/pace: pace·batch is total/Σv for everybody, the least possible maximum.
+
+    Whoever would get more than it can hold gets that, and the others share the rest in the same way.
 
     Args:
         paces: seconds for one unit of batch, by worker.
         total: of all batches, in the same unit; not rounded.
+        caps: the most that each worker can hold; None is no limit.
 
     Raises:
-        ValueError: a pace is not positive.
+        ValueError: a pace is not positive, or there is more than they can hold.
     """
     if min(paces) <= 0:
         raise ValueError(f"paces must be positive, got {list(paces)}")
+    if caps is not None and sum_in_order(caps) < total:
+        raise ValueError(f"{len(paces)} workers that hold at most {list(caps)} cannot share {total}")
     speeds = [1 / pace for pace in paces]
-    return [total * speed / sum_in_order(speeds) for speed in speeds]
+    split, free = [0.0] * len(paces), list(range(len(paces)))
+    while free:
+        common = sum_in_order(speeds[worker] for worker in free)
+        for worker in free:
+            split[worker] = total * speeds[worker] / common
+        full = [] if caps is None else [worker for worker in free if split[worker] > caps[worker]]
+        if caps is None or not full:
+            return split
+        for worker in full:
+            split[worker] = caps[worker]
+            total -= caps[worker]
+        free = [worker for worker in free if worker not in full]
+    return split
 
 
 def heap_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | None = None) -> list[int]:

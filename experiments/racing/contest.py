@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.clusters import BatchCost, Cluster, Link
 from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.descent import Descent, Feedback
 from sparsync.experiments.engine.horizon import Horizon
@@ -48,6 +48,10 @@ class Race:
     """number of workers"""
     cluster: str = "one_slow"
     """key of CLUSTERS"""
+    fixed_share: float = 0.0
+    """share of a usual step's time that passes whatever the batch is"""
+    flat_until: float = 0.0
+    """up to which share of a usual batch all cost the same"""
     seconds: float = 120.0
     """simulated"""
     data: str = "embedded"
@@ -96,6 +100,7 @@ class Race:
             raise ValueError(f"exact sums need float64, which {QUADRATIC!r} computes in; data is {self.data!r}")
         if self.cluster not in CLUSTERS:
             raise ValueError(f"unknown cluster {self.cluster!r}; known: {', '.join(CLUSTERS)}")
+        BatchCost(self.fixed_share, self.flat_until)
 
     @property
     def measure(self) -> str:
@@ -131,10 +136,16 @@ class Race:
             largest_block=self.largest_block,
         )
 
+    @property
+    def batch_cost(self) -> BatchCost:
+        """How long steps on other than usual batches take."""
+        return BatchCost(self.fixed_share, self.flat_until)
+
     def make_cluster(self) -> Cluster:
         """The cluster with its links."""
         link = Link(latency_seconds=self.latency, bytes_per_second=self.bandwidth, is_shared=self.shared_link)
-        return replace(CLUSTERS[self.cluster](self.workers, self.seed), upload=link, download=link)
+        cluster = CLUSTERS[self.cluster](self.workers, self.seed)
+        return replace(cluster, batch_costs=(self.batch_cost,), upload=link, download=link)
 
     def make_problem(self, data: Dataset | None = None) -> Problem:
         """What is minimised; `data` spares loading it again."""

@@ -17,7 +17,7 @@ from typing import Any
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.policies.registry import POLICIES
 
-Parameter = bool | int | float | str | tuple[tuple[int, ...], ...]
+Parameter = bool | int | float | str | tuple[int, ...] | tuple[tuple[int, ...], ...]
 Contestant = tuple[str, dict[str, Parameter]]
 """A policy's name, or file and class, and its parameters."""
 _OWN_POLICY = re.compile(r"(?P<path>.+\.py):(?P<name>[^:]+)")
@@ -61,9 +61,9 @@ def label(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as the command line takes it; of rows, as `read_blocks` does."""
+    """A value as the command line takes it; of numbers as `read_caps` does, of rows of them as `read_blocks`."""
     rows = value if isinstance(value, tuple) else ()
-    return "/".join("+".join(map(str, row)) for row in rows) if rows else str(value)
+    return "/".join("+".join(map(str, row if isinstance(row, tuple) else (row,))) for row in rows) or str(value)
 
 
 def _module(path: Path) -> Any:

@@ -96,8 +96,8 @@ def observe(path: Path) -> Observation:
                 judge.observe(event)
                 events.append(event)
         steps = [event.time for event in events if isinstance(event, Stepped)]
-        cluster = observed_cluster(events, recording.worker_count)
         contestant, race = recorded_contestant(recording.run), recorded_race(recording)
+        cluster = observed_cluster(events, recording.worker_count, race.batch_cost)
         return Observation(recording, race, contestant, cluster, len(steps), steps[-1])
     except (ValueError, Violation) as error:
         raise ValueError(f"{path}: {error}") from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from sparsync.experiments.engine.clusters import Change, Cluster, Recorded
+from sparsync.experiments.engine.clusters import PROPORTIONAL, BatchCost, Change, Cluster, Recorded
 from sparsync.experiments.racing.observed_links import Transfer, fitted_links
 from sparsync.verify.monitors.trace import Arrived, Departed, Event, Joined, Mixed, Released, Sent, Started, Stepped
 
@@ -23,9 +23,11 @@ class _Notes:
 
     Args:
         worker_count: n.
+        batch_cost: of other batches than the usual.
     """
 
     worker_count: int
+    batch_cost: BatchCost
     steps: list[list[float]] = field(default_factory=list)
     """seconds of each worker's steps, for a usual batch"""
     uploads: list[Transfer] = field(default_factory=list)
@@ -63,7 +65,7 @@ class _Notes:
             self._start(event)
         elif isinstance(event, Stepped) and event.worker in self._started:
             started = self._started.pop(event.worker)
-            self.steps[event.worker].append((event.time - started.time) / started.batch)
+            self.steps[event.worker].append((event.time - started.time) / self.batch_cost(started.batch))
         elif isinstance(event, Departed):
             self._depart(event)
 
@@ -99,11 +101,11 @@ class _Notes:
             self.first_orders.append(seconds)
 
 
-def observed_cluster(events: Iterable[Event], worker_count: int) -> Cluster:
+def observed_cluster(events: Iterable[Event], worker_count: int, batch_cost: BatchCost = PROPORTIONAL) -> Cluster:
     """The cluster on which a run was recorded, as far as its trace tells.
 
-    Durations of steps are those observed, by worker and step, divided by the planned batch; the first one of each
-    worker comes once, the others again and again, and a worker that finished none has the median of all. Of each
+    Durations of steps are those observed, by worker and step, divided by the planned batch's cost; the first one of
+    each worker comes once, the others again and again, and a worker that finished none has the median of all. Of each
     direction there is one link for all workers: latency and rate, each worker having a line of its own or all sharing
     one, fitted by `fitted_links` to the times from Sent to Arrived, and from Released, or from the Joined of those who
     came later, to Started. Where there are no messages, the time from Mixed to Started takes the place of the upload.
@@ -113,11 +115,12 @@ def observed_cluster(events: Iterable[Event], worker_count: int) -> Cluster:
     Args:
         events: of a real or simulated run, which the monitors have found in order.
         worker_count: n.
+        batch_cost: of other batches than the usual, as far as it is known.
 
     Raises:
         ValueError: no worker finished a step.
     """
-    notes = _Notes(worker_count)
+    notes = _Notes(worker_count, batch_cost)
     for event in events:
         notes.learn(event)
     everything = [seconds for row in notes.steps for seconds in row]
@@ -130,6 +133,7 @@ def observed_cluster(events: Iterable[Event], worker_count: int) -> Cluster:
     return Cluster(
         worker_count,
         Recorded(tuple(tuple(row) or (usual,) for row in notes.steps), first_count=1),
+        (batch_cost,),
         upload=upload,
         download=download,
         changes=tuple(notes.changes),

@@ -27,7 +27,6 @@ from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.policy import Policy
-from sparsync.experiments.engine.presets import CLUSTERS
 from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.letters import read_shipment, shipment_bytes
@@ -241,10 +240,10 @@ def live(
     incarnation = announcements.announce(worker)
     pulse = Pulse(announcements, worker)
     channel = announcements.channel(worker, incarnation, is_server=False, timeout_seconds=conditions.join_seconds)
-    durations = CLUSTERS[race.cluster](race.workers, race.seed).durations
+    cluster = race.make_cluster()
 
     def delay(index: int, batch: float, seconds: float) -> None:
-        asked = durations(worker, index) * batch * conditions.unit_seconds
+        asked = cluster.step_seconds(worker, index, batch) * conditions.unit_seconds
         if conditions.slowness == "sleep":
             time.sleep(max(0.0, asked - seconds))
         elif conditions.slowness == "compute":

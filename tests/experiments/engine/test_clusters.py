@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sparsync.experiments.engine.clusters import (
     CHUNK,
+    BatchCost,
     Change,
     Cluster,
     Constant,
@@ -101,6 +102,26 @@ def test_recorded_and_constant_durations_are_read_cyclically() -> None:
     assert [Constant((1.0, 2.0, 3.0))(worker, 7) for worker in range(4)] == [1.0, 2.0, 3.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("cost", "shares"),
+    [
+        (BatchCost(), [0.125, 0.5, 1.0, 3.0]),
+        (BatchCost(fixed_share=0.25), [0.34375, 0.625, 1.0, 2.5]),
+        (BatchCost(flat_until=0.5), [0.5, 0.5, 1.0, 3.0]),
+        (BatchCost(0.25, 0.5), [0.625, 0.625, 1.0, 2.5]),
+    ],
+)
+def test_a_step_takes_a_fixed_share_and_is_flat_until_it_is_straight(cost: BatchCost, shares: list[float]) -> None:
+    assert [cost(batch) for batch in (0.125, 0.5, 1.0, 3.0)] == shares
+    cluster = Cluster(3, Constant((2.0,)), (cost, BatchCost()))
+    assert [cluster.step_seconds(worker, 0, 3.0) for worker in range(3)] == [2 * shares[3], 6.0, 2 * shares[3]]
+
+
+@given(seconds=st.floats(1e-9, 1e9), batch=st.floats(1e-9, 1e9))
+def test_where_nothing_is_fixed_a_step_takes_its_duration_times_its_batch_in_bits(seconds: float, batch: float) -> None:
+    assert Cluster(1, Constant((seconds,))).step_seconds(0, 0, batch) == seconds * batch
+
+
 def test_what_comes_only_at_the_beginning_is_not_repeated() -> None:
     recorded = Recorded(((9.0, 2.0, 3.0), (4.0,)), first_count=1)
     assert [recorded(0, step) for step in range(6)] == [9.0, 2.0, 3.0, 2.0, 3.0, 2.0]
@@ -145,6 +166,10 @@ def test_durations_are_positive_and_finite(bad: float) -> None:
         (lambda: Change(-1.0, 0, "join"), "the time of a change must be at least 0 and finite, got -1.0"),
         (lambda: Change(math.inf, 0, "join"), "the time of a change must be at least 0 and finite, got inf"),
         (lambda: Change(1.0, 0, "explode"), "a worker can join, leave or crash, got 'explode'"),  # type: ignore[arg-type]
+        (lambda: BatchCost(fixed_share=1.0), r"fixed_share must lie in \[0, 1\), got 1.0"),
+        (lambda: BatchCost(fixed_share=math.nan), r"fixed_share must lie in \[0, 1\), got nan"),
+        (lambda: BatchCost(flat_until=-0.5), r"flat_until must lie in \[0, 1\], got -0.5"),
+        (lambda: Cluster(1, batch_costs=()), r"batch_costs must name one cost at least, got \(\)"),
         (lambda: Cluster(0), "worker_count must be at least 1, got 0"),
         (lambda: Cluster(2.5), "worker_count must be an int, got 2.5"),  # type: ignore[arg-type]
         (lambda: Cluster(1, order_seconds=-1.0), "order_seconds must be at least 0 and finite, got -1.0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +89,25 @@ def test_proportional_batches_finish_together_and_whole_examples_cost_at_most_on
     assert common * (1 - 1e-12) <= slowest <= max(max(paces), common + max(paces)) * (1 + 1e-12)
 
 
+@given(
+    paces=st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    caps=st.lists(st.integers(1, 9), min_size=6, max_size=6),
+    share=st.fractions(0, 1),
+)
+def test_proportional_batches_under_caps_leave_nobody_later_who_could_be_helped(
+    paces: list[int], caps: list[int], share: Fraction
+) -> None:
+    """Whoever is below its cap finishes with the last, and nobody at its cap would finish later in proportion."""
+    limits = caps[: len(paces)]
+    total = max(1.0, float(share * sum(limits)))
+    split = proportional_split(paces, total, limits)
+    assert sum(split) == pytest.approx(total, rel=1e-12)
+    assert all(0 < batch <= limit for batch, limit in zip(split, limits, strict=True))
+    ends = [pace * batch for pace, batch in zip(paces, split, strict=True)]
+    free = [end for end, batch, limit in zip(ends, split, limits, strict=True) if batch < limit * (1 - 1e-12)]
+    assert free == pytest.approx([max(ends)] * len(free), rel=1e-12)
+
+
 def test_a_split_of_many_examples_equals_hand_computed_values() -> None:
     """Paces 1, 2 and 4 share 70 examples as 40, 20 and 10, and all take 40 seconds."""
     seconds: list[Seconds] = [float(pace).__mul__ for pace in (1, 2, 4)]
@@ -110,5 +130,7 @@ def test_bad_starts_steps_and_paces_are_refused() -> None:
         climb_split([float] * 2, [0, 2])
     with pytest.raises(ValueError, match=r"got \[4, 1\]"):
         climb_split([float] * 2, [4, 1], caps=[3, 3])
+    with pytest.raises(ValueError, match=r"2 workers that hold at most \[1, 0.5\] cannot share 2"):
+        proportional_split([1.0, 1.0], 2, [1, 0.5])
     with pytest.raises(ValueError, match=r"got \[1.0, 0.0\]"):
         proportional_split([1.0, 0.0], 2)

@@ -7,9 +7,20 @@ from typing import Any, Literal
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
-from sparsync.experiments.engine.clusters import TICKS_PER_SECOND, Change, Cluster, Constant, Link, Recorded
+from sparsync.experiments.engine.clusters import (
+    PROPORTIONAL,
+    TICKS_PER_SECOND,
+    BatchCost,
+    Change,
+    Cluster,
+    Constant,
+    Link,
+    Recorded,
+)
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
@@ -18,6 +29,8 @@ from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.bsp import Bsp
 from sparsync.experiments.policies.lb_bsp import LbBsp
+from sparsync.experiments.racing.contest import QUADRATIC, Race, require_fitting
+from sparsync.experiments.racing.entries import label, read_contestants
 from sparsync.verify.monitors.trace import Applied, Released, Started, Stepped
 
 Planner = Literal["heap", "climb", "proportional"]
@@ -162,7 +175,121 @@ def test_a_report_of_an_earlier_life_tells_no_pace() -> None:
     assert [event.batch for event in started] == pytest.approx([1.0, 2.0, 1.0, 2.0], rel=1e-12)
 
 
+fast_and_slow = st.lists(st.integers(2, 12).map(lambda quarters: quarters / 4), min_size=4, max_size=4)
+eighths = st.integers(0, 6).map(lambda count: count / 8)
+limits = st.lists(st.integers(8, 128), min_size=4, max_size=4).filter(lambda caps: sum(caps) >= 4 * 32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seconds=fast_and_slow, shares=st.lists(eighths, min_size=4, max_size=4), caps=limits)
+def test_affine_steps_end_within_an_example_of_each_other_wherever_caps_allow(
+    seconds: list[float], shares: list[float], caps: list[int]
+) -> None:
+    """With one more example, nobody below its cap would be earlier than the last of those who have two or more.
+
+    A worker that has had two batches is known by its line; of another one a pace is, by which an example costs more.
+    """
+    costs = tuple(map(BatchCost, shares))
+    policy = LbBsp(times="learnt", caps=tuple(caps))
+    simulation = run(policy, horizon=Horizon(steps=12), durations=Constant(tuple(seconds)), batch_costs=costs)
+    rounds = [[round(32 * batch) for batch in row] for row in batches(simulation)]
+    assert all(sum(row) == 4 * 32 for row in rounds)
+    assert all(0 < given <= cap for row in rounds for given, cap in zip(row, caps, strict=True))
+    last = rounds[-1]
+    ends = [simulation.cluster.step_seconds(worker, 0, last[worker] / 32) for worker in range(4)]
+    latest = max(end for end, given in zip(ends, last, strict=True) if given > 1)
+    for worker in range(4):
+        is_line = len({row[worker] for row in rounds[:-1]}) > 1
+        example = seconds[worker] * (1 - shares[worker]) / 32 if is_line else ends[worker] / last[worker]
+        # A line through two batches that lie one example apart is off by a clock's tick for each of 128 examples.
+        assert last[worker] == caps[worker] or ends[worker] + example >= latest - 128 / TICKS_PER_SECOND
+
+
+@pytest.mark.parametrize(("times", "round_count"), [("learnt", 2), ("proportional", 5)])
+def test_two_batches_tell_the_lines_that_paces_come_to_step_by_step(
+    times: Literal["proportional", "learnt"], round_count: int
+) -> None:
+    """Half of a step is fixed: d(1/2 + b/64) is 225/128 for 43 examples with d = 3/2, and for 18 with d = 9/4."""
+    costs = (BatchCost(fixed_share=0.5),)
+    durations = Constant((1.5, 2.25, 1.5, 2.0))
+    simulation = run(LbBsp(times=times), horizon=Horizon(steps=30), durations=durations, batch_costs=costs)
+    rounds = [[round(32 * batch) for batch in row] for row in batches(simulation)]
+    assert rounds[-1] == [43, 18, 43, 24]
+    assert rounds.index(rounds[-1]) == round_count
+
+
+def test_steps_that_are_flat_and_then_straight_are_learnt() -> None:
+    """Worker 1 takes 21/16 s for 24 examples or fewer, as the others do for 42."""
+    costs = (PROPORTIONAL, BatchCost(0.5, flat_until=0.75), PROPORTIONAL, PROPORTIONAL)
+    durations = Constant((1.0, 1.5, 1.0, 1.0))
+    simulation = run(LbBsp(times="learnt"), horizon=Horizon(steps=9), durations=durations, batch_costs=costs)
+    assert batches(simulation)[-1] == (42 / 32, 4 / 32, 41 / 32, 41 / 32)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_nobody_has_more_than_it_holds_and_the_rest_is_shared(planner: Planner) -> None:
+    """The fastest would take 64 of 128 examples, and holds 40; of the 88 others 44, 22 and 22 take equally long."""
+    policy = LbBsp(planner, caps=(40, 128, 128, 24))
+    rounds = batches(run(policy, horizon=Horizon(steps=5), durations=Constant((1.0, 2.0, 4.0, 4.0))))
+    assert rounds[0] == (35 / 32, 35 / 32, 34 / 32, 24 / 32)
+    assert rounds[-1] == pytest.approx((40 / 32, 44 / 32, 22 / 32, 22 / 32), rel=1e-12)
+    assert [sum(row) for row in rounds] == pytest.approx([4.0] * 5, rel=1e-12)
+
+
+def test_weights_are_those_of_the_batches_under_caps_too() -> None:
+    problem, durations = Examples(), Constant((1.0, 2.0, 4.0, 3.0))
+    policy = LbBsp(times="learnt", caps=(30, 40, 128, 40))
+    simulation = run(policy, horizon=Horizon(steps=6), problem=problem, durations=durations)
+    applied = [event for event in simulation.trace if isinstance(event, Applied)]
+    assert [list(event.weights) for event in applied] == [[batch / 4 for batch in row] for row in batches(simulation)]
+    assert all(len(problem.drawn[worker, 5]) <= cap for worker, cap in enumerate((30, 40, 128, 40)))
+
+
+def test_those_who_stay_take_what_they_can_hold_and_one_that_joins_no_more_than_that() -> None:
+    """Worker 0, who alone held more than a usual batch, is gone at 2.5 and back at 6.5; worker 3 is back at 9.5."""
+    changes = (Change(2.5, 0, "crash"), Change(6.5, 0, "join"), Change(9.25, 3, "crash"), Change(9.5, 3, "join"))
+    policy = LbBsp(caps=(128, 24, 32, 16))
+    simulation = run(policy, horizon=Horizon(seconds=12.0), durations=Constant((1.0,)), changes=changes)
+    started = [event for event in simulation.trace if isinstance(event, Started)]
+    assert all(32 * event.batch <= (128, 24, 32, 16)[event.worker] for event in started)
+    alone = [event.batch for event in started if 4 < event.time < 6.5]
+    assert sorted(alone[-3:]) == [16 / 32, 24 / 32, 32 / 32]
+    assert next(event.batch for event in started if event.worker == 0 and event.time > 6) == 1.0
+    assert next(event.batch for event in started if event.worker == 3 and event.time > 9.25) == 16 / 32
+
+
+def test_caps_are_read_from_a_command_line_and_written_as_they_are_read() -> None:
+    assert read_contestants(["lb_bsp:caps=48/16/64"], []) == [("lb_bsp", {"caps": (48, 16, 64)})]
+    assert read_contestants(["lb_bsp"], ["--caps", "48"]) == [("lb_bsp", {"caps": (48,)})]
+    assert label("lb_bsp", {"caps": (48, 16, 64)}) == "lb_bsp:caps=48/16/64"
+    with pytest.raises(ValueError, match=r"lb_bsp: caps must be examples that workers can hold, .*, got '48/x'"):
+        read_contestants(["lb_bsp:caps=48/x"], [])
+
+
+@pytest.mark.parametrize(
+    ("caps", "message"),
+    [
+        ((31,), r"caps \(31,\) let 4 workers hold 124 of 128 examples"),
+        ((40, 40, 40, 7), r"caps \(40, 40, 40, 7\) let 4 workers hold 127 of 128 examples"),
+        ((99, 99), r"caps must be one, or 4 for as many workers, got \(99, 99\)"),
+    ],
+)
+def test_caps_that_hold_no_round_are_refused_before_it_begins(caps: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(LbBsp(caps=caps), horizon=Horizon(steps=1))
+    with pytest.raises(ValueError, match=message):
+        require_fitting(Race(data=QUADRATIC, workers=4), "lb_bsp", {"caps": caps})
+
+
 def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(ValueError, match="'guessed'"):
+        LbBsp(times="guessed")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="planner 'proportional' needs times 'proportional', got 'learnt'"):
+        LbBsp("proportional", times="learnt")
+    with pytest.raises(ValueError, match=r"got \(\)"):
+        LbBsp(caps=())
+    with pytest.raises(ValueError, match="caps must be at least 1, got 0"):
+        LbBsp(caps=(8, 0))
     with pytest.raises(ValueError, match="'magic'"):
         LbBsp("magic")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="got 0"):

@@ -99,12 +99,23 @@ def test_a_question_without_an_answer_is_refused(changes: dict[str, object], mes
 
 
 def test_a_real_run_is_told_what_is_not_as_usual() -> None:
-    race = replace(RACE, cluster="pareto", step_size=0.2)
+    race = replace(RACE, cluster="pareto", fixed_share=0.5, step_size=0.2)
     assert real_words(race, SPARSE, Conditions(unit_seconds=0.5)) == [
-        *("--policy", "bsp", "--cluster", "pareto", "--seconds", "200.0", "--data", "quadratic"),
+        *(
+            "--policy",
+            "bsp",
+            "--cluster",
+            "pareto",
+            "--fixed-share",
+            "0.5",
+            "--seconds",
+            "200.0",
+            "--data",
+            "quadratic",
+        ),
         *("--step-size", "0.2", "--selector", "top_k", "--density", "0.1", "--points", "200"),
         *("--unit-seconds", "0.5"),
     ]
     words = real_words(replace(race, density=0.5), BSP, Conditions(slowness="none"))
-    assert {"--cluster", "--density", "--selector", "--unit-seconds"}.isdisjoint(words)
+    assert {"--cluster", "--fixed-share", "--density", "--selector", "--unit-seconds"}.isdisjoint(words)
     assert words[-2:] == ["--slowness", "none"]

@@ -68,6 +68,16 @@ def test_usual_parameters_fit_four_workers(name: str) -> None:
     require_fitting(Race(data=QUADRATIC, workers=4), "parameter_database", {"writes": ((3,),) * 4})
 
 
+def test_the_steps_of_a_race_cost_what_it_says() -> None:
+    cluster = replace(RACE, cluster="one_slow", fixed_share=0.25, flat_until=0.5).make_cluster()
+    assert [cluster.step_seconds(worker, 0, batch) for worker in (0, 3) for batch in (0.1, 1.0, 2.0)] == [
+        *(0.625, 1.0, 1.75),
+        *(3 * 0.625, 3.0, 3 * 1.75),
+    ]
+    with pytest.raises(ValueError, match=r"fixed_share must lie in \[0, 1\), got 1.5"):
+        Race(fixed_share=1.5)
+
+
 def test_a_line_says_what_a_contestant_reached_for_what() -> None:
     race = Race(data=QUADRATIC, workers=2, seconds=12.0, points=1)
     outcome = run_contestant(race, "bsp")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparsync.experiments.engine.clusters import Change, Cluster, Link, Recorded
+from sparsync.experiments.engine.clusters import BatchCost, Change, Cluster, Link, Recorded
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.simulation import Simulation
@@ -37,6 +37,14 @@ def test_durations_are_those_of_each_worker_and_step() -> None:
 
 def test_durations_are_those_of_a_usual_batch() -> None:
     found = observed_cluster(trace_of(LbBsp(), replace(CLUSTER, durations=Recorded(((1.0,), (3.0,), (1.5,))))), 3)
+    assert [found.durations(worker, 9) for worker in range(3)] == pytest.approx([1.0, 3.0, 1.5])
+
+
+def test_where_steps_are_not_in_proportion_durations_are_those_of_a_usual_batch_too() -> None:
+    cost = BatchCost(0.25, flat_until=0.5)
+    cluster = replace(CLUSTER, durations=Recorded(((1.0,), (3.0,), (1.5,))), batch_costs=(cost,))
+    found = observed_cluster(trace_of(LbBsp(), cluster), 3, cost)
+    assert found.batch_costs == (cost,)
     assert [found.durations(worker, 9) for worker in range(3)] == pytest.approx([1.0, 3.0, 1.5])
 
 
