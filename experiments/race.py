@@ -118,11 +118,13 @@ def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def summary(conditions: Race, outcomes: Sequence[Outcome]) -> Table:
     """One line per contestant."""
-    columns = ("steps", "versions", "MB sent", "MB read", "waiting", "largest lead")
+    passed = ("MB of examples",) if any(outcome.example_bytes for outcome in outcomes) else ()
+    columns = ("steps", "versions", "MB sent", "MB read", *passed, "waiting", "largest lead")
     table = Table(Column("policy", overflow="fold"), conditions.measure, *columns)
     for outcome in outcomes:
         last, report = outcome.points[-1], outcome.report
-        sizes = (f"{size / 1e6:.2f}" for size in (last.sent_bytes, last.pulled_bytes))
+        counted = (last.sent_bytes, last.pulled_bytes, *([outcome.example_bytes] if passed else []))
+        sizes = (f"{size / 1e6:.2f}" for size in counted)
         row = (conditions.said(last.quality), str(last.step_count), str(last.version), *sizes)
         table.add_row(outcome.label, *row, f"{report.waiting_share:.1%}", f"{report.largest_gap:g}")
     return table

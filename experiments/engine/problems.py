@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sparsync.experiments.training.batches import BatchSchedule
+from sparsync.experiments.engine.examples import ALONE, Examples, Injection, Partition
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.models import FlatModel, require_pair
 from sparsync.experiments.training.seeding import random_stream
@@ -152,7 +152,7 @@ class Banded:
 
 
 class Training:
-    """A network on real examples; each worker draws its own batches from all of the training data.
+    """A network on real examples; each worker draws its own batches, usually from all of the training data.
 
     Args:
         data: examples.
@@ -161,20 +161,34 @@ class Training:
             worker's own batch in training, and by statistics of `GATHERED` training examples when quality is measured.
         batch_size: examples in a usual batch.
         seed: of parameters and batches.
+        partition: from which examples workers draw.
+        injection: what they pass to each other.
 
     Raises:
-        ValueError: another model, data that it does not take, or fewer of them than one step needs.
+        ValueError: another model, data that it does not take, or see `Examples`.
     """
 
     def __init__(
-        self, data: Dataset, *, worker_count: int, model: str = "fnn3", batch_size: int = 32, seed: int = 0
+        self,
+        data: Dataset,
+        *,
+        worker_count: int,
+        model: str = "fnn3",
+        batch_size: int = 32,
+        seed: int = 0,
+        partition: Partition = "none",
+        injection: Injection = ALONE,
     ) -> None:
         require_pair(model, data.kind)
         self._data, self._batch_size = data, batch_size
-        self._schedule = BatchSchedule(
-            len(data.train_labels), worker_count=worker_count, batch_size=batch_size, seed=seed
+        self._examples = Examples(
+            data.train_labels,
+            worker_count=worker_count,
+            batch_size=batch_size,
+            seed=seed,
+            partition=partition,
+            injection=injection,
         )
-        self._seed = seed
         self._model = FlatModel(
             model,
             feature_count=data.feature_count,
@@ -186,14 +200,18 @@ class Training:
         self.block_sizes = self._model.block_sizes
 
     def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
-        """See `Problem`. A batch of another size than the usual is drawn with replacement."""
-        examples = self._schedule.batch(step, worker)
-        size = max(1, round(batch * self._batch_size))
-        if size != self._batch_size:
-            stream = random_stream(self._seed, "batch", worker, step)
-            examples = torch.randint(len(self._data.train_labels), (size,), generator=stream)
+        """See `Problem`, and `Examples` for the batch."""
+        examples = self._examples.of(worker, step, self._size(batch))
         self._model.parameters.copy_(model)
         return self._model.loss_and_gradient(self._data.train_images[examples], self._data.train_labels[examples])
+
+    def received_bytes(self, worker: int, step: int, batch: float) -> int:
+        """Of the examples and labels that others pass to a worker for a step."""
+        of_one = self._data.train_images[0].nbytes + self._data.train_labels[0].nbytes
+        return of_one * self._examples.received_count(worker, step, self._size(batch))
+
+    def _size(self, batch: float) -> int:
+        return max(1, round(batch * self._batch_size))
 
     def quality(self, model: Tensor) -> float:
         """Test accuracy; of a text, the share of tokens that are foreseen."""

@@ -24,7 +24,8 @@ class SelSync(Policy):
     model, that averages the parameters. After the local step, replicas are equal then. Before it, as in the released
     programs, reports leave out that step, which its worker keeps, so that replicas differ by their steps. Else nothing
     is sent, and everybody goes on from its own model. A worker whose flag is up knows the outcome, and sends at once.
-    What somebody sent who is gone waits for the next synchronisation.
+    What somebody sent who is gone waits for the next synchronisation. Data injection, which is theirs too, is of races:
+    see `Injection`.
 
     Args:
         threshold: δ; 0 always synchronises.

@@ -15,6 +15,7 @@ import torch
 from sparsync.experiments.engine.clusters import BatchCost, Cluster, Link
 from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.descent import Descent, Feedback
+from sparsync.experiments.engine.examples import Injection, Partition
 from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout, split_layers
 from sparsync.experiments.engine.presets import CLUSTERS
@@ -29,7 +30,7 @@ from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.record import readable_size
 from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.judge import Judge, Report
-from sparsync.verify.monitors.trace import Event, Header, trace_hash
+from sparsync.verify.monitors.trace import Event, Header, Started, Stepped, trace_hash
 
 QUADRATIC, VOCABULARIES = "quadratic", "vocabularies"
 CURVATURES = tuple(1.2**-place for place in range(32))
@@ -61,6 +62,12 @@ class Race:
     """key of MODELS"""
     batch_size: int = 32
     """examples per worker and step"""
+    partition: Partition = "none"
+    """workers draw from all examples ("none"), or each from its own part of them, sorted by label ("labels")"""
+    injecting: float = 0.0
+    """share of the workers that pass examples to all others in a step, others in every step"""
+    injected: float = 0.0
+    """share of its batch that such a worker passes; all batches stay as large"""
     step_size: float = 0.1
     """of every worker's gradients"""
     momentum: float = 0.0
@@ -101,6 +108,12 @@ class Race:
         if self.cluster not in CLUSTERS:
             raise ValueError(f"unknown cluster {self.cluster!r}; known: {', '.join(CLUSTERS)}")
         BatchCost(self.fixed_share, self.flat_until)
+        for name in ("injecting", "injected"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
+        is_usual = self.partition == "none" and not (self.injecting and self.injected)
+        if self.data in (QUADRATIC, VOCABULARIES) and not is_usual:
+            raise ValueError(f"partition and injection are of examples, of which {self.data!r} has none to share")
 
     @property
     def measure(self) -> str:
@@ -157,7 +170,15 @@ class Race:
             return Vocabularies(self.workers, batch_size=self.batch_size, seed=self.seed)
         loaded = self.load_data() if data is None else data
         assert loaded is not None
-        return Training(loaded, worker_count=self.workers, model=self.model, batch_size=self.batch_size, seed=self.seed)
+        return Training(
+            loaded,
+            worker_count=self.workers,
+            model=self.model,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            partition=self.partition,
+            injection=Injection(self.injecting, self.injected),
+        )
 
 
 @dataclass(frozen=True)
@@ -189,6 +210,8 @@ class Outcome:
         pulled_bytes: read by all workers: of the shared model, or of what others published for mixing.
         worker_steps: finished, by worker.
         event_count: of the simulation.
+        example_bytes: of examples that workers passed to each other, for steps that are finished; nothing waits for
+            them, as it is known before which they will be. On real processes each draws them itself.
         report: what the monitors counted.
         header: what they knew of the run.
         guarantee: what they held it to.
@@ -203,6 +226,7 @@ class Outcome:
     pulled_bytes: int
     worker_steps: list[int]
     event_count: int
+    example_bytes: int
     report: Report
     header: Header
     guarantee: Guarantee
@@ -301,10 +325,24 @@ def run_contestant(
         if is_over is not None and is_over(points[-1]):
             break
     simulation.finish()
-    return outcome_of(name, simulation, points, vectors.layout)
+    return outcome_of(name, simulation, points, vectors.layout, example_bytes=_example_bytes(problem, simulation.trace))
 
 
-def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout) -> Outcome:
+def _example_bytes(problem: Problem, trace: Iterable[Event]) -> int:
+    """Of examples that were passed for the steps that a trace says to be finished."""
+    if not isinstance(problem, Training):
+        return 0
+    batch_of: dict[int, float] = {}
+    total = 0
+    for event in trace:
+        if isinstance(event, Started):
+            batch_of[event.worker] = event.batch
+        elif isinstance(event, Stepped):
+            total += problem.received_bytes(event.worker, event.clock - 1, batch_of[event.worker])
+    return total
+
+
+def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout, *, example_bytes: int = 0) -> Outcome:
     """What a finished and judged run of the policy of this name says."""
     judge = engine.judge
     assert judge is not None
@@ -315,6 +353,7 @@ def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout) -
         pulled_bytes=engine.pulled_bytes,
         worker_steps=list(engine.view.clock),
         event_count=engine.event_count,
+        example_bytes=example_bytes,
         report=judge.report(),
         header=judge.header,
         guarantee=judge.guarantee,

@@ -6,13 +6,17 @@ import math
 import re
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
 
+from sparsync.experiments.engine.examples import Examples, Injection
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.race import main, summary
 from sparsync.experiments.racing.contest import QUADRATIC, Race, outcome_line, require_fitting, run_contestant
 from sparsync.experiments.racing.entries import read_contestants
+from sparsync.verify.monitors.trace import trace_hash
 
 RACE = Race(data=QUADRATIC, seconds=12.0, workers=4, points=6, latency=0.25, bandwidth=1e4)
 
@@ -76,6 +80,57 @@ def test_the_steps_of_a_race_cost_what_it_says() -> None:
     ]
     with pytest.raises(ValueError, match=r"fixed_share must lie in \[0, 1\), got 1.5"):
         Race(fixed_share=1.5)
+
+
+SKEWED = Race(
+    model="fnn2", workers=4, batch_size=16, seconds=8.5, points=1, cluster="spread", partition="labels", seed=1
+)
+
+
+@pytest.mark.parametrize("name", ["bsp", "asp", "selsync", "ds_sync"])
+def test_examples_that_are_passed_are_counted_for_every_finished_step(name: str) -> None:
+    """Half of four workers pass 4 of 16 examples: 1/2 · 16/(1 + 1/2 · 2)."""
+    race = replace(SKEWED, injecting=0.5, injected=0.5)
+    outcome = run_contestant(race, name)
+    examples = Examples(torch.arange(64), worker_count=4, batch_size=16, seed=1, injection=Injection(0.5, 0.5))
+    steps = [(worker, step) for worker, clock in enumerate(outcome.worker_steps) for step in range(clock)]
+    received = sum(4 * (2 - (worker in examples.donors(step))) for worker, step in steps)
+    assert outcome.example_bytes == received * (784 * 4 + 8) > 0
+    assert outcome.as_row()["example_bytes"] == outcome.example_bytes
+    assert "MB of examples" in [column.header for column in summary(race, [outcome]).columns]
+
+
+def test_workers_of_a_race_draw_from_the_parts_that_it_asks_for() -> None:
+    """The first of four workers sees pictures of the first three of ten classes alone."""
+    problems = [replace(SKEWED, partition=partition).make_problem() for partition in ("none", "labels")]
+    slopes = [problem.loss_and_gradient(0, 0, problem.initial, 1.0)[1][-10:] for problem in problems]
+    # The last layer's biases: of classes that are not seen, all slopes are their mean probabilities.
+    assert bool((slopes[0][3:] < 0).any())
+    assert bool((slopes[1][3:] > 0).all())
+
+
+@pytest.mark.parametrize("options", [{"injecting": 0.5}, {"injected": 0.5}, {}], ids=str)
+@pytest.mark.parametrize("partition", ["none", "labels"])
+def test_where_nothing_is_injected_every_bit_is_as_without(partition: Any, options: dict[str, float]) -> None:
+    race = replace(SKEWED, partition=partition)
+    all_options: list[dict[str, Any]] = [{}, options, {"injecting": 0.5, "injected": 0.5}]
+    usual, same, other = (run_contestant(replace(race, **given), "selsync") for given in all_options)
+    assert trace_hash(same.trace) == trace_hash(usual.trace) != trace_hash(other.trace)
+    assert (usual.example_bytes, same.example_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"injecting": 1.5}, r"injecting must lie in \[0, 1\], got 1.5"),
+        ({"injected": -0.5}, r"injected must lie in \[0, 1\], got -0.5"),
+        ({"data": QUADRATIC, "partition": "labels"}, "of which 'quadratic' has none to share"),
+        ({"data": QUADRATIC, "injecting": 0.5, "injected": 0.5}, "of which 'quadratic' has none to share"),
+    ],
+)
+def test_injections_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Race(**options)
 
 
 def test_a_line_says_what_a_contestant_reached_for_what() -> None:

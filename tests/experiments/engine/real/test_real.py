@@ -72,6 +72,27 @@ def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, 
     assert replay.run() == len(trace)
 
 
+@pytest.mark.parametrize("name", ["selsync", pytest.param("bsp", marks=pytest.mark.slow)])
+def test_on_parts_sorted_by_label_workers_inject_what_they_do_in_simulation(name: str) -> None:
+    """Each draws the others' examples itself; rounds are added in worker order, so that sums have the same bits."""
+    race = usual_race(
+        data="embedded", model="fnn2", seconds=PATIENCE_SECONDS, partition="labels", injecting=0.5, injected=0.25
+    )
+    parameters = {"selsync": {"threshold": 0.1, "window": 2}}.get(name, {})
+    with real_server(make_policy(name, parameters), race, steps=STEPS) as (server, _):
+        server.run()
+        server.finish()
+    vectors = Vectors(race.make_problem(), race.descent(), worker_count=4, seed=race.seed)
+    policy = make_policy(name, parameters)
+    simulation = Simulation(policy, race.make_cluster(), Horizon(steps=STEPS), vectors=vectors, seed=race.seed)
+    simulation.run()
+    assert server.view.version == simulation.view.version > 2
+    assert torch.equal(server.shared.model, vectors.shared)
+    fresh, layout = make_policy(name, parameters), server.shared.layout
+    replay = Replay(fresh, server.header, server.trace, block_bytes=layout.block_bytes, seed=race.seed)
+    assert replay.run() == len(server.trace)
+
+
 @pytest.mark.parametrize("selector", ["none", "top_k"])
 def test_on_the_grid_a_barrier_has_the_bits_of_its_simulation(selector: str) -> None:
     """Sums are exact there, so that the order in which messages arrive leaves no trace in them."""
