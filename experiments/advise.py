@@ -98,9 +98,11 @@ def asked(command: AdviseCommand) -> tuple[Question, Conditions]:
 
 def _described(command: AdviseCommand, race: Race) -> Cluster:
     """The cluster that the numbers describe; a message takes as long as one of the model that is to be trained."""
-    for name in ("bandwidth", "cluster"):
+    for name in ("bandwidth", "cluster", "rack_size", "rack_bandwidth"):
         if getattr(race, name) != getattr(USUAL, name):
-            raise ValueError(f"--{name} is of races; --step-seconds and --link-mbit describe a cluster here")
+            raise ValueError(
+                f"--{name.replace('_', '-')} is of races; --step-seconds and --link-mbit describe a cluster here"
+            )
     for name, value in (("link_mbit", command.link_mbit), ("model_bytes", command.model_bytes)):
         if value is not None and not value > 0:
             raise ValueError(f"{name} must be positive, got {value}")

@@ -118,12 +118,13 @@ def results(conditions: Race, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def summary(conditions: Race, outcomes: Sequence[Outcome]) -> Table:
     """One line per contestant."""
-    passed = ("MB of examples",) if any(outcome.example_bytes for outcome in outcomes) else ()
-    columns = ("steps", "versions", "MB sent", "MB read", *passed, "waiting", "largest lead")
+    counts = {"MB of examples": "example_bytes", "MB between racks": "rack_bytes"}
+    seen = {title: name for title, name in counts.items() if any(getattr(outcome, name) for outcome in outcomes)}
+    columns = ("steps", "versions", "MB sent", "MB read", *seen, "waiting", "largest lead")
     table = Table(Column("policy", overflow="fold"), conditions.measure, *columns)
     for outcome in outcomes:
         last, report = outcome.points[-1], outcome.report
-        counted = (last.sent_bytes, last.pulled_bytes, *([outcome.example_bytes] if passed else []))
+        counted = (last.sent_bytes, last.pulled_bytes, *(getattr(outcome, name) for name in seen.values()))
         sizes = (f"{size / 1e6:.2f}" for size in counted)
         row = (conditions.said(last.quality), str(last.step_count), str(last.version), *sizes)
         table.add_row(outcome.label, *row, f"{report.waiting_share:.1%}", f"{report.largest_gap:g}")

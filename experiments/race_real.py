@@ -46,7 +46,7 @@ from sparsync.verify.monitors.files import Recording, write_trace
 from sparsync.verify.tools.locks import held
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
 
-_LINK_FIELDS = ("bandwidth", "latency", "shared_link")
+_LINK_FIELDS = ("bandwidth", "latency", "shared_link", "rack_size", "rack_bandwidth")
 """Of a simulated race: real links are what they are."""
 
 

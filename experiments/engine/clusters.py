@@ -250,10 +250,13 @@ class Cluster:
         changes: in order of time; of each worker coming and going by turns.
         absent: workers that are not there at the beginning.
         order_seconds: from the order to begin a step until it begins, where no shared model travels with it.
+        rack_size: workers of a rack, from worker 0 on; None: all stand in one.
+        between: out of each rack, for models that are mixed with those of another rack; besides `upload`.
 
     Raises:
         ValueError: nobody is there; there is no cost of batches; an order takes less than no time, or for ever; an
-            unknown worker is named; changes come out of order, or let one join that is there or go that is gone.
+            unknown worker is named; changes come out of order, or let one join that is there or go that is gone; a
+            rack holds nobody.
     """
 
     worker_count: int
@@ -264,8 +267,12 @@ class Cluster:
     changes: tuple[Change, ...] = ()
     absent: frozenset[int] = frozenset()
     order_seconds: float = 0.0
+    rack_size: int | None = None
+    between: Link = field(default_factory=Link)
 
     def __post_init__(self) -> None:
+        if self.rack_size is not None:
+            require_count("rack_size", self.rack_size, least=1)
         require_count("worker_count", self.worker_count, least=1)
         if not self.batch_costs:
             raise ValueError(f"batch_costs must name one cost at least, got {self.batch_costs}")
@@ -286,6 +293,19 @@ class Cluster:
                 raise ValueError(f"worker {change.worker} is {'gone' if change.worker in gone else 'there'}: {change}")
             gone ^= {change.worker}
 
+    @property
+    def rack_count(self) -> int:
+        """How many racks hold the workers."""
+        return self._rack(self.worker_count - 1) + 1
+
+    def _rack(self, worker: int) -> int:
+        return 0 if self.rack_size is None else worker // self.rack_size
+
+    def racks_left(self, members: Sequence[int]) -> list[int]:
+        """The racks out of which a ring of members, in this order, leads: each as often as it does."""
+        racks = [self._rack(member) for member in members]
+        return [rack for rack, following in zip(racks, [*racks[1:], racks[0]], strict=True) if rack != following]
+
     def step_seconds(self, worker: int, step: int, batch: float) -> float:
         """Seconds of step number `step` (from 0) of a worker, on `batch` usual batches."""
         return self.durations(worker, step) * self.batch_costs[worker % len(self.batch_costs)](batch)
@@ -304,6 +324,11 @@ def on_clock(seconds: float) -> float:
     return round(seconds * TICKS_PER_SECOND) / TICKS_PER_SECOND if seconds < math.inf else seconds
 
 
+def ring_share(members: Sequence[int], sent_bytes: int) -> int:
+    """Bytes that each of m members of a ring sends: 2 (m − 1)/m of what one of them publishes; all: `sent_bytes`."""
+    return round(2 * (len(members) - 1) * sent_bytes / len(members) ** 2)
+
+
 class Line:
     """The state of a link: when it is free again."""
 
@@ -319,9 +344,6 @@ class Line:
         return end + self._link.latency_seconds
 
     def ring_end(self, members: Sequence[int], now: float, sent_bytes: int) -> float:
-        """When members have passed round what they publish, `sent_bytes` together.
-
-        In a ring each of m members sends and receives 2 (m − 1)/m of what one of them publishes.
-        """
-        share = round(2 * (len(members) - 1) * sent_bytes / len(members) ** 2)
+        """When members have passed round in a ring what they publish, `sent_bytes` together."""
+        share = ring_share(members, sent_bytes)
         return max(self.arrival(member, now, share) for member in members)

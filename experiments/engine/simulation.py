@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sparsync.experiments.engine.clusters import Change, Cluster, Line, on_clock
+from sparsync.experiments.engine.clusters import Change, Cluster, Line, on_clock, ring_share
 from sparsync.experiments.engine.core import Engine, JudgeMaker
 from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.engine.effects import Alarm, Mix, Pull
@@ -82,6 +82,9 @@ class Simulation(Engine):
         self._is_begun = False
         self._upload = Line(cluster.upload, cluster.worker_count)
         self._download = Line(cluster.download, cluster.worker_count)
+        self._between = Line(cluster.between, cluster.rack_count)
+        self.rack_bytes = 0
+        """that models which are mixed took out of a rack"""
         self._exchange_end = [0.0] * cluster.worker_count
         """by worker, when the models of its last mix have travelled"""
 
@@ -223,6 +226,10 @@ class Simulation(Engine):
         if len(members) == 1:
             return
         end = self._upload.ring_end(members, now, sum(mixture.sent_bytes))
+        share = ring_share(members, sum(mixture.sent_bytes))
+        for rack in self.cluster.racks_left(members):
+            end = max(end, self._between.arrival(rack, now, share))
+            self.rack_bytes += share
         for member in members:
             self._exchange_end[member] = end
 

@@ -158,7 +158,10 @@ class Advice:
 
 def real_words(race: Race, candidate: Candidate, conditions: Conditions) -> list[str]:
     """What `race_real` is told, besides its output: whatever of a candidate's race is not as usual."""
-    own, skipped = candidate.in_race(race), {"workers", "bandwidth", "latency", "shared_link"}
+    own, skipped = (
+        candidate.in_race(race),
+        {"workers", "bandwidth", "latency", "shared_link", "rack_size", "rack_bandwidth"},
+    )
     skipped |= {"cluster", "fixed_share", "flat_until"} if conditions.slowness == "none" else set()
     skipped |= {"density"} if own.selector == "none" else set()
     words = ["--policy", label(*candidate.contestant)]

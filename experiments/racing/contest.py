@@ -92,6 +92,10 @@ class Race:
     """seconds of each transfer, in addition"""
     shared_link: bool = False
     """one line for all workers instead of one for each"""
+    rack_size: int | None = None
+    """workers of a rack, from the first worker on; usually all are in one"""
+    rack_bandwidth: float = math.inf
+    """bytes per second out of each rack, for models that workers of several racks mix"""
     points: int = 24
     """how often quality is measured, at equal distances"""
     seed: int = 0
@@ -101,6 +105,10 @@ class Race:
         for name in ("workers", "batch_size", "points"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.rack_size is not None and self.rack_size < 1:
+            raise ValueError(f"rack_size must be at least 1, got {self.rack_size}")
+        if not self.rack_bandwidth > 0:
+            raise ValueError(f"rack_bandwidth must be positive, got {self.rack_bandwidth}")
         if not 0 < self.seconds < math.inf:
             raise ValueError(f"seconds must be positive and finite, got {self.seconds}")
         if self.grid and self.data != QUADRATIC:
@@ -157,8 +165,14 @@ class Race:
     def make_cluster(self) -> Cluster:
         """The cluster with its links."""
         link = Link(latency_seconds=self.latency, bytes_per_second=self.bandwidth, is_shared=self.shared_link)
-        cluster = CLUSTERS[self.cluster](self.workers, self.seed)
-        return replace(cluster, batch_costs=(self.batch_cost,), upload=link, download=link)
+        return replace(
+            CLUSTERS[self.cluster](self.workers, self.seed),
+            batch_costs=(self.batch_cost,),
+            upload=link,
+            download=link,
+            rack_size=self.rack_size,
+            between=Link(bytes_per_second=self.rack_bandwidth),
+        )
 
     def make_problem(self, data: Dataset | None = None) -> Problem:
         """What is minimised; `data` spares loading it again."""
@@ -212,6 +226,7 @@ class Outcome:
         event_count: of the simulation.
         example_bytes: of examples that workers passed to each other, for steps that are finished; nothing waits for
             them, as it is known before which they will be. On real processes each draws them itself.
+        rack_bytes: that models which were mixed took out of a rack, simulated.
         report: what the monitors counted.
         header: what they knew of the run.
         guarantee: what they held it to.
@@ -227,6 +242,7 @@ class Outcome:
     worker_steps: list[int]
     event_count: int
     example_bytes: int
+    rack_bytes: int
     report: Report
     header: Header
     guarantee: Guarantee
@@ -325,7 +341,8 @@ def run_contestant(
         if is_over is not None and is_over(points[-1]):
             break
     simulation.finish()
-    return outcome_of(name, simulation, points, vectors.layout, example_bytes=_example_bytes(problem, simulation.trace))
+    found, passed = outcome_of(name, simulation, points, vectors.layout), _example_bytes(problem, simulation.trace)
+    return replace(found, example_bytes=passed, rack_bytes=simulation.rack_bytes)
 
 
 def _example_bytes(problem: Problem, trace: Iterable[Event]) -> int:
@@ -342,7 +359,7 @@ def _example_bytes(problem: Problem, trace: Iterable[Event]) -> int:
     return total
 
 
-def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout, *, example_bytes: int = 0) -> Outcome:
+def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout) -> Outcome:
     """What a finished and judged run of the policy of this name says."""
     judge = engine.judge
     assert judge is not None
@@ -353,7 +370,8 @@ def outcome_of(name: str, engine: Engine, points: list[Point], layout: Layout, *
         pulled_bytes=engine.pulled_bytes,
         worker_steps=list(engine.view.clock),
         event_count=engine.event_count,
-        example_bytes=example_bytes,
+        example_bytes=0,
+        rack_bytes=0,
         report=judge.report(),
         header=judge.header,
         guarantee=judge.guarantee,

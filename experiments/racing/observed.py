@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from sparsync.experiments.engine.clusters import PROPORTIONAL, BatchCost, Change, Cluster, Recorded
+from sparsync.experiments.engine.clusters import PROPORTIONAL, BatchCost, Change, Cluster, Recorded, ring_share
 from sparsync.experiments.racing.observed_links import Transfer, fitted_links
 from sparsync.verify.monitors.trace import Arrived, Departed, Event, Joined, Mixed, Released, Sent, Started, Stepped
 
@@ -89,9 +89,7 @@ class _Notes:
             return
         seconds = event.time - ordered.time
         if mixed is not None and len(mixed.members) > 1:
-            # In a ring each member sends what `Line.ring_end` says.
-            count = len(mixed.members)
-            share = round(2 * (count - 1) * sum(mixed.sent_bytes) / count**2)
+            share = ring_share(mixed.members, sum(mixed.sent_bytes))
             self.mixes.append(Transfer(worker, mixed.time, share, event.time - mixed.time))
         elif ordered.pulled_bytes:
             self.downloads.append(Transfer(worker, ordered.time, ordered.pulled_bytes, seconds))

@@ -19,7 +19,17 @@ from sparsync.verify.monitors.guarantee import Guarantee
 from sparsync.verify.monitors.trace import Header
 from sparsync.verify.tools.provenance import provenance
 
-CLUSTER_FIELDS = ("cluster", "fixed_share", "flat_until", "workers", "bandwidth", "latency", "shared_link")
+CLUSTER_FIELDS = (
+    "cluster",
+    "fixed_share",
+    "flat_until",
+    "workers",
+    "bandwidth",
+    "latency",
+    "shared_link",
+    "rack_size",
+    "rack_bandwidth",
+)
 """Of the conditions: who computes and sends, and how fast."""
 
 

@@ -171,6 +171,7 @@ def test_durations_are_positive_and_finite(bad: float) -> None:
         (lambda: BatchCost(flat_until=-0.5), r"flat_until must lie in \[0, 1\], got -0.5"),
         (lambda: Cluster(1, batch_costs=()), r"batch_costs must name one cost at least, got \(\)"),
         (lambda: Cluster(0), "worker_count must be at least 1, got 0"),
+        (lambda: Cluster(2, rack_size=0), "rack_size must be at least 1, got 0"),
         (lambda: Cluster(2.5), "worker_count must be an int, got 2.5"),  # type: ignore[arg-type]
         (lambda: Cluster(1, order_seconds=-1.0), "order_seconds must be at least 0 and finite, got -1.0"),
         (lambda: Cluster(2, absent=frozenset({0, 1})), "no worker is there: 2 workers, 2 of them absent"),
@@ -223,6 +224,15 @@ def test_a_shared_line_is_one_for_all() -> None:
 
 def test_transfers_take_no_time_on_the_usual_link() -> None:
     assert Line(Link(), 1).arrival(0, 3.25, 10**12) == 3.25
+
+
+def test_a_ring_leaves_each_rack_as_often_as_its_order_does() -> None:
+    racks = Cluster(7, rack_size=3)
+    assert racks.rack_count == 3
+    rings = [(0, 1, 2), (0, 1, 3), (0, 3, 1, 4), (6,), (2, 5, 6)]
+    assert [racks.racks_left(ring) for ring in rings] == [[], [0, 1], [0, 1, 0, 1], [], [0, 1, 2]]
+    assert Cluster(7).racks_left((0, 3, 1, 4)) == []
+    assert Cluster(7).rack_count == 1
 
 
 def test_a_ring_passes_twice_all_but_one_share_of_what_a_member_publishes() -> None:

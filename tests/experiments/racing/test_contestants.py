@@ -82,6 +82,18 @@ def test_the_steps_of_a_race_cost_what_it_says() -> None:
         Race(fixed_share=1.5)
 
 
+def test_what_is_mixed_between_racks_is_counted_and_takes_time() -> None:
+    """Of four steps of four workers in two racks two lead out: with each of four, a model of 32 float64."""
+    race = Race(data=QUADRATIC, workers=4, cluster="equal", seconds=4.5, points=1, rack_size=2)
+    quick, slow = (run_contestant(replace(race, rack_bandwidth=rate), "ds_sync") for rate in (math.inf, 256.0))
+    assert quick.rack_bytes == quick.as_row()["rack_bytes"] == 2 * 4 * 32 * 8
+    assert (quick.worker_steps, slow.worker_steps) == ([4] * 4, [3, 2, 3, 2])
+    assert "MB between racks" in [column.header for column in summary(race, [quick]).columns]
+    for options in ({"rack_size": 0}, {"rack_bandwidth": 0.0}):
+        with pytest.raises(ValueError, match=r"rack_\w+ must be .*, got 0"):
+            replace(race, **options)
+
+
 SKEWED = Race(
     model="fnn2", workers=4, batch_size=16, seconds=8.5, points=1, cluster="spread", partition="labels", seed=1
 )

@@ -72,13 +72,26 @@ def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, 
     assert replay.run() == len(trace)
 
 
+@pytest.mark.slow
+def test_groups_on_racks_are_decided_the_same_again() -> None:
+    race, policies = usual_race(seconds=2.5), [make_policy("ds_sync", {"rack_size": 2, "group_size": 2}) for _ in "ab"]
+    with real_server(policies[0], race) as (server, _):
+        server.run()
+        server.finish()
+    pairs = {event.members for event in server.trace if isinstance(event, Mixed)}
+    assert pairs >= {(0, 1), (2, 3), (0, 2), (1, 3)}
+    layout = server.shared.layout
+    replay = Replay(policies[1], server.header, server.trace, block_bytes=layout.block_bytes, seed=race.seed)
+    assert replay.run() == len(server.trace)
+
+
 @pytest.mark.parametrize("name", ["selsync", pytest.param("bsp", marks=pytest.mark.slow)])
 def test_on_parts_sorted_by_label_workers_inject_what_they_do_in_simulation(name: str) -> None:
     """Each draws the others' examples itself; rounds are added in worker order, so that sums have the same bits."""
     race = usual_race(
         data="embedded", model="fnn2", seconds=PATIENCE_SECONDS, partition="labels", injecting=0.5, injected=0.25
     )
-    parameters = {"selsync": {"threshold": 0.1, "window": 2}}.get(name, {})
+    parameters: dict[str, Any] = {"threshold": 0.1, "window": 2} if name == "selsync" else {}
     with real_server(make_policy(name, parameters), race, steps=STEPS) as (server, _):
         server.run()
         server.finish()
