@@ -35,6 +35,10 @@ largest_batch = sympy.Symbol("largest_batch", positive=True)
 """Largest number b of examples of one report."""
 total_rate = sympy.Symbol("total_rate", positive=True)
 """Examples R of all workers per unit of time."""
+fixed_examples = sympy.Symbol("fixed_examples", nonnegative=True)
+"""Examples A = Σ_i c_i/m_i that workers could do in their fixed times c_i, an example taking m_i."""
+least_time = sympy.Symbol("least_time", nonnegative=True)
+"""The least time in which any split of the examples can be finished."""
 growth = sympy.Symbol("growth", integer=True, positive=True)
 """Number g of versions after which the group that an update waits for grows by one worker."""
 block_value = sympy.Symbol("block_value", real=True)
@@ -56,6 +60,8 @@ unweighted_error = sympy.Symbol("unweighted_error", nonnegative=True)
 """E‖(1/n) Σ_i g_i − ∇f‖², g_i the mean of b_i gradients."""
 update_time = sympy.Symbol("update_time", positive=True)
 """Time t_T of the T-th update."""
+greedy_time = sympy.Symbol("greedy_time", nonnegative=True)
+"""Time in which a split is finished that gives each example to whom finishes it first."""
 switch_count = sympy.Symbol("switch_count", integer=True, nonnegative=True)
 """Reports that are added before an update waits for all workers."""
 time_to_whole = sympy.Symbol("time_to_whole", nonnegative=True)
@@ -120,6 +126,9 @@ LATEX_NAMES = {
     largest_batch: "b",
     total_rate: "R",
     growth: "g",
+    fixed_examples: "A",
+    least_time: r"\min_{b}\max_i t_i(b_i)",
+    greedy_time: r"\text{time of the greedy split}",
     update_time: "t_T",
     switch_count: r"\text{reports until the barrier is whole}",
     time_to_whole: r"\text{time until the barrier is whole}",

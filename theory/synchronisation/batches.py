@@ -1,8 +1,9 @@
 """What does an update gain from weights in proportion to the batches, where reports are on batches of several sizes?
 
-Load-balanced BSP (Chen, Weng, Wang, Li and Li 2020) gives faster workers larger batches and weighs reports by them, as
-described to us; DeDLOC (Diskin et al. 2021, recalled) weighs by what each peer has contributed. Statements and proofs
-are ours; the identity behind the first is classical (stratified sampling).
+And how are examples divided so that all finish early? Load-balanced BSP (Chen, Weng, Wang, Li and Li 2020) gives faster
+workers larger batches and weighs reports by them, as described to us; DeDLOC (Diskin et al. 2021, recalled) weighs by
+what each peer has contributed. Statements and proofs are ours; the identity behind the first is classical (stratified
+sampling), and so is the greedy rule (Gross 1956, not read).
 """
 
 import sympy
@@ -13,9 +14,13 @@ from sparsync.theory.language.statement import Statement, Step, by_label
 from sparsync.theory.language.symbols import (
     batch_spread,
     dissimilarity,
+    fixed_examples,
+    greedy_time,
     harmonic_batch,
+    least_time,
     n,
     total_batch,
+    total_rate,
     unweighted_error,
     variance,
     weighted_error,
@@ -28,8 +33,14 @@ REPORTS = (
     r"$\nabla f=\sum_i\frac{b_i}{B}\nabla f_i$",
 )
 
+GREEDY = (
+    "one after another, each of the examples goes to a worker below its cap who would finish it first",
+    r"worker $i$ finishes $b$ examples in $t_i(b)$, which does not decrease with $b$",
+)
+
 _PLACE, _OTHER = sympy.symbols("i j", integer=True, positive=True)
 _BATCH = sympy.IndexedBase("b", positive=True)
+_MORE, _REST = sympy.symbols("more rest", nonnegative=True)
 _NOISE = sympy.IndexedBase("v", nonnegative=True)
 """Variance of the gradient of one example."""
 _SLOPE = sympy.IndexedBase("m", real=True)
@@ -107,6 +118,76 @@ def equal_weight_error() -> Statement:
             Step("batches of 1, 2 and 6 with m_i on a straight line attain the first term", _line_attains),
             jensen_step("the weights 1/b_i"),
             Step("with y_i = b_i it says n² ≤ B·n/h: so σ₀²/(nh) is not below σ₀²/B", _harmonic_is_below),
+        ),
+    )
+
+
+def greedy_split() -> Statement:
+    """No split of the examples that keeps to the caps finishes earlier than the greedy one, whatever the t_i are.
+
+    So steps may be flat and then straight, as on a GPU that is not full, and caps may differ.
+
+    Source: classical; in these terms ours.
+    """
+    bound = least_time
+    return Statement(
+        label="greedy_split",
+        title="Examples that go where they are finished first",
+        assumptions=(*GREEDY, "nobody can hold more than its cap; all together can hold the examples"),
+        relation=sympy.Eq(greedy_time, bound),
+        domain=(),
+        source="classical; for LB-BSP ours",
+        derivation=(
+            Step(
+                "in another split of as many examples some worker j has more: were none above the greedy b_i, and one "
+                "below, they would be fewer",
+                _fewer,
+            ),
+            Step(
+                "j is below its cap, and was so when the example was given that is finished last, at t: t_j is t or "
+                "more with one example more than it had then, and so with what it has in the other split",
+                _not_sooner,
+            ),
+            Step("so t is the least of all", lambda: _least_of(bound, _MORE) - bound, concludes=bound),
+        ),
+    )
+
+
+def greedy_split_time() -> Statement:
+    """The greedy split is finished in (B + A + n − 1)/R; where all take part, parts of examples take (B + A)/R too.
+
+    Whole examples cost less than a worker's example each, over the rate of all. Equal workers without fixed times that
+    share one example more than a multiple of n attain it. Workers that are full take part in neither n nor B.
+
+    Source: ours.
+    """
+    bound = (total_batch + fixed_examples + n - 1) / total_rate
+    return Statement(
+        label="greedy_split_time",
+        title="Time of the greedy split where steps are straight lines",
+        assumptions=(
+            *GREEDY,
+            r"$t_i(b)=c_i+m_ib$ for the $n$ workers that are below their caps in the end and have $B$ examples in all",
+            "one of them is the last to finish",
+            r"$R=\sum_i\frac{1}{m_i}$, $A=\sum_i\frac{c_i}{m_i}$",
+        ),
+        relation=sympy.Le(greedy_time, bound, evaluate=False),
+        domain=(),
+        source="ours",
+        derivation=(
+            Step(
+                "t_i(b_i + 1) ≥ t for everybody, the last example having gone elsewhere: m_ib_i ≥ t − c_i − m_i", _next
+            ),
+            Step(
+                "and m_jb_j = t − c_j for the last, j: B ≥ tR − A − (n − 1)",
+                lambda: _time_of(n - 1) - bound,
+                concludes=bound,
+            ),
+            Step(
+                "b_i ≤ (t − c_i)/m_i for everybody who takes part and is finished at t: B ≤ tR − A if those are all",
+                _no_sooner,
+            ),
+            Step("with m_i = 1, c_i = 0 and B = qn + 1 the last takes q + 1", lambda: _equal_reach(bound)),
         ),
     )
 
@@ -209,5 +290,49 @@ def _harmonic_is_below() -> sympy.Basic:
     return decided(sympy.factor(variance / (n * harmonic) - variance / total_batch).is_nonnegative)
 
 
-STATEMENTS = by_label(__name__, batch_weighted_error(), equal_weight_error())
+def _fewer() -> sympy.Basic:
+    above, below = -_MORE, -1 - _REST
+    return decided((above + below).is_negative)
+
+
+def _not_sooner() -> sympy.Basic:
+    # From what j had then to what it has in the end, and on to what it has in the other split.
+    then, later, other = sympy.symbols("then later other", nonnegative=True)
+    next_then = least_time + then
+    return decided(sympy.expand(next_then + later + other - least_time).is_nonnegative)
+
+
+def _least_of(attained: sympy.Expr, excess: sympy.Expr) -> sympy.Expr:
+    return sympy.Min(attained, attained + excess)
+
+
+def _examples_by(time: sympy.Expr, missing: sympy.Expr) -> sympy.Expr:
+    """Σ_i (t − c_i)/m_i in terms of R and A, less what is missing of whole examples."""
+    return sympy.expand(time * total_rate - fixed_examples - missing)
+
+
+def _next() -> sympy.Expr:
+    time, fixed, slope, given = sympy.symbols("t c m b", positive=True)
+    (least,) = sympy.solve(sympy.Eq(fixed + slope * (given + 1), time), given)
+    return sympy.expand(slope * least - (time - fixed - slope))
+
+
+def _time_of(missing: sympy.Expr) -> sympy.Expr:
+    """The time by which B examples are done, less what is missing."""
+    time = sympy.Symbol("t", positive=True)
+    (found,) = sympy.solve(sympy.Eq(total_batch, _examples_by(time, missing)), time)
+    return found
+
+
+def _no_sooner() -> sympy.Expr:
+    return sympy.simplify(_time_of(sympy.Integer(0)) - (total_batch + fixed_examples) / total_rate)
+
+
+def _equal_reach(bound: sympy.Expr) -> sympy.Expr:
+    whole = sympy.Symbol("q", integer=True, nonnegative=True)
+    equal = {fixed_examples: 0, total_rate: n, total_batch: whole * n + 1}
+    return sympy.expand(bound.subs(equal, simultaneous=True) - (whole + 1))
+
+
+STATEMENTS = by_label(__name__, batch_weighted_error(), equal_weight_error(), greedy_split(), greedy_split_time())
 """The statements of this file."""

@@ -1,6 +1,7 @@
-"""What evidence is there for the weights of reports on batches of different sizes, besides their derivations?
+"""What evidence is there for the weights of reports on batches of different sizes, and for greedy splits?
 
-All outcomes of examples with noise of two values, added up in exact fractions: listed batches, and drawn ones. Ours.
+All outcomes of examples with noise of two values, added up in exact fractions: listed batches, and drawn ones. All
+splits are gone through, for listed times and drawn ones. Ours.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,13 @@ MOST_EXAMPLES = 7
 LARGEST_LISTED = 4
 """Reports, and examples of one, up to which batches are listed."""
 
+SPLIT_EXAMPLES = 6
+"""Examples that are shared in all ways."""
+LISTED_FIXED = (Fraction(0), Fraction(1, 2), Fraction(3))
+LISTED_SLOPES = (Fraction(1), Fraction(2, 3))
+
+Times = Sequence[Fraction]
+"""Of 0, 1, 2, … examples up to the cap, not decreasing."""
 Report = tuple[int, Fraction, Fraction]
 """Batch; mean gradient of its examples; their noise, plus or minus this with equal probability."""
 
@@ -138,8 +146,118 @@ def report_cases() -> Members:
     return sizes.flatmap(of_batches)
 
 
+def greedy_batches(workers: Sequence[Times], total: int) -> list[int]:
+    """Each example goes to the first worker who finishes it first."""
+    batches = [0] * len(workers)
+    for _ in range(total):
+        free = [place for place, times in enumerate(workers) if batches[place] + 1 < len(times)]
+        batches[min(free, key=lambda place: workers[place][batches[place] + 1])] += 1
+    return batches
+
+
+def latest(workers: Sequence[Times], batches: Sequence[int]) -> Fraction:
+    """When the last is finished; nobody waits for one that has no example."""
+    return max((times[batch] for times, batch in zip(workers, batches, strict=True) if batch), default=Fraction(0))
+
+
+def least_latest(workers: Sequence[Times], total: int) -> Fraction:
+    """The least over all splits."""
+    splits = product(*(range(len(times)) for times in workers))
+    return min(latest(workers, batches) for batches in splits if sum(batches) == total)
+
+
+def greedy_margin(workers: Sequence[Times], total: int) -> Fraction:
+    """Minus the difference of the greedy split's time from the least."""
+    stated = STATEMENTS["greedy_split"].fraction(least_time=least_latest(workers, total))
+    return -abs(latest(workers, greedy_batches(workers, total)) - stated)
+
+
+def straight(fixed: Fraction, slope: Fraction, cap: int) -> list[Fraction]:
+    """Of a worker whose times are a straight line."""
+    return [fixed + slope * batch for batch in range(cap + 1)]
+
+
+def greedy_time_margin(lines: Sequence[tuple[Fraction, Fraction, int]], total: int) -> Fraction:
+    """The bound minus the greedy split's time, or that minus the time of parts of examples, if that is less.
+
+    Where a full worker is the last, nothing is stated.
+
+    Args:
+        lines: fixed time, time of an example and cap of each worker.
+        total: examples, no more than caps hold.
+    """
+    workers = [straight(*line) for line in lines]
+    batches = greedy_batches(workers, total)
+    free = [place for place, (_, _, cap) in enumerate(lines) if batches[place] < cap]
+    time = latest(workers, batches)
+    if time not in [workers[place][batches[place]] for place in free if batches[place]]:
+        return Fraction(0)
+    shared = sum(batches[place] for place in free)
+    rate = sum((1 / lines[place][1] for place in free), Fraction(0))
+    fixed = sum((lines[place][0] / lines[place][1] for place in free), Fraction(0))
+    stated = STATEMENTS["greedy_split_time"].fraction(
+        n=len(free), total_batch=shared, total_rate=rate, fixed_examples=fixed
+    )
+    takes_part = [place for place in free if batches[place]]
+    parts = shared + sum((lines[place][0] / lines[place][1] for place in takes_part), Fraction(0))
+    return min(stated - time, time - parts / sum((1 / lines[place][1] for place in takes_part), Fraction(0)))
+
+
+def listed_lines() -> list[list[tuple[Fraction, Fraction, int]]]:
+    """Three workers of all listed lines, the first with a cap that binds."""
+    kinds = list(product(LISTED_FIXED, LISTED_SLOPES))
+    return [
+        [(*first, cap), (*second, SPLIT_EXAMPLES), (*third, SPLIT_EXAMPLES)]
+        for first, second, third in product(kinds, repeat=3)
+        for cap in (2, SPLIT_EXAMPLES)
+    ]
+
+
+def greedy_check(_profile: Profile) -> Outcome:
+    """`rational`: no split of listed lines, and of flat pieces before them, is finished earlier."""
+    lines = [[straight(*line) for line in case] for case in listed_lines()]
+    bent = [[[max(times[2], value) for value in times] for times in case] for case in lines if len(case[0]) > 3]
+    wrong = [case for case in lines + bent if greedy_margin(case, SPLIT_EXAMPLES)]
+    return Outcome(
+        earned=not wrong,
+        detail={"cases_count": len(lines) + len(bent), "wrong_times": [str(case) for case in wrong[:3]]},
+    )
+
+
+def greedy_time_check(_profile: Profile) -> Outcome:
+    """`rational`: of listed lines none takes longer than the bound, and equal workers attain it."""
+    margins = [greedy_time_margin(case, SPLIT_EXAMPLES) for case in listed_lines()]
+    equal = [
+        greedy_time_margin([(Fraction(0), Fraction(1, 3), 9)] * count, whole * count + 1)
+        for count in range(1, 5)
+        for whole in range(3)
+    ]
+    return Outcome(
+        earned=min(margins) >= 0 and not any(equal),
+        detail={"cases_count": len(margins) + len(equal), "smallest_margin": str(min(margins))},
+    )
+
+
+def split_cases() -> Members:
+    """(times of each worker, examples that they can hold)."""
+    steps = st.lists(st.integers(0, 3), min_size=1, max_size=4)
+    times = steps.map(lambda rises: [Fraction(sum(rises[:place]), 2) for place in range(len(rises) + 1)])
+    workers = st.lists(times, min_size=1, max_size=4)
+    return workers.flatmap(lambda found: st.tuples(st.just(found), st.integers(1, sum(len(own) - 1 for own in found))))
+
+
+def line_cases() -> Members:
+    """(lines of each worker, examples that they can hold)."""
+    fixed = st.integers(0, 8).map(lambda quarters: Fraction(quarters, 4))
+    line = st.tuples(fixed, st.integers(1, 9).map(lambda sixths: Fraction(sixths, 6)), st.integers(1, 8))
+    lines = st.lists(line, min_size=1, max_size=5)
+    return lines.flatmap(lambda found: st.tuples(st.just(found), st.integers(1, sum(cap for _, _, cap in found))))
+
+
 CHECKS: dict[str, dict[Grade, Check]] = {
     "batch_weighted_error": {"rational": weighted_check, "property": property_check(report_cases, weighted_margin)},
     "equal_weight_error": {"rational": equal_check, "property": property_check(report_cases, equal_margin)},
+    "greedy_split": {"rational": greedy_check, "property": property_check(split_cases, greedy_margin)},
+    "greedy_split_time": {"rational": greedy_time_check, "property": property_check(line_cases, greedy_time_margin)},
 }
 """Every check of these statements, by label and grade."""

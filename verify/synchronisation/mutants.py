@@ -227,6 +227,20 @@ MUTANTS: dict[str, Mutant] = {
         "rational",
         "property",
     ),
+    "greedy_split_twice": wrong_bound(
+        "greedy_split",
+        "twice the least time, as if jobs of different lengths were listed",
+        lambda bound: 2 * bound,
+        "rational",
+        "property",
+    ),
+    "greedy_split_time_rounding": wrong_bound(
+        "greedy_split_time",
+        "one example in all for one of each worker but the last",
+        lambda bound: bound - (n - 2) / total_rate,
+        "rational",
+        "property",
+    ),
     "equal_weight_error_square": wrong_bound(
         "equal_weight_error",
         "c⁴ for c²",
