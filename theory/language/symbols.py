@@ -365,6 +365,7 @@ total_rate = synchronisation_symbols.total_rate
 fixed_examples = synchronisation_symbols.fixed_examples
 least_time = synchronisation_symbols.least_time
 greedy_time = synchronisation_symbols.greedy_time
+digit_entry = synchronisation_symbols.digit_entry
 growth = synchronisation_symbols.growth
 update_time = synchronisation_symbols.update_time
 switch_count = synchronisation_symbols.switch_count

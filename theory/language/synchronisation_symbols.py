@@ -60,6 +60,8 @@ unweighted_error = sympy.Symbol("unweighted_error", nonnegative=True)
 """E‖(1/n) Σ_i g_i − ∇f‖², g_i the mean of b_i gradients."""
 update_time = sympy.Symbol("update_time", positive=True)
 """Time t_T of the T-th update."""
+digit_entry = sympy.Symbol("digit_entry", nonnegative=True)
+"""Entry of the product of the mixing matrices of all digits."""
 greedy_time = sympy.Symbol("greedy_time", nonnegative=True)
 """Time in which a split is finished that gives each example to whom finishes it first."""
 switch_count = sympy.Symbol("switch_count", integer=True, nonnegative=True)
@@ -126,6 +128,7 @@ LATEX_NAMES = {
     largest_batch: "b",
     total_rate: "R",
     growth: "g",
+    digit_entry: r"(W_d\dots W_1)_{ij}",
     fixed_examples: "A",
     least_time: r"\min_{b}\max_i t_i(b_i)",
     greedy_time: r"\text{time of the greedy split}",

@@ -13,6 +13,7 @@ from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.statement import Statement, Step, by_label
 from sparsync.theory.language.symbols import (
+    digit_entry,
     disagreement,
     eta,
     gradient,
@@ -40,6 +41,10 @@ FIRST, SECOND, ALL = sympy.symbols("W V J", commutative=False)
 """The mixing matrices of two rounds, the later one first, and the one that gives everybody the mean."""
 _SUMS = sympy.symbols("r c", real=True)
 """What each row, and each column, of a mixing matrix sums to."""
+BASES = (2, 3, 2)
+"""Of the digits for which the matrices are also written out."""
+_COUNT, _BASE = sympy.symbols("c g", integer=True, positive=True)
+"""The product of the bases of digits that were averaged in, and the base of another one."""
 _SENDER, _READER = sympy.symbols("j i", integer=True, positive=True)
 _WEIGHT, _COPY = sympy.IndexedBase("w", real=True), sympy.IndexedBase("copy", real=True)
 
@@ -52,8 +57,7 @@ Round = Callable[[Place, Place], sympy.Expr]
 def grid_mixing() -> Statement:
     """Averaging in rows and then in columns is averaging over all: every entry of the product is 1/(RC).
 
-    So groups of size √n reach the exact mean of n workers in two rounds, in either order; d rounds suffice on a grid of
-    d dimensions.
+    So groups of size √n reach the exact mean of n workers in two rounds, in either order; `digit_mixing` has more.
 
     Source: classical; as a pair of rounds of training ours.
     """
@@ -73,6 +77,45 @@ def grid_mixing() -> Statement:
             ),
             Step("the same with columns first", lambda: _through_all(_in_columns, _in_rows) - bound),
             Step(f"the matrices are multiplied for R, C ≤ {LARGEST_WRITTEN}", _multiplied),
+        ),
+    )
+
+
+def digit_mixing() -> Statement:
+    """Averaging once in each digit of the workers' numbers is averaging over all: every entry of the product is 1/n.
+
+    So groups of g reach the exact mean of g^d workers in d rounds, and in no fewer; bases may differ, as those of
+    places in a rack and of racks. A round leads out of racks only where its digit is one of racks.
+
+    Source: classical; as rounds of training ours.
+    """
+    bound = 1 / n
+    return Statement(
+        label="digit_mixing",
+        title="Rounds of mixing by the digits of a worker's number",
+        assumptions=(
+            "the $n$ workers are numbered in $d$ digits, whose bases have the product $n$",
+            "each of $d$ rounds averages among workers whose numbers differ in one digit, a digit for each round",
+        ),
+        relation=sympy.Eq(digit_entry, bound),
+        domain=(),
+        source="classical",
+        derivation=(
+            Step(
+                "if two workers that agree in all other digits have the weight 1/c after some rounds, and others none, "
+                "then one more round, in a digit of base g, makes that 1/(cg), whether they agree in this digit or not",
+                lambda: _one_more_digit() - 1 / (_COUNT * _BASE),
+            ),
+            Step("before, everybody has the weight 1 for itself, and c = 1", lambda: (1 / _COUNT).subs(_COUNT, 1) - 1),
+            Step(
+                "after all rounds c is the product of all bases, and no digit is left to agree in",
+                lambda: (1 / _COUNT).subs(_COUNT, n) - bound,
+                concludes=bound,
+            ),
+            Step(
+                "with bases 2, 3 and 2 the matrices are multiplied: all but one of them do not suffice",
+                _digits_multiplied,
+            ),
         ),
     )
 
@@ -178,6 +221,34 @@ def _matrix(weights: Round, rows: int, columns: int) -> sympy.Matrix:
     return sympy.Matrix([[weights(reader, sender).subs(sizes) for sender in places] for reader in places])
 
 
+def _one_more_digit() -> sympy.Expr:
+    """Σ over the values of a digit of the weight 1/g of a round times 1/c where that is the sender's digit."""
+    below, above = sympy.symbols("below above", integer=True, nonnegative=True)
+    value, base = sympy.Symbol("value", integer=True), below + 1 + above
+    weight = _in_digit(base) * sympy.KroneckerDelta(value, below + 1) / _COUNT
+    found = sympy.simplify(sympy.summation(weight, (value, 1, base)))
+    return found.subs(above, _BASE - 1 - below)
+
+
+def _in_digit(base: sympy.Expr) -> sympy.Expr:
+    """Weight of a worker for one that differs from it in one digit."""
+    return 1 / base
+
+
+def _digits_multiplied() -> sympy.Basic:
+    matrices = []
+    for place, base in enumerate(BASES):
+        factors = [
+            sympy.ones(base) * _in_digit(sympy.Integer(base)) if other == place else sympy.eye(size)
+            for other, size in enumerate(BASES)
+        ]
+        matrices.append(sympy.kronecker_product(*factors))
+    workers = sympy.prod(BASES)
+    constant = sympy.ones(workers) / workers
+    fewer = [sympy.prod(matrices[:place] + matrices[place + 1 :]) for place in range(len(BASES))]
+    return decided(sympy.prod(matrices) == constant and all(product != constant for product in fewer))
+
+
 def _without_mean(parameters: sympy.Expr) -> sympy.Expr:
     """(1 − J)x, with WV = J, JW = J and JJ = J."""
     product = sympy.expand((1 - ALL) * parameters)
@@ -266,5 +337,5 @@ def _only(largest: sympy.Expr) -> Callable[[sympy.Expr], sympy.Expr]:
     return lambda value: value if value == largest else sympy.S.Zero
 
 
-STATEMENTS = by_label(__name__, grid_mixing(), grid_disagreement(), mixing_mean())
+STATEMENTS = by_label(__name__, grid_mixing(), digit_mixing(), grid_disagreement(), mixing_mean())
 """The statements of this file."""

@@ -6,6 +6,8 @@ with arbitrary public copies; three workers for all real weights at once. Ours.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 import sympy
 from flint import fmpq, fmpq_mat
@@ -37,9 +39,14 @@ def groups(grid: Grid, *, by_rows: bool) -> list[list[int]]:
 
 
 def averaged(values: Sequence[Fraction], grid: Grid, *, by_rows: bool) -> list[Fraction]:
-    """The values of all workers after the groups of a round have averaged."""
+    """The values of all workers after the rows, or the columns, have averaged."""
+    return averaged_in(values, groups(grid, by_rows=by_rows))
+
+
+def averaged_in(values: Sequence[Fraction], parts: Sequence[Sequence[int]]) -> list[Fraction]:
+    """The values of all workers after these groups have averaged."""
     mixed = list(values)
-    for group in groups(grid, by_rows=by_rows):
+    for group in parts:
         mean = sum((values[worker] for worker in group), Fraction(0)) / len(group)
         for worker in group:
             mixed[worker] = mean
@@ -85,6 +92,47 @@ def entry_margin(grid: Grid, worker: int, rows_first: bool) -> Fraction:
         values = averaged(values, grid, by_rows=by_rows)
     stated = STATEMENTS["grid_mixing"].fraction(grid_rows=grid[0], grid_columns=grid[1])
     return -max(abs(value - stated) for value in values)
+
+
+def digit_groups(bases: Sequence[int], place: int) -> list[list[int]]:
+    """The workers whose numbers differ in one digit; the first digit counts single workers."""
+    stride, workers = prod(bases[:place]), prod(bases)
+    found: dict[int, list[int]] = {}
+    for worker in range(workers):
+        found.setdefault(worker - worker // stride % bases[place] * stride, []).append(worker)
+    return list(found.values())
+
+
+def after_digits(bases: Sequence[int], places: Sequence[int], sender: int) -> list[Fraction]:
+    """What all workers have of one worker's unit after a round for each of these digits."""
+    values = [Fraction(int(worker == sender)) for worker in range(prod(bases))]
+    for place in places:
+        values = averaged_in(values, digit_groups(bases, place))
+    return values
+
+
+def digit_margin(bases: Sequence[int], order: Sequence[int], sender: int) -> Fraction:
+    """Minus the largest difference from the statement's, or −1 where one round fewer gives everybody as much."""
+    places = [place for place in order if place < len(bases)]
+    workers = prod(bases)
+    stated = STATEMENTS["digit_mixing"].fraction(n=workers)
+    all_but_last = after_digits(bases, places[:-1], sender % workers)
+    if bases[places[-1]] > 1 and len(set(all_but_last)) == 1:
+        return Fraction(-1)
+    return -max(abs(value - stated) for value in after_digits(bases, places, sender % workers))
+
+
+def digit_cases() -> Members:
+    """(bases, order of the digits, worker)."""
+    bases = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+    return st.tuples(bases, st.permutations(range(4)), st.integers(0, 255))
+
+
+def digit_check(_profile: Profile) -> Outcome:
+    """`rational`: with all bases up to four of up to three digits every entry of the product is the statement's."""
+    listed = [bases for count in (1, 2, 3) for bases in product(range(1, 5), repeat=count)]
+    margins = [digit_margin(bases, range(4), sender) for bases in listed for sender in range(prod(bases))]
+    return Outcome(earned=not any(margins), detail={"cases_count": len(margins), "smallest_margin": str(min(margins))})
 
 
 def spread(values: Sequence[Fraction]) -> Fraction:
@@ -217,6 +265,7 @@ def mean_queries(workers: int = 3) -> tuple[Query, ...]:
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "grid_mixing": {"rational": product_check, "property": property_check(grid_cases, entry_margin)},
+    "digit_mixing": {"rational": digit_check, "property": property_check(digit_cases, digit_margin)},
     "grid_disagreement": {"rational": certified_check, "property": property_check(training_cases, disagreement_margin)},
     "mixing_mean": {"smt": smt_check(mean_queries), "property": property_check(public_cases, mean_margin)},
 }

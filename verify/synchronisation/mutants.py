@@ -333,6 +333,9 @@ MUTANTS: dict[str, Mutant] = {
     "grid_mixing_sum": wrong_bound(
         "grid_mixing", "R + C for RC", lambda _bound: 1 / (grid_rows + grid_columns), "rational", "property"
     ),
+    "digit_mixing_digit": wrong_bound(
+        "digit_mixing", "a digit of two values is left out", lambda bound: 2 * bound, "rational", "property"
+    ),
     "grid_disagreement_last": wrong_bound(
         "grid_disagreement", "one gradient for two", lambda bound: bound / 4, "rational", "property"
     ),

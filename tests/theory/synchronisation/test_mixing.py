@@ -18,6 +18,8 @@ from sparsync.theory.synchronisation import (
     ("module", "label", "name", "replacement"),
     [
         (mixing, "grid_mixing", "_in_rows", lambda *_places: sympy.Integer(1)),
+        (mixing, "digit_mixing", "_in_digit", lambda _base: sympy.Integer(1)),
+        (mixing, "digit_mixing", "BASES", (1, 2)),
         (mixing, "grid_disagreement", "_without_mean", sympy.expand),
         (mixing, "grid_disagreement", "_matrix", lambda *_grid: sympy.zeros(4)),
         (mixing, "grid_disagreement", "gradient_spread", 2 * eta),
