@@ -3,7 +3,7 @@
 Needs root and Linux. A host has one interface, a virtual one whose other end is at a bridge in a namespace of its own;
 buckets limit what leaves the host and what reaches it. Addresses are those that RFC 5737 keeps for examples, and
 nothing leads out. Latency is what the machine takes; none is added. A namespace bears the name of the process that made
-it: what a killed one left is removed by the next that asks for hosts.
+it: what a killed one left is removed by the next that asks for hosts. Commands in a host are told the rates of all.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from sparsync.verify.tools.interrupts import interrupts_held_back
 
 LINK = "slow0"
 """The interface of every host."""
+RATES_VARIABLE = "SPARSYNC_LINKS_MBIT"
+"""Of the environment on hosts: the rate of each one's link, in their order."""
 MOST_HOSTS = 250
 PACKET_BYTES = 1514
 """An Ethernet frame with 1500 bytes inside."""
@@ -55,10 +57,12 @@ class Host:
     Args:
         space: its name.
         address: of its interface.
+        mbit_per_second: rate of its link, in either direction.
     """
 
     space: str
     address: str
+    mbit_per_second: float = math.inf
 
     @property
     def prefix(self) -> tuple[str, ...]:
@@ -100,50 +104,65 @@ def _counters() -> list[Path]:
     return [Path("/sys/class/net", LINK, "statistics", name) for name in names]
 
 
+def told_rates() -> tuple[float, ...]:
+    """Mbit/s of every host's link, as this process was told; none where it runs on no host."""
+    return tuple(map(float, os.environ.get(RATES_VARIABLE, "").split()))
+
+
 @contextmanager
-def slow_hosts(host_count: int, mbit_per_second: float) -> Iterator[list[Host]]:
+def slow_hosts(host_count: int, *mbit_per_second: float) -> Iterator[list[Host]]:
     """Hosts each of which sends so much at most, and receives so much, whoever it is from.
 
+    Args:
+        host_count: how many.
+        mbit_per_second: one rate for all links, or one for each host.
+
     Raises:
-        ValueError: no host or too many, or a rate that is not positive.
+        ValueError: no host or too many, another number of rates, or a rate that is not positive.
         RuntimeError: the system refuses, with its words, or does not answer.
     """
-    require_links(host_count, mbit_per_second)
+    require_links(host_count, *mbit_per_second)
     remove_leftovers()
     own = f"sparsync-{os.getpid()}-{_start_time(os.getpid())}-{secrets.token_hex(3)}"
     hub = f"{own}-hub"
-    hosts = [Host(f"{own}-{place}", f"192.0.2.{1 + place}") for place in range(host_count)]
+    rates = mbit_per_second if len(mbit_per_second) > 1 else mbit_per_second * host_count
+    # torchrun numbers nodes in the order of their addresses as text: rank r is to be on host r.
+    addresses = sorted(f"192.0.2.{1 + place}" for place in range(host_count))
+    hosts = [Host(f"{own}-{place}", *link) for place, link in enumerate(zip(addresses, rates, strict=True))]
     try:
         for space in (hub, *(host.space for host in hosts)):
             _run("ip", "netns", "add", space)
         _run("ip", "-n", hub, "link", "add", "bridge", "type", "bridge")
         _bring_up(hub, "bridge")
         for place, host in enumerate(hosts):
-            _connect(hub, f"port{place}", host, mbit_per_second)
+            _connect(hub, f"port{place}", host)
         yield hosts
     finally:
         with interrupts_held_back():
             _remove([hub, *(host.space for host in hosts)])
 
 
-def require_links(host_count: int, mbit_per_second: float) -> None:
-    """Refuse hosts that cannot be.
+def require_links(host_count: int, *mbit_per_second: float) -> None:
+    """Refuse hosts that cannot be, see `slow_hosts`.
 
     Raises:
-        ValueError: no host or too many, or a rate that is not positive.
+        ValueError: no host or too many, another number of rates, or a rate that is not positive.
     """
     if not 1 <= host_count <= MOST_HOSTS:
         raise ValueError(f"hosts must be from 1 to {MOST_HOSTS}, got {host_count}")
-    if not 0 < mbit_per_second < math.inf:
-        raise ValueError(f"the rate of a link must be positive, got {mbit_per_second}")
+    if len(mbit_per_second) not in (1, host_count):
+        raise ValueError(f"links need one rate, or one for each of {host_count} hosts, got {len(mbit_per_second)}")
+    for rate in mbit_per_second:
+        if not 0 < rate < math.inf:
+            raise ValueError(f"the rate of a link must be positive, got {rate}")
 
 
-def _connect(hub: str, port: str, host: Host, mbit_per_second: float) -> None:
-    """Lay a link of that rate between a host and the bridge."""
+def _connect(hub: str, port: str, host: Host) -> None:
+    """Lay a link between a host and the bridge."""
     peer = ("peer", "name", LINK, "netns", host.space)
     _run("ip", "-n", hub, "link", "add", port, "type", "veth", *peer)
     for space, interface in ((hub, port), (host.space, LINK)):
-        limit = ("root", "tbf", *_bucket(mbit_per_second))
+        limit = ("root", "tbf", *_bucket(host.mbit_per_second))
         _run("tc", "-n", space, "qdisc", "add", "dev", interface, *limit)
         _bring_up(space, interface)
     _run("ip", "-n", hub, "link", "set", "dev", port, "master", "bridge")

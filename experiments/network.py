@@ -3,7 +3,8 @@
     python -m sparsync.experiments.network --hosts 4 --mbit 100 -- -m sparsync.experiments.train --run-name fnn3_top_k …
 
 Needs root and Linux; see `hosts.py`. Every host has an agent of torchrun with one rank, and they meet by its c10d
-rendezvous. What each interface has carried is printed at the end.
+rendezvous: rank r is on host r. With `--mbit 100 100 100 10` the last link is slower than the others. What each
+interface has carried is printed at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from rich.console import Console
 from rich.table import Table
 
 from sparsync.experiments.command import exit_on_bad_input
-from sparsync.experiments.hosts import Host, Traffic, absence, end_processes, require_links, slow_hosts
+from sparsync.experiments.hosts import (
+    RATES_VARIABLE,
+    Host,
+    Traffic,
+    absence,
+    end_processes,
+    require_links,
+    slow_hosts,
+)
 from sparsync.experiments.training.record import readable_size
 from sparsync.verify.tools.interrupts import interrupts_held_back
 
@@ -79,11 +88,12 @@ def run_across(
         folder, started = Path(name), list[subprocess.Popen[bytes]]()
         # Registered first: an interrupt may come between two starts.
         stack.callback(_end, hosts, started)
+        rates = {RATES_VARIABLE: " ".join(f"{host.mbit_per_second:g}" for host in hosts)}
         for place, host in enumerate(hosts):
             output, errors = (
                 None if shown else stack.enter_context((folder / f"{stream}-{place}").open("wb")) for stream in _STREAMS
             )
-            variables = {**os.environ, **host.environment, **_APART, **(environment or {})}
+            variables = {**os.environ, **host.environment, **rates, **_APART, **(environment or {})}
             words = [*host.prefix, *_launcher(hosts, place), *command]
             started.append(subprocess.Popen(words, env=variables, start_new_session=True, stdout=output, stderr=errors))
         late = _wait(started, timeout_seconds, after_failure_seconds)
@@ -156,13 +166,13 @@ class NetworkCommand:
 
     hosts: int = 4
     """how many, with one rank each"""
-    mbit: float = 100.0
-    """rate of each link in either direction, Mbit/s"""
+    mbit: tuple[float, ...] = (100.0,)
+    """rate of each link in either direction, Mbit/s: one for all, or one for each host"""
     timeout: float = 86400.0
     """seconds after which everything is ended"""
 
     def __post_init__(self) -> None:
-        require_links(self.hosts, self.mbit)
+        require_links(self.hosts, *self.mbit)
         if not 0 < self.timeout < math.inf:
             raise ValueError(f"timeout must be positive, got {self.timeout}")
 
@@ -193,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if reason := absence():
             raise ValueError(reason)
         try:
-            with slow_hosts(command.hosts, command.mbit) as hosts:
+            with slow_hosts(command.hosts, *command.mbit) as hosts:
                 began = time.monotonic()
                 results = run_across(hosts, words, command.timeout, shown=True)
                 seconds, carried = time.monotonic() - began, [host.traffic() for host in hosts]
@@ -207,7 +217,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def table(command: NetworkCommand, results: Sequence[HostResult], carried: Sequence[Traffic], seconds: float) -> Table:
     """A row for each host: how it ended, and what its interface carried, those of meeting and of torchrun included."""
-    shown = Table(title=f"{command.hosts} hosts, {command.mbit:g} Mbit/s, {seconds:.1f} s")
+    rates = " ".join(f"{rate:g}" for rate in command.mbit)
+    shown = Table(title=f"{command.hosts} hosts, {rates} Mbit/s, {seconds:.1f} s")
     for heading in ("host", "status", "sent", "received"):
         shown.add_column(heading, justify="left" if heading == "host" else "right")
     for result, traffic in zip(results, carried, strict=True):

@@ -15,11 +15,13 @@ from pathlib import Path
 import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.engine.clusters import Cluster
 from sparsync.experiments.racing.contest import QUADRATIC
 from sparsync.experiments.racing.entries import Contestant, read_contestants
 from sparsync.experiments.racing.forecast import Forecast, Observation, forecast, observe
 from sparsync.experiments.racing.recordings import sayable
 from sparsync.experiments.training.data import load_dataset
+from sparsync.experiments.training.record import readable_size
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
@@ -38,8 +40,8 @@ class PredictCommand:
     """where the predictions go, as JSON"""
 
 
-def predict(command: PredictCommand, contestants: Sequence[Contestant]) -> list[Forecast]:
-    """All predictions, written if that is asked for.
+def predict(command: PredictCommand, contestants: Sequence[Contestant]) -> tuple[Cluster, list[Forecast]]:
+    """The cluster as observed, and all predictions; written if that is asked for.
 
     Raises:
         ValueError: a trace is none of a race, runs have different numbers of workers, or see `forecast`.
@@ -61,7 +63,7 @@ def predict(command: PredictCommand, contestants: Sequence[Contestant]) -> list[
             advance()
     if command.output is not None:
         write_json(command.output, results(base, forecasts))
-    return forecasts
+    return base.cluster, forecasts
 
 
 def _forecast(base: Observation, run: Observation, *, is_observed: bool) -> Forecast:
@@ -91,6 +93,16 @@ def results(base: Observation, forecasts: Sequence[Forecast]) -> dict[str, objec
     }
 
 
+def slow_links(cluster: Cluster) -> list[str]:
+    """A line for each worker whose own end of a link is slower than the others'."""
+    return [
+        f"worker {worker} {verb} at {readable_size(round(rate))}/s, slower than others"
+        for verb, link in (("sends", cluster.upload), ("reads", cluster.download))
+        for worker, rate in enumerate(link.own_rates)
+        if rate < link.bytes_per_second
+    ]
+
+
 def read_arguments(arguments: Sequence[str] | None = None) -> tuple[PredictCommand, list[Contestant]]:
     """Parse the command line (None: the process's own).
 
@@ -116,11 +128,11 @@ def main() -> None:
     """Run the command line."""
     with exit_on_bad_input():
         try:
-            forecasts = predict(*read_arguments())
+            cluster, forecasts = predict(*read_arguments())
         except Violation as violation:
             raise ValueError(f"no prediction: {violation}") from violation
-        for one in forecasts:
-            print(one.line)  # noqa: T201
+        for line in [*(one.line for one in forecasts), *slow_links(cluster)]:
+            print(line)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from sparsync.experiments.engine.problems import Problem
 from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
 from sparsync.experiments.engine.real.roads import Announcements, find_store
 from sparsync.experiments.engine.real.server import Server
+from sparsync.experiments.hosts import told_rates
 from sparsync.experiments.racing.contest import Race, outcome_line, outcome_of, remark_lines
 from sparsync.experiments.racing.curve import Curve
 from sparsync.experiments.racing.entries import Contestant, make_policy, policy_type, read_contestants
@@ -140,6 +141,7 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
             "race": sayable(asdict(race)),
             "measure": race.measure,
             "conditions": asdict(conditions),
+            "links_mbit": list(told_rates()),
             "outcomes": [sayable(outcome.as_row())],
             "provenance": provenance(process_count=race.workers + 1),
         }

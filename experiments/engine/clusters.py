@@ -199,12 +199,14 @@ class Link:
         bytes_per_second: of the line.
         message_seconds: that a transfer occupies the line besides its bytes: headers, or the server's own work.
         is_shared: one line for all workers, first come, first served; else one for each.
+        own_rates: bytes per second of each worker's own end; a transfer takes the longer of the two. None: no limit.
     """
 
     latency_seconds: float = 0.0
     bytes_per_second: float = math.inf
     message_seconds: float = 0.0
     is_shared: bool = False
+    own_rates: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("latency_seconds", "message_seconds"):
@@ -212,6 +214,8 @@ class Link:
                 raise ValueError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
         if not self.bytes_per_second > 0:
             raise ValueError(f"bytes_per_second must be positive, got {self.bytes_per_second}")
+        if not all(rate > 0 for rate in self.own_rates):
+            raise ValueError(f"own_rates must be positive, got {self.own_rates}")
 
     def occupied_seconds(self, sent_bytes: int) -> float:
         """How long a transfer keeps the line busy."""
@@ -330,17 +334,28 @@ def ring_share(members: Sequence[int], sent_bytes: int) -> int:
 
 
 class Line:
-    """The state of a link: when it is free again."""
+    """The state of a link: when it is free again.
+
+    Raises:
+        ValueError: own ends of another number of workers.
+    """
 
     def __init__(self, link: Link, worker_count: int) -> None:
+        if len(link.own_rates) not in (0, worker_count):
+            raise ValueError(f"a link with {len(link.own_rates)} own rates cannot serve {worker_count} workers")
         self._link = link
         self._free = [0.0] * (1 if link.is_shared else worker_count)
+        self._own_free = [0.0] * len(link.own_rates)
 
     def arrival(self, worker: int, now: float, sent_bytes: int) -> float:
         """When a transfer that is ordered now ends; it waits for those ordered before it."""
         place = 0 if self._link.is_shared else worker
         end = on_clock(max(now, self._free[place]) + self._link.occupied_seconds(sent_bytes))
         self._free[place] = end
+        if self._own_free:
+            own_end = on_clock(max(now, self._own_free[worker]) + sent_bytes / self._link.own_rates[worker])
+            self._own_free[worker] = own_end
+            end = max(end, own_end)
         return end + self._link.latency_seconds
 
     def ring_end(self, members: Sequence[int], now: float, sent_bytes: int) -> float:

@@ -8,6 +8,10 @@ than without sharing. μ holds the server's own work on a message, for which the
 about equally large, μ and R cannot be told apart, and all of the occupation counts as R. What is shared in one
 direction is taken to be shared in the other, as long as that explains the transfers there as well.
 
+A worker whose transfers take more than twice as long as those of a usual one may have a slower end of its own. Then the
+line is that of the others, and the end has the median rate of what it carried, if that explains all clearly better. Of
+two workers it cannot be said which is the usual one.
+
 Sources: Hockney 1994 for α + s/R; Theil 1950 and Sen 1968 for the slope; the rest is ours.
 """
 
@@ -30,6 +34,9 @@ CLEARLY = 0.8
 """A shared line must leave at most this share of the error of separate ones."""
 NEGLIGIBLE = 0.02
 """An error of separate lines that is no more than this share of a usual transfer is none."""
+SLOW = 2.0
+"""How much longer than the median of all workers' a slow one's transfers take. Whoever is always the last of n on a
+shared line takes 2n/(n + 1) times as long as their median, which is less."""
 MOST_TRANSFERS = 600
 """That a fit looks at, the first ones: it looks at all of their pairs."""
 _ROUNDS = 300
@@ -57,20 +64,57 @@ def fitted_links(
     """The links up and down that explain the transfers; without any, one that takes no time.
 
     Args:
-        uploads: in order of time.
+        uploads: in any order.
         downloads: likewise. Where all transfers of a direction are alike, the rate is that of both together, if those
             of the other differ from them.
         worker_count: n.
         order_seconds: what an order takes that carries nothing: the latency, where all sizes are alike in both
             directions.
     """
-    ups, downs = list(uploads[:MOST_TRANSFERS]), list(downloads[:MOST_TRANSFERS])
+    # What was ordered early over a slow end arrives late, and has not waited for what overtook it.
+    ups, downs = (sorted(seen, key=_ordered)[:MOST_TRANSFERS] for seen in (uploads, downloads))
     up = _fitted(ups, downs, worker_count, order_seconds)
     down = _fitted(downs, ups, worker_count, order_seconds)
     return _alike(up, down, ups, worker_count), _alike(down, up, downs, worker_count)
 
 
+def _ordered(transfer: Transfer) -> float:
+    return transfer.ordered
+
+
 def _fitted(seen: list[Transfer], others: list[Transfer], worker_count: int, order_seconds: float) -> Link:
+    link = _common_line(seen, others, worker_count, order_seconds)
+    slow = _slow_workers(seen, link)
+    if not slow:
+        return link
+    usual, usual_others = ([one for one in sample if one.worker not in slow] for sample in (seen, others))
+    common = _common_line(usual, usual_others, worker_count, order_seconds)
+    rates = tuple(
+        _own_rate([one for one in seen if one.worker == worker], common.latency_seconds) if worker in slow else math.inf
+        for worker in range(worker_count)
+    )
+    apart = replace(common, own_rates=rates)
+    is_better = _error(apart, seen, worker_count) < CLEARLY * _error(link, seen, worker_count)
+    return apart if is_better else link
+
+
+def _slow_workers(seen: Sequence[Transfer], link: Link) -> set[int]:
+    """Those whose transfers take longer than on this link, by more than `SLOW` times what a usual worker's do."""
+    ratios: dict[int, list[float]] = {}
+    for worker, _, size, seconds in seen:
+        at_once = link.latency_seconds + link.occupied_seconds(size)
+        if size and at_once:
+            ratios.setdefault(worker, []).append(seconds / at_once)
+    medians = {worker: median(found) for worker, found in ratios.items()}
+    usual = median(medians.values()) if medians else 0.0
+    return {worker for worker, found in medians.items() if found > SLOW * usual}
+
+
+def _own_rate(seen: Sequence[Transfer], latency_seconds: float) -> float:
+    return _rate(median(max(0.0, one.seconds - latency_seconds) / one.size_bytes for one in seen if one.size_bytes))
+
+
+def _common_line(seen: list[Transfer], others: list[Transfer], worker_count: int, order_seconds: float) -> Link:
     if not seen:
         return Link()
     own = _own_line(seen, others, order_seconds)
@@ -85,9 +129,9 @@ def _alike(link: Link, other: Link, seen: list[Transfer], worker_count: int) -> 
     """Shared as the other one, if the transfers do not speak against it: where none waits they do not say."""
     if link.is_shared or not other.is_shared:
         return link
-    at_once = Line(replace(other, latency_seconds=0.0), worker_count).arrival
+    at_once = Line(replace(other, latency_seconds=0.0, own_rates=link.own_rates), worker_count).arrival
     left = [seconds - (at_once(worker, ordered, size) - ordered) for worker, ordered, size, seconds in seen]
-    shared = replace(other, latency_seconds=max(0.0, median(left))) if seen else other
+    shared = replace(other, latency_seconds=max(0.0, median(left)), own_rates=link.own_rates) if seen else other
     if not seen or _error(shared, seen, worker_count) <= max(
         _negligible(seen), _error(link, seen, worker_count) / CLEARLY
     ):

@@ -11,6 +11,7 @@ from typing import Any
 
 from sparsync.experiments.engine.core import Engine
 from sparsync.experiments.engine.layout import Layout
+from sparsync.experiments.hosts import told_rates
 from sparsync.experiments.racing.contest import Outcome, Race
 from sparsync.experiments.racing.entries import Contestant, label, parameters_of
 from sparsync.experiments.racing.real import Conditions
@@ -59,10 +60,16 @@ def recording(race: Race, outcome: Outcome) -> Recording:
 def recording_of(
     race: Race, name: str, engine: Engine, layout: Layout, conditions: Mapping[str, Any] | None = None
 ) -> Recording:
-    """What a trace file says of a real run of the policy of this name before its events, `conditions` included."""
+    """What a trace file says of a real run of the policy of this name before its events.
+
+    `conditions` are included, and the Mbit/s of the links of the hosts, if it runs on some.
+    """
     run = (name, parameters_of(name, engine.policy))
     found = _recording(race, *run, engine.header, engine.guarantee, layout, process_count=race.workers + 1)
-    return found if conditions is None else replace(found, run={**found.run, "conditions": sayable(dict(conditions))})
+    if conditions is None:
+        return found
+    said = {"conditions": sayable(dict(conditions)), "links_mbit": list(told_rates())}
+    return replace(found, run={**found.run, **said})
 
 
 def recorded_contestant(run: Mapping[str, Any]) -> Contestant:

@@ -163,6 +163,8 @@ def test_durations_are_positive_and_finite(bad: float) -> None:
         (lambda: Link(message_seconds=math.nan), "message_seconds must be at least 0 and finite, got nan"),
         (lambda: Link(bytes_per_second=0.0), "bytes_per_second must be positive, got 0.0"),
         (lambda: Link(bytes_per_second=math.nan), "bytes_per_second must be positive, got nan"),
+        (lambda: Link(own_rates=(1.0, 0.0)), r"own_rates must be positive, got \(1.0, 0.0\)"),
+        (lambda: Line(Link(own_rates=(1.0, 2.0)), 3), "a link with 2 own rates cannot serve 3 workers"),
         (lambda: Change(-1.0, 0, "join"), "the time of a change must be at least 0 and finite, got -1.0"),
         (lambda: Change(math.inf, 0, "join"), "the time of a change must be at least 0 and finite, got inf"),
         (lambda: Change(1.0, 0, "explode"), "a worker can join, leave or crash, got 'explode'"),  # type: ignore[arg-type]
@@ -220,6 +222,16 @@ def test_a_line_is_busy_for_headers_and_bytes_but_not_for_latency() -> None:
 def test_a_shared_line_is_one_for_all() -> None:
     line = Line(Link(bytes_per_second=4.0, is_shared=True), 3)
     assert [line.arrival(worker, 0.0, 4) for worker in (2, 0, 1)] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(("is_shared", "arrivals"), [(False, [2.5, 5.5, 2.5, 10.5]), (True, [2.5, 5.5, 6.5, 10.5])])
+def test_a_transfer_takes_the_longer_of_the_line_and_of_its_worker_s_own_end(
+    is_shared: bool, arrivals: list[float]
+) -> None:
+    link = Link(latency_seconds=0.5, bytes_per_second=4.0, is_shared=is_shared, own_rates=(math.inf, 1.6, 100.0))
+    line = Line(link, 3)
+    # Eight bytes: 2 s on the line, 5 s over the end of worker 1.
+    assert [line.arrival(worker, 0.0, 8) for worker in (0, 1, 2, 1)] == arrivals
 
 
 def test_transfers_take_no_time_on_the_usual_link() -> None:

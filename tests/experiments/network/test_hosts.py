@@ -56,12 +56,35 @@ def bucket(space: str, interface: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("host_count", "rate", "message"),
-    [(0, 100, "from 1 to 250, got 0"), (251, 100, "got 251"), (2, 0, "positive, got 0"), (2, float("inf"), "got inf")],
+    ("host_count", "rates", "message"),
+    [
+        (0, (100,), "from 1 to 250, got 0"),
+        (251, (100,), "got 251"),
+        (2, (0,), "positive, got 0"),
+        (2, (100, float("inf")), "got inf"),
+        (3, (100, 10), "one rate, or one for each of 3 hosts, got 2"),
+        (2, (), "got 0"),
+    ],
 )
-def test_links_that_cannot_be_are_refused(host_count: int, rate: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message), slow_hosts(host_count, rate):
+def test_links_that_cannot_be_are_refused(host_count: int, rates: tuple[float, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message), slow_hosts(host_count, *rates):
         pass
+
+
+def test_a_process_on_no_host_is_told_no_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(hosts.RATES_VARIABLE, raising=False)
+    assert hosts.told_rates() == ()
+    monkeypatch.setenv(hosts.RATES_VARIABLE, "100 2.5")
+    assert hosts.told_rates() == (100.0, 2.5)
+
+
+def test_hosts_are_in_the_order_in_which_torchrun_numbers_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_run", lambda *_: "")
+    with slow_hosts(12, 100) as found:
+        addresses = [host.address for host in found]
+    assert addresses == sorted(addresses)
+    assert len(set(addresses)) == 12
+    assert addresses[0] == "192.0.2.1"
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +160,16 @@ def test_links_are_limited_at_both_ends_and_leave_nothing_behind_when_interrupte
         interrupted(buckets)
     assert ["tbf" in bucket and "rate 100Mbit" in bucket for bucket in buckets] == [True] * 4
     assert own_namespaces() == []
+
+
+@NEEDS_LINKS
+def test_each_host_has_a_link_of_its_own_rate() -> None:
+    with slow_hosts(2, 100, 4) as found:
+        buckets = [bucket(host.space, hosts.LINK) for host in found]
+        buckets += [bucket(found[0].space[:-1] + "hub", f"port{place}") for place in (0, 1)]
+    rates = ["rate 100Mbit", "rate 4Mbit"] * 2
+    assert [rate in bucket for rate, bucket in zip(rates, buckets, strict=True)] == [True] * 4
+    assert [host.mbit_per_second for host in found] == [100, 4]
 
 
 @NEEDS_LINKS

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from sparsync.experiments import network
-from sparsync.experiments.hosts import Host, Traffic, absence, slow_hosts
+from sparsync.experiments.hosts import RATES_VARIABLE, Host, Traffic, absence, slow_hosts
 from sparsync.experiments.network import HostResult, NetworkCommand, main, read, run_across
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.runs import RUNS
@@ -27,7 +27,7 @@ ENDLESS = "sleep 600 & echo $!; setsid sleep 600 & echo $!; echo began >&2; wait
 @pytest.fixture(scope="module")
 def pair() -> Iterator[list[Host]]:
     """Two hosts."""
-    with slow_hosts(2, 1000) as hosts:
+    with slow_hosts(2, 1000, 500) as hosts:
         yield hosts
 
 
@@ -49,11 +49,14 @@ def is_running(process: int) -> bool:
 @pytest.mark.usefixtures("_shells")
 def test_every_host_is_told_its_place_and_answers_with_output_errors_and_status(pair: list[Host]) -> None:
     found = run_across(
-        pair, ['echo $PLACE of $COUNT, $NAME; hostname -I >&2; exit "$PLACE"'], 60, environment={"NAME": "x"}
+        pair,
+        [f'echo $PLACE of $COUNT, $NAME, ${RATES_VARIABLE}; hostname -I >&2; exit "$PLACE"'],
+        60,
+        environment={"NAME": "x"},
     )
     assert [(result.host, result.status, result.output) for result in found] == [
-        (pair[0], 0, "0 of 2, x\n"),
-        (pair[1], 1, "1 of 2, x\n"),
+        (pair[0], 0, "0 of 2, x, 1000 500\n"),
+        (pair[1], 1, "1 of 2, x, 1000 500\n"),
     ]
     assert [result.errors.split() for result in found] == [[host.address] for host in pair]
 
@@ -93,7 +96,9 @@ def test_torchrun_meets_at_the_first_host_and_no_host_needs_a_name() -> None:
 
 def test_what_follows_two_hyphens_is_torchrun_s() -> None:
     words = ["--hosts", "3", "--mbit", "10", "--", "--max-restarts", "2", "script.py", "--", "--hosts", "5"]
-    assert read(words) == (NetworkCommand(hosts=3, mbit=10), words[5:])
+    assert read(words) == (NetworkCommand(hosts=3, mbit=(10,)), words[5:])
+    words = ["--hosts", "3", "--mbit", "100", "100", "2.5", "--", "script.py"]
+    assert read(words)[0] == NetworkCommand(hosts=3, mbit=(100, 100, 2.5))
 
 
 @pytest.mark.parametrize(
@@ -103,13 +108,14 @@ def test_what_follows_two_hyphens_is_torchrun_s() -> None:
         (["--hosts", "2", "--"], "what torchrun is to run follows"),
         (["--hosts", "0", "--", "script.py"], "hosts must be from 1 to 250, got 0"),
         (["--mbit", "-1", "--", "script.py"], "the rate of a link must be positive, got -1"),
+        (["--mbit", "9", "8", "--", "script.py"], "links need one rate, or one for each of 4 hosts, got 2"),
         (["--timeout", "0", "--", "script.py"], "timeout must be positive, got 0"),
     ],
 )
 def test_bad_arguments_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words)
-    assert message in capsys.readouterr().err
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
 def test_who_is_not_root_is_told_so_in_a_line(
@@ -140,6 +146,7 @@ def test_the_table_has_sizes_that_a_person_reads() -> None:
     shown = network.table(NetworkCommand(), [result], [Traffic(1_234_000, 10, 999, 3)], 1.25)
     assert [list(column.cells) for column in shown.columns] == [["192.0.2.1"], ["0"], ["1.23 MB"], ["999 bytes"]]
     assert shown.title == "4 hosts, 100 Mbit/s, 1.2 s"
+    assert network.table(NetworkCommand(2, (100, 2.5)), [], [], 1).title == "2 hosts, 100 2.5 Mbit/s, 1.0 s"
 
 
 @pytest.mark.slow

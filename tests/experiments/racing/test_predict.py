@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
 from pathlib import Path
 from statistics import median
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sparsync.experiments.engine.clusters import Cluster, Link
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.predict import main
 from sparsync.experiments.race import main as race
@@ -72,6 +75,21 @@ def test_a_run_predicts_itself(
     assert abs(row["error_percent"]) < MOST_ERROR_PERCENT
     assert row["step_count"] == observe(traces / "bsp.jsonl").step_count
     assert (found["trace"], found["race"]["cluster"]) == ("bsp", "pareto")
+
+
+def test_a_worker_s_slower_link_is_named_and_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    line = Link(latency_seconds=0.01, bytes_per_second=5e4, own_rates=(math.inf, math.inf, 100.0, math.inf))
+    monkeypatch.setattr(Race, "make_cluster", lambda race: Cluster(race.workers, upload=line, download=line))
+    write_traces(tmp_path, SHORT, [run_contestant(SHORT, "asp")])
+    run_main(monkeypatch, tmp_path / "asp.jsonl", "--output", tmp_path / "found.json")
+    _, sends, reads = capsys.readouterr().out.splitlines()
+    cluster = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["cluster"]
+    assert cluster["upload"]["own_rates"][2] == cluster["download"]["own_rates"][2] == pytest.approx(100, rel=0.05)
+    assert cluster["upload"]["own_rates"][:2] == ["inf", "inf"]
+    assert re.fullmatch(r"worker 2 sends at \d+ bytes/s, slower than others", sends)
+    assert re.fullmatch(r"worker 2 reads at \d+ bytes/s, slower than others", reads)
 
 
 def test_others_are_predicted_and_compared_where_they_ran(
