@@ -40,6 +40,7 @@ from sparsync.experiments.racing.real import (
     live,
     look_after,
     open_server,
+    require_downlink,
     worker_command,
 )
 from sparsync.experiments.racing.recordings import recording_of, sayable
@@ -142,6 +143,7 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
             "measure": race.measure,
             "conditions": asdict(conditions),
             "links_mbit": list(told_rates()),
+            "broadcast_count": server.broadcast_count,
             "outcomes": [sayable(outcome.as_row())],
             "provenance": provenance(process_count=race.workers + 1),
         }
@@ -189,6 +191,7 @@ def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestan
             raise ValueError(f"--{name.replace('_', '-')} is of simulated links; real ones are what they are")
     if command.checkpoint is not None and policy_type(contestant[0]).is_decentralised:
         raise ValueError(f"{contestant[0]} has no shared model that a server could keep; leave --checkpoint out")
+    require_downlink(command.conditions.downlink, command.race, make_policy(*contestant))
     require_output(command.output)
     if command.trace is not None:
         require_output(command.trace, option="--trace")

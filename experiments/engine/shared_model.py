@@ -33,7 +33,8 @@ class SharedModel:
     def __init__(self, initial: Tensor, layout: Layout, *, download: Download = "dense") -> None:
         if download not in ("dense", "sparse"):
             raise ValueError(f"download must be 'dense' or 'sparse', got {download!r}")
-        self.layout, self.download = layout, download
+        self.layout = layout
+        self.download: Download = download
         self.model = layout.rounded(initial.clone())
         self._version = 0
         self._changed = torch.zeros(layout.dimension, dtype=torch.int64) if download == "sparse" else None

@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from functools import partial
+from typing import Literal, NoReturn, get_args
 
 import torch
 
@@ -28,6 +29,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.layout import Layout
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Problem
+from sparsync.experiments.engine.real.broadcasts import Broadcaster, Downlink
 from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.letters import read_shipment, shipment_bytes
 from sparsync.experiments.engine.real.lines import Begun, Happening, Line
@@ -69,6 +71,9 @@ class Conditions:
     """seconds without a sign of life, after which a worker is given up"""
     rejoin_after: float | None = None
     """seconds after a worker's death until it begins another life; None: never"""
+    downlink: Downlink = "unicast"
+    """how a shared model from which all workers go on at once is sent: to each of them ("unicast"), in a tree
+    ("broadcast"), or in pieces that they pass round ("scatter_allgather")"""
     join_seconds: float = 300.0
     """how long all have time to come; the kernels are built meanwhile, if they have not been"""
 
@@ -78,6 +83,8 @@ class Conditions:
                 raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")
         if self.rejoin_after is not None and not 0 <= self.rejoin_after < float("inf"):
             raise ValueError(f"rejoin_after must be at least 0 and finite, got {self.rejoin_after}")
+        if self.downlink not in get_args(Downlink):
+            raise ValueError(f"downlink must be one of {', '.join(get_args(Downlink))}, got {self.downlink!r}")
 
 
 @dataclass
@@ -190,28 +197,54 @@ def open_server(
     """The server of a real race, once all workers have come. While it is open, others may come.
 
     Raises:
-        ValueError: some have not come in time.
+        ValueError: some have not come in time, or see `require_downlink`.
     """
+    require_downlink(conditions.downlink, race, policy)
     descent = race.descent()
     layout = layout_of(problem, descent)
     rehearse(problem, descent, layout)
     gate = Gate(announcements, layout, worker_count=race.workers, timeout_seconds=conditions.lost_after)
     signs = Signs(announcements, conditions.lost_after)
+    broadcaster = None
     try:
+        lines = gate.first_lines(conditions.join_seconds)
+        if conditions.downlink != "unicast":
+            meet = partial(announcements.broadcasts, conditions.downlink, timeout_seconds=conditions.join_seconds)
+            broadcaster = Broadcaster(partial(meet, rank=0, worker_count=race.workers))
         server: Server = Server(
             policy,
             SharedModel(problem.initial, layout, download=race.download),
             descent,
             horizon,
-            lines=gate.first_lines(conditions.join_seconds),
+            lines=lines,
             happenings=gate.happenings,
             look_about=lambda: signs.silent(sorted(server.view.alive)),
             seed=race.seed,
             kept=kept,
+            broadcaster=broadcaster,
         )
         yield server
     finally:
         gate.close()
+        if broadcaster is not None:
+            broadcaster.close()
+
+
+def require_downlink(downlink: Downlink, race: Race, policy: Policy) -> None:
+    """Refuse to send all workers the same where they do not go on from the same, or not all of them.
+
+    Raises:
+        ValueError: the policy has no barrier, or goes on without a lost worker; or each is sent what it lacks.
+    """
+    if downlink == "unicast":
+        return
+    name = type(policy).__name__
+    if policy.tolerates_loss:
+        raise ValueError(f"{name} goes on without a lost worker, {downlink} does not; leave --downlink out")
+    if policy.is_decentralised or policy.guarantee().staleness:
+        raise ValueError(f"{name} has no barrier at which all workers go on from one model; leave --downlink out")
+    if race.download != "dense":
+        raise ValueError(f"{downlink} sends all workers the same, a {race.download} download each what it lacks")
 
 
 def rehearse(problem: Problem, descent: Descent, layout: Layout) -> None:
@@ -252,7 +285,18 @@ def live(
                 problem.loss_and_gradient(worker, index, vectors.model, batch)
 
     try:
-        Worker(vectors, channel, announcements, delay=delay, timeout_seconds=conditions.lost_after).live()
+        broadcasts = None
+        if conditions.downlink != "unicast":
+            meet = partial(announcements.broadcasts, conditions.downlink, timeout_seconds=conditions.join_seconds)
+            broadcasts = meet(rank=worker + 1, worker_count=race.workers)
+        Worker(
+            vectors,
+            channel,
+            announcements,
+            delay=delay,
+            timeout_seconds=conditions.lost_after,
+            broadcasts=broadcasts,
+        ).live()
     except LostPeerError:
         # The server ends when the run does, and waits for nobody who computes.
         if not announcements.is_over_within(VERDICT_SECONDS):

@@ -25,13 +25,14 @@ class Read(NamedTuple):
     """The body are these blocks (None: all) of the shared model; go on from it, corrected by these of your messages.
 
     Sparse are only the entries that differ from what you were given of them before, or had at the beginning. Forget all
-    messages but the unsettled ones.
+    messages but the unsettled ones. A body that all workers are sent alike may come to all at once.
     """
 
     blocks: tuple[int, ...] | None
     corrections: tuple[int, ...]
     unsettled: tuple[int, ...]
     is_sparse: bool
+    is_broadcast: bool = False
 
 
 class Fetch(NamedTuple):
@@ -140,7 +141,7 @@ class Failed(NamedTuple):
 Letter = Read | Fetch | Keep | Compute | Ship | Exchange | Show | Finish
 Report = Ready | Fetched | Finished | Sending | Exchanged | Shown | Failed
 _FORMS: dict[Kind, tuple[Callable[..., Any], tuple[Reader, ...]]] = {
-    Kind.READ: (Read, (optional(several(_COUNT)), several(_COUNT), several(_COUNT), flag)),
+    Kind.READ: (Read, (optional(several(_COUNT)), several(_COUNT), several(_COUNT), flag, flag)),
     Kind.FETCH: (Fetch, (_COUNT, several(_COUNT), flag)),
     Kind.FETCHED: (Fetched, (_COUNT, several(_COUNT))),
     Kind.KEEP: (Keep, ()),

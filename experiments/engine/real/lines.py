@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from sparsync.experiments.engine.real.letters import Letter, Report, Sending, kind_of, read_letter
+from sparsync.experiments.engine.real.letters import Letter, Read, Report, Sending, kind_of, read_letter
 from sparsync.experiments.engine.real.wire import Channel, LostPeerError, ParcelError
 
 
@@ -82,7 +82,8 @@ class Line:
         while (order := self._orders.get()) is not None:
             letter, body = order
             try:
-                self._channel.send(kind_of(letter), list(letter), body)
+                is_apart = isinstance(letter, Read) and letter.is_broadcast
+                self._channel.send(kind_of(letter), list(letter), body, is_apart=is_apart)
             except LostPeerError as error:
                 self._break(str(error))
                 return

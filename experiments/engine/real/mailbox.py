@@ -11,6 +11,7 @@ import threading
 from torch import Tensor
 
 from sparsync.experiments.engine.layout import Layout
+from sparsync.experiments.engine.real.broadcasts import BroadcastGroup
 from sparsync.experiments.engine.real.letters import Fetch, Fetched, Letter, Read, Report, kind_of, read_letter
 from sparsync.experiments.engine.real.wire import Channel, LostPeerError, ParcelError
 
@@ -21,10 +22,11 @@ class Mailbox:
     Args:
         channel: to the server.
         layout: of the model.
+        broadcasts: what comes to all workers at once, if anything does.
     """
 
-    def __init__(self, channel: Channel, layout: Layout) -> None:
-        self._channel, self._layout = channel, layout
+    def __init__(self, channel: Channel, layout: Layout, broadcasts: BroadcastGroup | None = None) -> None:
+        self._channel, self._layout, self._broadcasts = channel, layout, broadcasts
         self._orders: queue.SimpleQueue[tuple[Letter, Tensor | None] | LostPeerError | ParcelError] = (
             queue.SimpleQueue()
         )
@@ -61,12 +63,18 @@ class Mailbox:
                 parcel = self._channel.receive()
                 letter = read_letter(parcel)
                 has_body = isinstance(letter, Read | Fetch)
-                body = self._channel.receive_body(parcel, most_bytes) if has_body else None
+                take_apart = self._carry if isinstance(letter, Read) and letter.is_broadcast else None
+                body = self._channel.receive_body(parcel, most_bytes, take_apart) if has_body else None
                 if isinstance(letter, Fetch):
                     self.report(Fetched(letter.version, letter.blocks))
                 self._orders.put((letter, body))
         except (LostPeerError, ParcelError) as error:
             self._orders.put(error)
+
+    def _carry(self, body: Tensor) -> None:
+        if self._broadcasts is None:
+            raise ParcelError("the server sends to all workers at once, which was not agreed")
+        self._broadcasts.carry(body)
 
     def _send(self) -> None:
         while (report := self._reports.get()) is not None:

@@ -20,6 +20,7 @@ from sparsync.experiments.engine.horizon import Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.real import letters
 from sparsync.experiments.engine.real.accounts import Accounts
+from sparsync.experiments.engine.real.broadcasts import Broadcaster
 from sparsync.experiments.engine.real.journal import Journal, Slot
 from sparsync.experiments.engine.real.lines import DeadLine, Line
 from sparsync.experiments.engine.shared_model import SharedModel
@@ -108,6 +109,9 @@ class OrderingEngine(Engine):
         self._asked_count = 0
         self._busy: set[int] = set()
         """workers that compute"""
+        self._broadcaster: Broadcaster | None = None
+        self._reads: list[tuple[int, letters.Read, Tensor]] = []
+        """of this turn, by worker, with bodies: all of them may turn out to be the same"""
         self._body = torch.empty(0, dtype=torch.uint8), False
         """what was read out last of the shared model, and whether it is in the sparse code"""
 
@@ -116,12 +120,17 @@ class OrderingEngine(Engine):
         """Is everything known that shows in the trace?"""
         return self._journal.is_clear
 
+    @property
+    def broadcast_count(self) -> int:
+        """How often all workers were sent a model at once."""
+        return 0 if self._broadcaster is None else self._broadcaster.count
+
     def ask_for_models(self, number: int) -> None:
         """Ask those who are there for their own models, between two steps."""
         self._shown[number] = 0, torch.zeros_like(self.shared.model)
         for worker in sorted(self.view.alive):
             self._asked_count += 1
-            self._lines[worker].order(letters.Show(number))
+            self._order(worker, letters.Show(number))
 
     def mean_model(self, number: int) -> Tensor:
         """The mean [d] of the models that were shown, the shared one if none was."""
@@ -200,9 +209,30 @@ class OrderingEngine(Engine):
             self._corrections[worker] = corrections
             body, is_sparse = self._body
             letter = letters.Read(pull.blocks, corrections, tuple(self._unapplied(worker)), is_sparse)
-            self._lines[worker].order(letter, body)
+            self._reads.append((worker, letter, body))
         else:
-            self._lines[worker].order(letters.Keep())
+            self._order(worker, letters.Keep())
+
+    def _order(self, worker: int, letter: letters.Letter, body: Tensor | None = None) -> None:
+        """After all that was ordered before."""
+        self._send_reads()
+        self._lines[worker].order(letter, body)
+
+    def _send_reads(self) -> None:
+        """What is to be read goes to all workers at once, if there is a way and all go on from the same model."""
+        reads, self._reads = self._reads, []
+        broadcaster, versions = self._broadcaster, {self.view.read_version[worker] for worker, _, _ in reads}
+        is_whole = len(reads) == len(self.view.clock) and all(letter.blocks is None for _, letter, _ in reads)
+        if broadcaster is not None and is_whole and len(versions) == 1:
+            broadcaster.give(reads[0][2])
+            reads = [(worker, letter._replace(is_broadcast=True), body) for worker, letter, body in reads]
+        for worker, letter, body in reads:
+            self._lines[worker].order(letter, body)
+
+    def _end_turn(self) -> None:
+        """All that what has happened leads to is ordered."""
+        self._send_reads()
+        self._journal.end_turn()
 
     def _read_out(
         self, worker: int, blocks: tuple[int, ...] | None, since: Mapping[int, int], *, is_besides: bool
@@ -217,7 +247,7 @@ class OrderingEngine(Engine):
     def _fetch(self, worker: int, blocks: tuple[int, ...], size: int) -> None:
         del size
         body, is_sparse = self._body
-        self._lines[worker].order(letters.Fetch(self.view.version, blocks, is_sparse), body)
+        self._order(worker, letters.Fetch(self.view.version, blocks, is_sparse), body)
 
     def _unapplied(self, worker: int) -> list[int]:
         return sorted([*self.shared.unapplied(worker), *self._on_their_way(worker)])
@@ -228,11 +258,11 @@ class OrderingEngine(Engine):
     def _compute(self, worker: int) -> None:
         self._busy.add(worker)
         plan = self._workers[worker].plan
-        self._lines[worker].order(letters.Compute(self.view.clock[worker], plan.batch, plan.step_scale))
+        self._order(worker, letters.Compute(self.view.clock[worker], plan.batch, plan.step_scale))
 
     def _ship(self, message: Message, *, spares_last_step: bool) -> None:
         self._transit[message.uid] = Transit(message, self._journal.reserve(), spares_last_step)
-        self._lines[message.worker].order(letters.Ship(message.uid, message.blocks, spares_last_step))
+        self._order(message.worker, letters.Ship(message.uid, message.blocks, spares_last_step))
 
     def _apply(self, messages: tuple[int, ...], weights: tuple[float, ...]) -> Mass:
         self._settled(messages)
@@ -250,7 +280,7 @@ class OrderingEngine(Engine):
         self._mixes[self._mix_count] = self._journal.reserve(), effect, self.view.now, {}
         lives = tuple(self._lines[member].incarnation for member in effect.members)
         for member, row in zip(effect.members, effect.weights, strict=True):
-            self._lines[member].order(letters.Exchange(self._mix_count, effect.members, lives, row))
+            self._order(member, letters.Exchange(self._mix_count, effect.members, lives, row))
         self._mix_count += 1
 
     def _end_mix(self, worker: int, report: letters.Exchanged) -> None:
@@ -272,6 +302,7 @@ class OrderingEngine(Engine):
         heapq.heappush(self._alarms, (alarm.time, self._alarm_count, alarm))
 
     def _abandon(self, worker: int) -> Mass:
+        self._send_reads()
         line = self._lines.pop(worker, None)
         if line is not None:
             line.order(letters.Finish())

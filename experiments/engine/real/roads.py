@@ -19,7 +19,8 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
-from sparsync.experiments.engine.real.wire import Channel
+from sparsync.experiments.engine.real.broadcasts import BroadcastGroup, Collective
+from sparsync.experiments.engine.real.wire import Channel, LostPeerError
 
 PULSE_SECONDS = 0.5
 
@@ -125,6 +126,20 @@ class Announcements:
         """
         name = "-".join(f"{member}.{life}" for member, life in zip(members, incarnations, strict=True))
         return _group(self._store, f"circle/{name}", members.index(worker), len(members), timeout_seconds)
+
+    def broadcasts(
+        self, collective: Collective, *, rank: int, worker_count: int, timeout_seconds: float
+    ) -> BroadcastGroup:
+        """An end of the group of the server, rank 0, and the first lives of all workers; all of them must ask for it.
+
+        Raises:
+            LostPeerError: one did not, in time.
+        """
+        try:
+            group = _group(self._store, "broadcasts", rank, worker_count + 1, timeout_seconds)
+        except RuntimeError as error:
+            raise LostPeerError(f"not all have met for broadcasts: {error}") from None
+        return BroadcastGroup(group, collective)
 
 
 class Pulse:

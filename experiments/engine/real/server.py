@@ -20,6 +20,7 @@ from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.horizon import Deadlock, Horizon
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.real import letters
+from sparsync.experiments.engine.real.broadcasts import Broadcaster
 from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.lines import Begun, Broken, DeadLine, Happening, Landed, Line
 from sparsync.experiments.engine.real.orders import OrderingEngine
@@ -30,6 +31,8 @@ from sparsync.verify.monitors.trace import Lost, Sent
 
 HEAR_OUT_SECONDS = 5.0
 """How long workers have time, at the end, to say what they did before it."""
+BROKEN_SECONDS = 3.0
+"""Between a broadcast that breaks and the run's end, so that the worker that was lost is known first."""
 IDLE_SECONDS = 0.25
 """How often the server looks about when nothing comes."""
 
@@ -64,6 +67,7 @@ class Server(OrderingEngine):
         make_judge: see `Engine`.
         seed: of the policy's random numbers.
         kept: what it goes on from; None begins anew.
+        broadcaster: sends all workers at once what all of them read; without one, each is sent its own.
     """
 
     def __init__(
@@ -79,11 +83,12 @@ class Server(OrderingEngine):
         make_judge: JudgeMaker | None = Judge,
         seed: int = 0,
         kept: Kept | None = None,
+        broadcaster: Broadcaster | None = None,
     ) -> None:
         super().__init__(policy, shared, descent, horizon, worker_count=len(lines), make_judge=make_judge, seed=seed)
         self._lines.update({line.worker: line for line in lines})
         self._happenings, self._look_about = happenings, look_about
-        self._kept = kept
+        self._kept, self._broadcaster = kept, broadcaster
         self._began = 0.0
         self._looked = 0.0
 
@@ -113,7 +118,7 @@ class Server(OrderingEngine):
             self._began = time.monotonic()
             self._begin(sorted(self._lines))
             self._gates.open(self._release)
-            self._journal.end_turn()
+            self._end_turn()
         else:
             self._go_on_from(self._kept)
         while not self._is_over():
@@ -124,9 +129,9 @@ class Server(OrderingEngine):
                 self.event_count += 1
                 self._happen(happening)
             self._gates.open(self._release)
-            self._journal.end_turn()
+            self._end_turn()
             self._look()
-            self._journal.end_turn()
+            self._end_turn()
             if watcher is not None:
                 watcher.look()
         self.view.now = min(self._clock(), self.horizon.seconds)
@@ -155,7 +160,7 @@ class Server(OrderingEngine):
                     self._close_accounts(worker)
         for worker in list(self._lines):
             self._close_accounts(worker)
-        self._journal.end_turn()
+        self._end_turn()
 
     def _go_on_from(self, kept: Kept) -> None:
         """All who were at work then have crashed, and come back."""
@@ -174,7 +179,7 @@ class Server(OrderingEngine):
         for event in kept.events:
             self._note(event)
             self._accounts.learn(event)
-        self._journal.end_turn()
+        self._end_turn()
         self.shared.go_on_from(kept.model, self.view.version)
         for uid, shipment in kept.arrived.items():
             self.shared.keep(uid, self.view.inbox[uid].worker, shipment)
@@ -188,13 +193,13 @@ class Server(OrderingEngine):
             self._crash(worker)
         for uid in replay.on_their_way:
             self._note(Lost(kept.until, uid))
-        self._journal.end_turn()
+        self._end_turn()
         for worker, line in sorted(new.items()):
             self.view.now = self._clock()
             self._lines[worker] = line
             self._change(Change(self.view.now, worker, "join"))
             self._gates.open(self._release)
-            self._journal.end_turn()
+            self._end_turn()
 
     def _clock(self) -> float:
         return on_clock(time.monotonic() - self._began)
@@ -226,6 +231,9 @@ class Server(OrderingEngine):
                 if worker in view.alive:
                     self._lose(worker, f"worker {worker} has shown no sign of life for {seconds:.1f} s")
                     self._gates.open(self._release)
+        broken = None if self._broadcaster is None else self._broadcaster.broken_for()
+        if broken is not None and broken[0] > BROKEN_SECONDS:
+            raise WorkerLostError(f"{broken[1]}; which worker was lost is not known")
         due = (self._busy, view.fetching, self._awaited, self._transit, self._mixes, self._alarms)
         if view.waiting and not any(due) and self._happenings.empty():
             raise Deadlock(f"workers {sorted(view.waiting)} wait, and nothing is due", self.trace)
@@ -266,6 +274,7 @@ class Server(OrderingEngine):
 
     def _lose(self, worker: int, reason: str) -> None:
         """It crashed, as far as the run is concerned."""
+        self._send_reads()
         self._lines.pop(worker).close()
         if not self.policy.tolerates_loss:
             raise WorkerLostError(f"{reason}; {type(self.policy).__name__} does not go on without it")

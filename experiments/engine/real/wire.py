@@ -3,6 +3,7 @@
 The header has 64 bytes, little-endian: "SPSE", the version of the protocol, the kind, the worker, its incarnation, how
 many parcels came before in this direction, the lengths of text and body, and the CRC-32 of each. The text is a JSON
 list; who reads it checks every field. Both ends hold a process group of two, so that one that dies takes nobody along.
+A body may also travel another way, to all workers at once; its length and checksum are in each parcel all the same.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
@@ -19,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-VERSION = 1
+VERSION = 2
 SILENCE = timedelta(days=1)
 """How long a connection may be idle: a worker may compute, or wait, for as long; its pulse says that it lives."""
 HEADER_BYTES = 64
@@ -92,8 +94,8 @@ class Channel:
         self._sent_count = self._received_count = 0
         self._body_checksum = 0
 
-    def send(self, kind: Kind, fields: list[Any], body: Tensor | None = None) -> None:
-        """Say something, with a body [n] uint8 perhaps.
+    def send(self, kind: Kind, fields: list[Any], body: Tensor | None = None, *, is_apart: bool = False) -> None:
+        """Say something, with a body [n] uint8 perhaps, which another sends where it travels apart.
 
         Raises:
             LostPeerError: nobody takes it.
@@ -116,7 +118,7 @@ class Channel:
         # A tensor of nothing cannot be sent, and a text is never empty.
         for part in (head + _PADDING, text):
             self._push(torch.frombuffer(bytearray(part), dtype=torch.uint8))
-        if body is not None and size:
+        if body is not None and size and not is_apart:
             self._push(body)
 
     def receive(self) -> Parcel:
@@ -151,8 +153,10 @@ class Channel:
             raise ParcelError(f"worker {self.worker}: the text of a parcel is no list")
         return Parcel(kind, fields, body_bytes)
 
-    def receive_body(self, parcel: Parcel, most_bytes: int) -> Tensor:
-        """The body [n] uint8 of the parcel that was received last.
+    def receive_body(
+        self, parcel: Parcel, most_bytes: int, take_apart: Callable[[Tensor], None] | None = None
+    ) -> Tensor:
+        """The body [n] uint8 of the parcel that was received last; `take_apart` receives one that travels apart.
 
         Raises:
             LostPeerError: the other end is gone.
@@ -162,7 +166,7 @@ class Channel:
             raise ParcelError(f"worker {self.worker}: a body of {parcel.body_bytes} bytes, at most {most_bytes} can be")
         body = torch.empty(parcel.body_bytes, dtype=torch.uint8)
         if parcel.body_bytes:
-            self._take(body)
+            (take_apart or self._take)(body)
         if zlib.crc32(body.numpy().data) != self._body_checksum:
             raise ParcelError(f"worker {self.worker}: a body that was changed on its way")
         return body

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sparsync.experiments.engine.effects import Plan
 from sparsync.experiments.engine.layout import Shipment
+from sparsync.experiments.engine.real.broadcasts import BroadcastGroup
 from sparsync.experiments.engine.real.circles import Circles
 from sparsync.experiments.engine.real.letters import (
     Compute,
@@ -52,6 +53,7 @@ class Worker:
         announcements: where members of a mix find each other.
         delay: called within each step; see `Delay`.
         timeout_seconds: for members of a mix to come.
+        broadcasts: what comes to all workers at once, if anything does.
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class Worker:
         *,
         delay: Delay,
         timeout_seconds: float,
+        broadcasts: BroadcastGroup | None = None,
     ) -> None:
-        self._vectors, self._mailbox = vectors, Mailbox(channel, vectors.layout)
+        self._vectors, self._mailbox = vectors, Mailbox(channel, vectors.layout, broadcasts)
         self._copy = vectors.base.clone()
         """of the shared model, as far as it is known here"""
         self._delay = delay

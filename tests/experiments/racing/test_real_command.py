@@ -1,15 +1,37 @@
-"""What the server of a real race prints and writes when the run is over."""
+"""What the ranks of a real race print and write when the run is over."""
 
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
+import psutil
 import pytest
 
+from sparsync.experiments.engine.real.broadcasts import Downlink
 from sparsync.experiments.race_real import RealRaceCommand, read_arguments, serve
 from sparsync.experiments.racing.crew import real_crew
+from sparsync.experiments.racing.real import WORKER_VARIABLE
+from sparsync.experiments.studies.links.elastic import kill_node
 from tests.support.launch.real_runs import usual_conditions, usual_race
+
+MARKED = """
+from pathlib import Path
+from sparsync.experiments.policies.bsp import Bsp
+
+class Marked(Bsp):
+    def on_arrive(self, message):
+        if self.view.version == 3:
+            Path(__file__).with_name("begun").touch()
+        return super().on_arrive(message)
+"""
+PATIENCE_SECONDS = 240.0
 
 
 def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
@@ -34,6 +56,7 @@ def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
     [
         (["--policy", "dybw", "--checkpoint", "kept"], "dybw has no shared model that a server could keep"),
         (["--policy", "asp", "--bandwidth", "1e6"], "--bandwidth is of simulated links; real ones are what they are"),
+        (["--policy", "asp", "--downlink", "broadcast"], "Asp goes on without a lost worker, broadcast does not"),
         (["--policy", "asp", "--resume"], "--resume goes on from the folder that --checkpoint names"),
         (["--policy", "asp", "--lost-after", "0"], "lost_after must be positive and finite, got 0"),
         (["--policy", "ssp:stale=1"], "policy 'ssp' has no parameter 'stale'"),
@@ -51,3 +74,44 @@ def test_what_has_no_meaning_is_refused_before_anything_begins(
     else:
         pytest.fail("was accepted")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("downlink", get_args(Downlink))
+def test_every_rank_says_which_worker_was_killed_and_ends(downlink: Downlink, tmp_path: Path) -> None:
+    policy, said = tmp_path / "marked.py", tmp_path / "said.txt"
+    policy.write_text(MARKED, encoding="utf-8")
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4"]
+    race = ["--policy", f"{policy}:Marked", "--data", "quadratic", "--unit-seconds", "0.01", "--seconds", "600"]
+    words = ["-m", "sparsync.experiments.race_real", *race, "--downlink", downlink]
+    command = [*launcher, *words, "--output", str(tmp_path / "out.json")]
+    with said.open("w") as stream, subprocess.Popen(command, stderr=stream, start_new_session=True) as process:
+        try:
+            wait_for(tmp_path / "begun")
+            life_of(process.pid, 1).kill()
+            began = time.monotonic()
+            assert process.wait(PATIENCE_SECONDS) != 0
+            # Told apart from the 600 s of the run; torchrun itself takes some seconds to end its ranks.
+            assert time.monotonic() - began < 60.0
+        finally:
+            kill_node(process)
+    text, lost = said.read_text(), r"worker 1 was lost: .*; Marked does not go on without it"
+    assert re.search(f"error on rank 0: {lost}", text), text
+    for rank in (1, 2, 3):
+        assert re.search(f"error on rank {rank}: the run has ended: {lost}", text), text
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.05)
+
+
+def life_of(launcher: int, worker: int) -> psutil.Process:
+    """The process of a worker."""
+    for process in psutil.Process(launcher).children(recursive=True):
+        with suppress(psutil.Error):
+            if process.environ().get(WORKER_VARIABLE) == str(worker):
+                return process
+    pytest.fail(f"worker {worker} has no process")
