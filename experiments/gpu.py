@@ -30,6 +30,7 @@ CUDA_TESTS = (
     "tests/kernels/test_chunked_selection.py",
     "tests/kernels/test_native_passes.py",
     "tests/kernels/cuda/test_native.py",
+    "tests/experiments/engine/real/test_cuda.py",
     "tests/experiments/hooks/test_hook_cuda.py",
     "tests/experiments/local/test_cuda.py",
     "tests/experiments/studies/kernels/test_replay.py",

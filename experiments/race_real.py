@@ -29,7 +29,7 @@ from sparsync.experiments.engine.real.keeping import Kept, ServerKeeper
 from sparsync.experiments.engine.real.roads import Announcements, find_store
 from sparsync.experiments.engine.real.server import Server
 from sparsync.experiments.hosts import told_rates
-from sparsync.experiments.racing.contest import Race, outcome_line, outcome_of, remark_lines
+from sparsync.experiments.racing.contest import QUADRATIC, VOCABULARIES, Race, outcome_line, outcome_of, remark_lines
 from sparsync.experiments.racing.curve import Curve
 from sparsync.experiments.racing.entries import Contestant, make_policy, policy_type, read_contestants
 from sparsync.experiments.racing.real import (
@@ -191,6 +191,8 @@ def read_arguments(arguments: Sequence[str]) -> tuple[RealRaceCommand, Contestan
             raise ValueError(f"--{name.replace('_', '-')} is of simulated links; real ones are what they are")
     if command.checkpoint is not None and policy_type(contestant[0]).is_decentralised:
         raise ValueError(f"{contestant[0]} has no shared model that a server could keep; leave --checkpoint out")
+    if command.conditions.device != "cpu" and command.race.data in (QUADRATIC, VOCABULARIES):
+        raise ValueError(f"--device {command.conditions.device} is of networks; {command.race.data} has none")
     require_downlink(command.conditions.downlink, command.race, make_policy(*contestant))
     require_output(command.output)
     if command.trace is not None:

@@ -163,6 +163,7 @@ class Training:
         seed: of parameters and batches.
         partition: from which examples workers draw.
         injection: what they pass to each other.
+        device: where gradients are computed; models and gradients come and go in the host's memory.
 
     Raises:
         ValueError: another model, data that it does not take, or see `Examples`.
@@ -178,9 +179,11 @@ class Training:
         seed: int = 0,
         partition: Partition = "none",
         injection: Injection = ALONE,
+        device: torch.device | str = "cpu",
     ) -> None:
         require_pair(model, data.kind)
-        self._data, self._batch_size = data, batch_size
+        self._data, self._batch_size, self._device = data, batch_size, device
+        self._images, self._labels = data.train_images.to(device), data.train_labels.to(device)
         self._examples = Examples(
             data.train_labels,
             worker_count=worker_count,
@@ -194,16 +197,18 @@ class Training:
             feature_count=data.feature_count,
             class_count=data.class_count,
             seed=seed,
+            device=device,
             image_shape=data.image_shape,
         )
-        self.initial = self._model.parameters.clone()
+        self.initial = self._model.parameters.to("cpu", copy=True)
         self.block_sizes = self._model.block_sizes
 
     def loss_and_gradient(self, worker: int, step: int, model: Tensor, batch: float) -> tuple[float, Tensor]:
         """See `Problem`, and `Examples` for the batch."""
         examples = self._examples.of(worker, step, self._size(batch))
         self._model.parameters.copy_(model)
-        return self._model.loss_and_gradient(self._data.train_images[examples], self._data.train_labels[examples])
+        loss, gradient = self._model.loss_and_gradient(self._images[examples], self._labels[examples])
+        return loss, gradient.to("cpu")
 
     def received_bytes(self, worker: int, step: int, batch: float) -> int:
         """Of the examples and labels that others pass to a worker for a step."""
@@ -216,5 +221,5 @@ class Training:
     def quality(self, model: Tensor) -> float:
         """Test accuracy; of a text, the share of tokens that are foreseen."""
         self._model.parameters.copy_(model)
-        self._model.gather_statistics(self._data.train_images[:GATHERED])
-        return self._model.accuracy(self._data.test_images, self._data.test_labels)
+        self._model.gather_statistics(self._images[:GATHERED])
+        return self._model.accuracy(self._data.test_images.to(self._device), self._data.test_labels.to(self._device))

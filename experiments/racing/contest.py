@@ -174,8 +174,8 @@ class Race:
             between=Link(bytes_per_second=self.rack_bandwidth),
         )
 
-    def make_problem(self, data: Dataset | None = None) -> Problem:
-        """What is minimised; `data` spares loading it again."""
+    def make_problem(self, data: Dataset | None = None, device: torch.device | str = "cpu") -> Problem:
+        """What is minimised; `data` spares loading it again. Gradients of networks are computed on the device."""
         if self.data == QUADRATIC:
             return Quadratics(
                 CURVATURES, worker_count=self.workers, spread=0.5, noise=0.5, block_count=4, seed=self.seed
@@ -192,6 +192,7 @@ class Race:
             seed=self.seed,
             partition=self.partition,
             injection=Injection(self.injecting, self.injected),
+            device=device,
         )
 
 

@@ -71,6 +71,9 @@ class Conditions:
     """seconds without a sign of life, after which a worker is given up"""
     rejoin_after: float | None = None
     """seconds after a worker's death until it begins another life; None: never"""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """where workers compute the gradients of a network; with "cuda" rank r of a machine on its GPU r. Selection,
+    messages and the shared model are the processors' all the same"""
     downlink: Downlink = "unicast"
     """how a shared model from which all workers go on at once is sent: to each of them ("unicast"), in a tree
     ("broadcast"), or in pieces that they pass round ("scatter_allgather")"""
@@ -210,7 +213,8 @@ def open_server(
         lines = gate.first_lines(conditions.join_seconds)
         if conditions.downlink != "unicast":
             meet = partial(announcements.broadcasts, conditions.downlink, timeout_seconds=conditions.join_seconds)
-            broadcaster = Broadcaster(partial(meet, rank=0, worker_count=race.workers))
+            device = own_device(conditions.device)
+            broadcaster = Broadcaster(partial(meet, rank=0, worker_count=race.workers, device=device))
         server: Server = Server(
             policy,
             SharedModel(problem.initial, layout, download=race.download),
@@ -228,6 +232,21 @@ def open_server(
         gate.close()
         if broadcaster is not None:
             broadcaster.close()
+
+
+def own_device(kind: Literal["cpu", "cuda"]) -> torch.device:
+    """Where this process computes, see `Conditions`.
+
+    Raises:
+        ValueError: there is no GPU for it.
+    """
+    if kind == "cpu":
+        return torch.device("cpu")
+    local_rank, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if local_rank >= count:
+        raise ValueError(f"local rank {local_rank} has no GPU, {count} present; --device cpu computes on processors")
+    torch.cuda.set_device(local_rank)
+    return torch.device(kind, local_rank)
 
 
 def require_downlink(downlink: Downlink, race: Race, policy: Policy) -> None:
@@ -262,11 +281,13 @@ def live(
     """One life of a worker, in a process of its own.
 
     Raises:
+        ValueError: see `own_device`.
         LostPeerError: the server is gone, or has given this life up.
         ParcelError: the server sent what none sends.
     """
     torch.set_num_threads(1)
-    problem, descent = race.make_problem(data), race.descent()
+    device = own_device(conditions.device)
+    problem, descent = race.make_problem(data, device), race.descent()
     layout = layout_of(problem, descent)
     rehearse(problem, descent, layout)
     vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
@@ -288,7 +309,7 @@ def live(
         broadcasts = None
         if conditions.downlink != "unicast":
             meet = partial(announcements.broadcasts, conditions.downlink, timeout_seconds=conditions.join_seconds)
-            broadcasts = meet(rank=worker + 1, worker_count=race.workers)
+            broadcasts = meet(rank=worker + 1, worker_count=race.workers, device=device)
         Worker(
             vectors,
             channel,

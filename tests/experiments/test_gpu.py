@@ -26,6 +26,7 @@ SPEAKS_OF_CUDA = re.compile(r'"cuda"|\bcuda_backend\b|torch\.cuda|def test_\w*cu
 # Files that speak of CUDA, and why no test in them needs a GPU.
 NEED_NO_GPU = {
     "tests/experiments/local/test_messages.py": "devices are only named",
+    "tests/experiments/racing/test_real_command.py": "a device is only named",
     "tests/experiments/studies/kernels/test_study.py": "names of cases and refusals",
     "tests/experiments/test_gpu.py": "this file",
     "tests/experiments/test_train.py": "a machine's devices are set, and nothing runs on them",

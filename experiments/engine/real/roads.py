@@ -4,6 +4,9 @@ A worker that begins a life announces it under its number; the server, which loo
 Members that mix make a group with each other, named after their lives. Where one process of a group dies, the group is
 gone, and no other. A worker also counts up a pulse, so that one that is stopped, which keeps its connections, is known
 from one that computes.
+
+Headers, messages and whatever members tell each other lie in the host's memory, which gloo carries, also where models
+are broadcast between GPUs by NCCL. NCCL alone would carry neither, and a group of it notices no process that dies.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import cast
 
+import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from sparsync.experiments.engine.real.broadcasts import BroadcastGroup, Collective
-from sparsync.experiments.engine.real.wire import Channel, LostPeerError
+from sparsync.experiments.engine.real.wire import SILENCE, Channel, LostPeerError
 
 PULSE_SECONDS = 0.5
+_HOST = torch.device("cpu")
 
 
 def find_store(timeout_seconds: float) -> Store:
@@ -128,18 +133,20 @@ class Announcements:
         return _group(self._store, f"circle/{name}", members.index(worker), len(members), timeout_seconds)
 
     def broadcasts(
-        self, collective: Collective, *, rank: int, worker_count: int, timeout_seconds: float
+        self, collective: Collective, *, rank: int, worker_count: int, timeout_seconds: float, device: torch.device
     ) -> BroadcastGroup:
         """An end of the group of the server, rank 0, and the first lives of all workers; all of them must ask for it.
+
+        Where each has a GPU of its own, the device, it is NCCL's; on processors gloo's.
 
         Raises:
             LostPeerError: one did not, in time.
         """
         try:
-            group = _group(self._store, "broadcasts", rank, worker_count + 1, timeout_seconds)
+            group = _group(self._store, "broadcasts", rank, worker_count + 1, timeout_seconds, device)
         except RuntimeError as error:
             raise LostPeerError(f"not all have met for broadcasts: {error}") from None
-        return BroadcastGroup(group, collective)
+        return BroadcastGroup(group, collective, lambda body: body.to(device))
 
 
 class Pulse:
@@ -177,10 +184,17 @@ def _clone(store: Store) -> Store:
     return made
 
 
-def _group(store: Store, name: str, rank: int, size: int, timeout_seconds: float) -> dist.ProcessGroup:
+def _group(
+    store: Store, name: str, rank: int, size: int, timeout_seconds: float, device: torch.device = _HOST
+) -> dist.ProcessGroup:
     # Who waits for others here must not keep this process's pulse, or its server, from the store.
     made = PrefixStore(name, _clone(store))
     made.set_timeout(timedelta(seconds=timeout_seconds))
+    if device.type == "cuda":
+        options = dist.ProcessGroupNCCL.Options()
+        # Its watchdog would end a process that has waited for long.
+        options._timeout = SILENCE
+        return cast("dist.ProcessGroup", dist.ProcessGroupNCCL(made, rank, size, options))
     # How long members may take to come; whoever waits in the group says for how long itself.
     made_group = dist.ProcessGroupGloo(made, rank, size, timedelta(seconds=timeout_seconds))
     # PyTorch's stubs know the calls of a group, but not that this is one.

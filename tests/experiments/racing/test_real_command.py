@@ -57,6 +57,7 @@ def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
         (["--policy", "dybw", "--checkpoint", "kept"], "dybw has no shared model that a server could keep"),
         (["--policy", "asp", "--bandwidth", "1e6"], "--bandwidth is of simulated links; real ones are what they are"),
         (["--policy", "asp", "--downlink", "broadcast"], "Asp goes on without a lost worker, broadcast does not"),
+        (["--policy", "asp", "--device", "cuda", "--data", "quadratic"], "--device cuda is of networks; quadratic has"),
         (["--policy", "asp", "--resume"], "--resume goes on from the folder that --checkpoint names"),
         (["--policy", "asp", "--lost-after", "0"], "lost_after must be positive and finite, got 0"),
         (["--policy", "ssp:stale=1"], "policy 'ssp' has no parameter 'stale'"),
