@@ -321,8 +321,11 @@ class Engine:
         self._copies.departs(worker)
         self._workers[worker].end_life()
         self._gates.look_at_all()
-        self._note(Departed(self.view.now, worker, reason, self._abandon(worker)))
+        self._note_departure(worker, reason)
         self._carry_out(self.policy.on_membership(worker))
+
+    def _note_departure(self, worker: int, reason: str) -> None:
+        self._note(Departed(self.view.now, worker, reason, self._abandon(worker)))
 
     # What a driver gives.
 

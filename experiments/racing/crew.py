@@ -142,7 +142,7 @@ def real_server(
         conditions: more of them.
         kept: what the server goes on from.
         data: the examples of `race.data`, if they are loaded already.
-        steps: after which a worker leaves; not for policies that let it go while a message or a mix of it is under way.
+        steps: after which a worker leaves.
 
     Raises:
         ValueError: some workers have not come in time.

@@ -32,8 +32,8 @@ class Accounts:
         elif isinstance(event, Sent):
             self.sends(event.worker, event.kept)
         elif isinstance(event, Mixed):
-            for member, change, model in zip(event.members, event.changes, event.models, strict=True):
-                self.mixes(member, change, model)
+            for member, model in zip(event.members, event.models, strict=True):
+                self.mixes(member, model)
         elif isinstance(event, Departed):
             self.abandons(event.worker)
 
@@ -45,9 +45,9 @@ class Accounts:
         """A message has left, and this stayed."""
         self._unsent[worker] = kept
 
-    def mixes(self, worker: int, change: Mass, model: Mass) -> None:
-        """A change has become part of its model."""
-        self._unsent[worker] = _sum(self._unsent[worker], Mass(tuple(-value for value in change.sums), change.size))
+    def mixes(self, worker: int, model: Mass) -> None:
+        """All that it has made has become part of its model; who mixes sends nothing and keeps nothing back."""
+        self._unsent[worker] = self.nothing
         self._base[worker] = model
 
     def offers(self, worker: int, model: Mass) -> None:

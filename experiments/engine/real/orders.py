@@ -25,7 +25,7 @@ from sparsync.experiments.engine.real.journal import Journal, Slot
 from sparsync.experiments.engine.real.lines import DeadLine, Line
 from sparsync.experiments.engine.shared_model import SharedModel
 from sparsync.experiments.engine.view import Message
-from sparsync.verify.monitors.trace import Event, Header, Joined, Mass, Mixed, Released, Sent
+from sparsync.verify.monitors.trace import Departed, Event, Header, Joined, Lost, Mass, Mixed, Released, Sent
 
 
 @dataclass
@@ -90,6 +90,10 @@ class OrderingEngine(Engine):
         )
         self.shared, self.descent = shared, descent
         self._lines: dict[int, Line | DeadLine] = {}
+        self._leaving: dict[int, Line | DeadLine] = {}
+        """to those who have left; they report what they were ordered to do before"""
+        self._departures: dict[int, Callable[[], None]] = {}
+        """by worker that has left, what notes that once nothing of it is open"""
         self._journal = Journal(super()._note)
         self._accounts = Accounts(worker_count, shared.sketch)
         self._alarms: list[tuple[float, int, Alarm]] = []
@@ -158,6 +162,7 @@ class OrderingEngine(Engine):
         self._masses[report.message] = transit.mass = report.mass
         norms = (report.change_norm, report.corrected_norm, report.kept_norm)
         self._journal.fill(transit.slot, transit.sent(report.mass, report.kept, report.lost, norms))
+        self._end_departure(transit.message.worker)
 
     def _land(self, report: letters.Report, body: Tensor) -> None:
         layout = self.shared.layout
@@ -182,6 +187,7 @@ class OrderingEngine(Engine):
         if worker in self._awaited:
             corrections = [self._masses[uid] for uid in self._corrections.get(worker, ())]
             self._awaited.pop(worker)(self._accounts.base(worker, corrections))
+        self._end_departure(worker)
 
     def _note(self, event: Event) -> None:
         self._journal.note(event)
@@ -286,7 +292,8 @@ class OrderingEngine(Engine):
     def _end_mix(self, worker: int, report: letters.Exchanged) -> None:
         slot, effect, ordered, reports = self._mixes[report.number]
         reports[worker] = report
-        self._accounts.mixes(worker, report.change, report.model)
+        self._accounts.mixes(worker, report.model)
+        self._end_departure(worker)
         if len(reports) < len(effect.members):
             return
         del self._mixes[report.number]
@@ -301,10 +308,39 @@ class OrderingEngine(Engine):
         self._alarm_count += 1
         heapq.heappush(self._alarms, (alarm.time, self._alarm_count, alarm))
 
-    def _abandon(self, worker: int) -> Mass:
+    def _note_departure(self, worker: int, reason: str) -> None:
+        """What it abandons is known once it has reported all that it was ordered to do."""
         self._send_reads()
-        line = self._lines.pop(worker, None)
+        now, slot, line = self.view.now, self._journal.reserve(), self._lines.pop(worker, None)
+        self._departures[worker] = lambda: self._journal.fill(
+            slot, Departed(now, worker, reason, self._accounts.abandons(worker))
+        )
+        if line is not None and reason == "left":
+            self._leaving[worker] = line
         if line is not None:
             line.order(letters.Finish())
             line.close()
-        return self._accounts.abandons(worker)
+        self._end_departure(worker)
+
+    def _end_departure(self, worker: int) -> None:
+        if worker in self._departures and not (worker in self._leaving and self._is_open(worker)):
+            self._departures.pop(worker)()
+
+    def _is_open(self, worker: int) -> bool:
+        """Is something of it not reported that shows in the trace?"""
+        messages = (self._transit[uid] for uid in self._on_their_way(worker))
+        mixes = ((effect.members, reports) for _, effect, _, reports in self._mixes.values())
+        return any(transit.mass is None for transit in messages) or any(
+            worker in members and worker not in reports for members, reports in mixes
+        )
+
+    def _end_leaving(self, worker: int) -> None:
+        """It will report no more."""
+        self._leaving.pop(worker)
+        self._close_accounts(worker)
+        self._lose_messages(worker)
+
+    def _lose_messages(self, worker: int) -> None:
+        for uid in self._on_their_way(worker):
+            del self._transit[uid], self._masses[uid]
+            self._note(Lost(self.view.now, uid))

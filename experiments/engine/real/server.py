@@ -124,8 +124,10 @@ class Server(OrderingEngine):
         while not self._is_over():
             happening = self._wait()
             self.view.now = self._clock()
+            if self.view.now >= self.horizon.seconds:
+                break
             self._ring_alarms()
-            if happening is not None and self.view.now < self.horizon.seconds:
+            if happening is not None:
                 self.event_count += 1
                 self._happen(happening)
             self._gates.open(self._release)
@@ -145,8 +147,7 @@ class Server(OrderingEngine):
         while self._is_unclear() and (left := deadline - time.monotonic()) > 0:
             with suppress(queue.Empty):
                 worker, life, what, size = self._happenings.get(timeout=left)
-                line = self._lines.get(worker)
-                if line is None or line.incarnation != life:
+                if not self._is_heard(worker, life):
                     continue
                 if isinstance(what, letters.Ready):
                     self._awaited.pop(worker)(what.base)
@@ -158,7 +159,8 @@ class Server(OrderingEngine):
                     self._land(what.report, what.body)
                 elif isinstance(what, Broken):
                     self._close_accounts(worker)
-        for worker in list(self._lines):
+        self._leaving, leaving = {}, self._leaving
+        for worker in [*self._lines, *leaving]:
             self._close_accounts(worker)
         self._end_turn()
 
@@ -248,10 +250,11 @@ class Server(OrderingEngine):
             self._lines[worker] = what.line
             self._change(Change(self.view.now, worker, "join"))
             return
-        line = self._lines.get(worker)
-        if line is None or line.incarnation != life:
+        if not self._is_heard(worker, life):
             return
-        if isinstance(what, Broken):
+        if isinstance(what, Broken) and worker not in self._lines:
+            self._end_leaving(worker)
+        elif isinstance(what, Broken):
             self._lose(worker, f"worker {worker} was lost: {what.reason}")
         elif isinstance(what, letters.Failed):
             raise (WorkerLostError if what.misses_another else FloatingPointError)(what.reason)
@@ -272,6 +275,10 @@ class Server(OrderingEngine):
         elif isinstance(what, Landed):
             self._land(what.report, what.body)
 
+    def _is_heard(self, worker: int, life: int) -> bool:
+        line = self._lines.get(worker) or self._leaving.get(worker)
+        return line is not None and line.incarnation == life
+
     def _lose(self, worker: int, reason: str) -> None:
         """It crashed, as far as the run is concerned."""
         self._send_reads()
@@ -287,6 +294,4 @@ class Server(OrderingEngine):
         self._close_accounts(worker)
         self._change(Change(self.view.now, worker, "crash"))
         self._gates.open(self._release)
-        for uid in self._on_their_way(worker):
-            del self._transit[uid], self._masses[uid]
-            self._note(Lost(self.view.now, uid))
+        self._lose_messages(worker)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -15,18 +14,18 @@ from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import VOCABULARIES
 from sparsync.experiments.racing.entries import make_policy
-from sparsync.verify.monitors.trace import Applied, Fetched, Mixed, Released, Stepped
+from sparsync.verify.monitors.trace import Applied, Departed, Fetched, Mixed, Released, Stepped
 from tests.experiments.policies.test_policies import BROKEN
 from tests.support.fitting import usual_for
-from tests.support.launch.real_runs import real_server, usual_race
+from tests.support.launch.real_runs import real_server, usual_conditions, usual_race
 from tests.support.slow_cases import slow_except
 
 USUAL = {"ssp", "backup", "osp", "selsync", "ds_sync", "dybw", "adsp", "aw_psp"}
 """One of each kind: bounds, drops, two stages, flags, groups, mixes, alarms, samples."""
-LATE_REPORTS = {"osp", "ds_sync", "dybw"}
-"""Of a message or a mix under way when a worker goes on."""
 STEPS = 12
 PATIENCE_SECONDS = 60.0
+PATIENT = usual_conditions(lost_after=PATIENCE_SECONDS)
+"""Nobody is lost here, however busy the machine is."""
 # What would not happen in a second: a commit each minute.
 QUICKER: dict[str, dict[str, float]] = {"adsp": {"period": 0.4, "least_seconds": 0.0}}
 
@@ -38,7 +37,7 @@ def test_what_has_changed_alone_is_sent_and_gives_the_model_that_was_promised(na
     options: dict[str, Any] = {"selector": "top_k", "density": 0.05, "download": "sparse"}
     # Among float64 numbers of 512 words, what a few workers change is little.
     race = usual_race(data=VOCABULARIES, workers=4, step_size=4.0, **options)
-    with real_server(make_policy(name, parameters), race) as (server, _):
+    with real_server(make_policy(name, parameters), race, PATIENT) as (server, _):
         server.run()
         server.finish()
     reads = [event for event in server.trace if isinstance(event, Released | Fetched)]
@@ -56,14 +55,14 @@ def test_what_has_changed_alone_is_sent_and_gives_the_model_that_was_promised(na
 def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, selector: str) -> None:
     parameters = {**usual_for(name, 4), **QUICKER.get(name, {})}
     consensus_step = 0.5 if selector != "none" else 1.0
-    # Who leaves after its last step is not heard any more, and these would have more to say.
-    steps, seconds = (math.inf, 2.5) if name in LATE_REPORTS else (STEPS, PATIENCE_SECONDS)
-    race = usual_race(selector=selector, density=0.25, consensus_step=consensus_step, seconds=seconds)
-    with real_server(make_policy(name, parameters), race, steps=steps) as (server, _):
+    race = usual_race(selector=selector, density=0.25, consensus_step=consensus_step, seconds=PATIENCE_SECONDS)
+    with real_server(make_policy(name, parameters), race, PATIENT, steps=STEPS) as (server, _):
         server.run()
         server.finish()
     trace = server.trace
-    assert min(server.view.clock) > 3
+    assert server.view.clock == [STEPS] * 4
+    assert server.is_clear
+    assert sorted(event.worker for event in trace if isinstance(event, Departed)) == [0, 1, 2, 3]
     assert sum(isinstance(event, Applied | Mixed) for event in trace) > 1
     assert len({event.worker for event in trace if isinstance(event, Stepped)}) == 4
     fresh = make_policy(name, parameters)
@@ -110,7 +109,7 @@ def test_on_parts_sorted_by_label_workers_inject_what_they_do_in_simulation(name
 def test_on_the_grid_a_barrier_has_the_bits_of_its_simulation(selector: str) -> None:
     """Sums are exact there, so that the order in which messages arrive leaves no trace in them."""
     race = usual_race(selector=selector, density=0.25, grid=True, seconds=PATIENCE_SECONDS)
-    with real_server(make_policy("bsp", {}), race, steps=STEPS) as (server, _):
+    with real_server(make_policy("bsp", {}), race, PATIENT, steps=STEPS) as (server, _):
         server.run()
         server.finish()
     vectors = Vectors(race.make_problem(), race.descent(), worker_count=4, seed=race.seed)
