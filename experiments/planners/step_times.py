@@ -13,8 +13,9 @@ REMEMBERED = 8
 class StepTimes:
     """Seconds of a step by examples: straight between batches that were seen, and beyond them as the last two lie.
 
-    Of one batch alone seconds are taken to be in proportion to the examples. What contradicts a later step is
-    forgotten: fewer examples that took longer, or more that took less. So seconds never decrease with the examples.
+    Of one batch alone seconds are taken to be in proportion to the examples. A batch that is seen again tells how the
+    worker's speed has changed, and so what all others take now. What contradicts a step on a new batch is forgotten:
+    fewer examples that took longer, or more that took less. So seconds never decrease with the examples.
 
     Args:
         smoothing: s in (0, 1] for a batch that is seen again, seconds ← s·measured + (1 − s)·remembered.
@@ -26,10 +27,15 @@ class StepTimes:
 
     def learn(self, examples: float, seconds: float) -> None:
         """A step on so many examples, more than none, has taken so long."""
-        remembered = self._seen.pop(examples, seconds)
-        found = self.smoothing * seconds + (1 - self.smoothing) * remembered
-        fits = ((other, known) for other, known in self._seen.items() if (known - found) * (other - examples) >= 0)
-        self._seen = {**dict(fits), examples: found}
+        remembered = self._seen.pop(examples, None)
+        if remembered is None:
+            kept = {other: known for other, known in self._seen.items() if (known - seconds) * (other - examples) >= 0}
+            self._seen = {**kept, examples: seconds}
+        else:
+            slower = self.smoothing * (seconds / remembered) + (1 - self.smoothing)
+            self._seen = {other: slower * known for other, known in self._seen.items()} | {
+                examples: slower * remembered
+            }
         if len(self._seen) > REMEMBERED:
             del self._seen[next(iter(self._seen))]
 

@@ -43,6 +43,13 @@ def test_a_batch_seen_again_is_smoothed() -> None:
     assert learnt((8, 2.0), (8, 4.0), smoothing=0.25).seconds(8) == 2.5
 
 
+def test_a_worker_that_takes_longer_for_a_batch_than_before_takes_longer_for_all() -> None:
+    slower = learnt((8, 2.0), (16, 3.0), (8, 5.0))
+    assert [slower.seconds(examples) for examples in (8, 12, 16)] == [5.0, 6.25, 7.5]
+    smoothed = learnt((8, 2.0), (16, 3.0), (8, 4.0), smoothing=0.5)
+    assert [smoothed.seconds(examples) for examples in (8, 16)] == [3.0, 4.5]
+
+
 def test_batches_seen_long_ago_are_forgotten() -> None:
     seen = [(float(batch), 1.0 * batch) for batch in range(2, 3 + REMEMBERED)]
     # Without the first batch, which lay off the line, the line goes on below the second.

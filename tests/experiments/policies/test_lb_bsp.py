@@ -226,6 +226,21 @@ def test_steps_that_are_flat_and_then_straight_are_learnt() -> None:
     assert batches(simulation)[-1] == (42 / 32, 4 / 32, 41 / 32, 41 / 32)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_worker_that_slows_down_for_a_while_keeps_its_line(share: float) -> None:
+    """Three times as slow in steps 5 to 9: with one more step on a new batch all are as early as they can be."""
+    row = (1.0,) * 5 + (3.0,) * 5 + (1.0,) * 5
+    costs = (BatchCost(fixed_share=share),)
+    durations = Recorded((row, (1.0,), (1.5,), (2.0,)))
+    simulation = run(LbBsp(times="learnt"), horizon=Horizon(steps=15), durations=durations, batch_costs=costs)
+    rounds = [[round(32 * batch) for batch in row] for row in batches(simulation)]
+    assert rounds[4] == rounds[14] != rounds[9]
+    for step, seconds in ((9, 3.0), (14, 1.0)):
+        ends = [simulation.cluster.step_seconds(worker, step, given / 32) for worker, given in enumerate(rounds[step])]
+        examples = [(1 - share) * own / 32 for own in (seconds, 1.0, 1.5, 2.0)]
+        assert min(end + more for end, more in zip(ends, examples, strict=True)) >= max(ends) - 128 / TICKS_PER_SECOND
+
+
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_nobody_has_more_than_it_holds_and_the_rest_is_shared(planner: Planner) -> None:
     """The fastest would take 64 of 128 examples, and holds 40; of the 88 others 44, 22 and 22 take equally long."""
