@@ -49,6 +49,7 @@ def test_a_recording_says_which_run_it_was(outcomes: list[Outcome], tmp_path: Pa
         said = trace.recording
     assert said.cluster == {
         "cluster": "one_slow", "workers": 4, "bandwidth": 1e4, "latency": 0.25, "shared_link": False,
+        "rack_size": None, "rack_bandwidth": "inf", "fixed_share": 0.0, "flat_until": 0.0,
     }  # fmt: skip
     assert (said.run["policy"], said.run["parameters"], said.run["seed"]) == ("ssp", {"staleness": 1}, 0)
     assert said.run["provenance"]["process_count"] == 1
