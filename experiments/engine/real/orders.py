@@ -65,6 +65,9 @@ class OrderingEngine(Engine):
         seed: of the policy's random numbers.
     """
 
+    _broadcaster: Broadcaster | None = None
+    """of the subclass, if it has one: sends all workers at once what all of them read"""
+
     def __init__(
         self,
         policy: Policy,
@@ -97,7 +100,7 @@ class OrderingEngine(Engine):
         self._journal = Journal(super()._note)
         self._accounts = Accounts(worker_count, shared.sketch)
         self._alarms: list[tuple[float, int, Alarm]] = []
-        self._alarm_count = 0
+        self._alarm_count = self._mix_count = self._asked_count = 0
         self._awaited: dict[int, Callable[[Mass], None]] = {}
         """by worker, what to note when it has the model that it goes on from"""
         self._corrections: dict[int, tuple[int, ...]] = {}
@@ -107,13 +110,10 @@ class OrderingEngine(Engine):
         self._transit: dict[int, Transit] = {}
         """messages that were ordered and are not there"""
         self._mixes: dict[int, tuple[Slot, Mix, float, dict[int, letters.Exchanged]]] = {}
-        self._mix_count = 0
         self._shown: dict[int, tuple[int, Tensor]] = {}
         """by number of a question, how many workers have shown their models, and the sum of them"""
-        self._asked_count = 0
         self._busy: set[int] = set()
         """workers that compute"""
-        self._broadcaster: Broadcaster | None = None
         self._reads: list[tuple[int, letters.Read, Tensor]] = []
         """of this turn, by worker, with bodies: all of them may turn out to be the same"""
         self._body = torch.empty(0, dtype=torch.uint8), False

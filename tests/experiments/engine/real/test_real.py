@@ -14,7 +14,7 @@ from sparsync.experiments.engine.vectors import Vectors
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import VOCABULARIES
 from sparsync.experiments.racing.entries import make_policy
-from sparsync.verify.monitors.trace import Applied, Departed, Fetched, Mixed, Released, Stepped
+from sparsync.verify.monitors.trace import Applied, Departed, Fetched, Mixed, Released, Sent, Stepped
 from tests.experiments.policies.test_policies import BROKEN
 from tests.support.fitting import usual_for
 from tests.support.launch.real_runs import real_server, usual_conditions, usual_race
@@ -62,6 +62,8 @@ def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, 
     trace = server.trace
     assert server.view.clock == [STEPS] * 4
     assert server.is_clear
+    # Of one that was not heard to the end the last message would be one of nothing.
+    assert all(event.sent_bytes for event in trace if isinstance(event, Sent))
     assert sorted(event.worker for event in trace if isinstance(event, Departed)) == [0, 1, 2, 3]
     assert sum(isinstance(event, Applied | Mixed) for event in trace) > 1
     assert len({event.worker for event in trace if isinstance(event, Stepped)}) == 4
