@@ -45,7 +45,7 @@ class Grid:
 
     def step_size(self, place: int) -> float:
         """That of a place, from 0."""
-        return self.smallest * 2**place
+        return math.ldexp(self.smallest, place)
 
 
 @dataclass(frozen=True)
