@@ -323,11 +323,10 @@ def run_contestant(
         FloatingPointError: a gradient is not finite.
     """
     torch.set_num_threads(1)
-    policy = make_policy(name, dict(parameters or {}))
     problem, descent = race.make_problem(data), race.descent()
     vectors = Vectors(problem, descent, worker_count=race.workers, seed=race.seed, download=race.download)
     simulation = Simulation(
-        policy,
+        make_policy(name, dict(parameters or {})),
         race.make_cluster() if cluster is None else cluster,
         Horizon(seconds=race.seconds),
         vectors=vectors,

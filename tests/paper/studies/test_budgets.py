@@ -30,7 +30,7 @@ from sparsync.experiments.studies.synchronisation.split_predictions import PREDI
 from sparsync.experiments.studies.synchronisation.split_predictions import perturbation
 from tests.support.drawing import plain
 from tests.support.paper_data import write
-from tests.support.switching_data import budgets_record
+from tests.support.studies.switching_data import budgets_record
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from paper.studies.headlines.study import HEADLINES, headline_table
 from paper.studies.links.times import Links
 from paper.studies.staleness_runs import OPTIMISERS, SIZES, sweep
 from tests.support.paper_data import rewrite, write, write_results
-from tests.support.race_data import write_races
-from tests.support.switching_data import switching_record
+from tests.support.studies.race_data import write_races
+from tests.support.studies.switching_data import switching_record
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from paper.results import result
 from paper.studies.sampled_lags import MACROS, held_count, lag_table, passing_points, sampled_lags, shown_run
 from paper.style import paper_style
-from tests.support.barrier_data import write_barrier_results
 from tests.support.drawing import drawn_lines, macro_number
 from tests.support.paper_data import rewrite
+from tests.support.studies.barrier_data import write_barrier_results
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from paper.studies.staleness_runs import (
 from sparsync.experiments.studies.staleness.smooth_problems import PROBLEMS
 from sparsync.experiments.studies.staleness.stale_descent import OPTIMISERS
 from tests.support.paper_data import write
-from tests.support.staleness_data import staleness_record
+from tests.support.studies.staleness_data import staleness_record
 
 
 @pytest.fixture

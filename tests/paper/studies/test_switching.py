@@ -34,7 +34,7 @@ from paper.studies.switching import (
 )
 from tests.support.drawing import plain
 from tests.support.paper_data import write
-from tests.support.switching_data import switching_record
+from tests.support.studies.switching_data import switching_record
 
 PLACE = ("network", "pareto")
 

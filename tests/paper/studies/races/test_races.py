@@ -30,7 +30,7 @@ from paper.studies.races.times import (
 )
 from tests.support.drawing import plain
 from tests.support.paper_data import rewrite
-from tests.support.race_data import FAST, NEVER, SLOW, write_races
+from tests.support.studies.race_data import FAST, NEVER, SLOW, write_races
 
 
 @pytest.fixture

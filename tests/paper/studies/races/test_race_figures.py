@@ -26,7 +26,7 @@ from paper.style import GREY
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.verify.tools.intervals import mean
 from tests.support.paper_data import rewrite
-from tests.support.race_data import FAST, write_races
+from tests.support.studies.race_data import FAST, write_races
 
 
 @pytest.fixture
