@@ -6,7 +6,7 @@ what is not said is ours, and stands in `SETTINGS`. Time and messages alone are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import pstdev
 from typing import Any
 
@@ -38,7 +38,8 @@ class Setting:
         seconds: simulated.
         contestants: by label.
         message_seconds: of a whole model on a line, in each direction.
-        has_shared_line: one line carries the messages of all workers; the model is there at once.
+        has_shared_line: one line carries the messages of all workers, and one in the other direction what they read.
+        reads_at_once: the model is there at once, whatever its line.
         block_count: equal blocks of the model that can be sent apart.
         reads_sparsely: the model is a table of words, of which each worker has only some.
     """
@@ -49,6 +50,7 @@ class Setting:
     contestants: dict[str, Contestant]
     message_seconds: float = 0.0
     has_shared_line: bool = False
+    reads_at_once: bool = False
     block_count: int = 1
     reads_sparsely: bool = False
 
@@ -57,7 +59,7 @@ class Setting:
         if not self.message_seconds:
             return Cluster(self.workers, self.durations)
         line = Link(bytes_per_second=_MESSAGE_BYTES / self.message_seconds, is_shared=self.has_shared_line)
-        return Cluster(self.workers, self.durations, upload=line, download=Link() if self.has_shared_line else line)
+        return Cluster(self.workers, self.durations, upload=line, download=Link() if self.reads_at_once else line)
 
     def vectors(self) -> Vectors | None:
         """Only where parts of the model go apart."""
@@ -73,6 +75,21 @@ class Setting:
 
 
 _NEIGHBOURS = Vocabularies(8).reads
+_SHARED_LINE = Setting(
+    workers=8,
+    durations=Constant((1.0,)),
+    seconds=200.0,
+    message_seconds=1 / 8,
+    has_shared_line=True,
+    reads_at_once=True,
+    block_count=16,
+    contestants={
+        "bsp": ("bsp", {}),
+        "osp half": ("osp", {"deferred_share": 0.5}),
+        "osp three quarters": ("osp", {"deferred_share": 0.75}),
+        "osp most": ("osp", {"deferred_share": 15 / 16}),
+    },
+)
 SETTINGS: dict[str, Setting] = {
     "two processors of fixed speeds": Setting(
         workers=2,
@@ -111,19 +128,8 @@ SETTINGS: dict[str, Setting] = {
             "adsp": ("adsp", {"period": 600.0, "commits": 2.0, "least_seconds": 10.0}),
         },
     ),
-    "a shared line": Setting(
-        workers=8,
-        durations=Constant((1.0,)),
-        seconds=400.0,
-        message_seconds=1 / 8,
-        has_shared_line=True,
-        block_count=16,
-        contestants={
-            "bsp": ("bsp", {}),
-            "osp half": ("osp", {"deferred_share": 0.5}),
-            "osp most": ("osp", {"deferred_share": 15 / 16}),
-        },
-    ),
+    "a shared line": _SHARED_LINE,
+    "shared lines, both ways": replace(_SHARED_LINE, reads_at_once=False),
     "unequal processors": Setting(
         workers=4,
         durations=Constant((1.0, 1.0, 1.0, 2.0)),

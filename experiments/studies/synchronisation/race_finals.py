@@ -26,7 +26,7 @@ REFERENCE = "bsp"
 """Races in the final whatever its rank."""
 FINAL_CLUSTERS = ("one_slow",)
 FINAL_SELECTORS = ("none",)
-_RACE = Race(workers=4, seconds=180, points=6, model="resnet20", batch_size=16, density=0.01, consensus_step=0.1)
+_RACE = Race(workers=4, seconds=120, points=4, model="resnet20", batch_size=16, density=0.01, consensus_step=0.1)
 _PARAMETER_COUNT = 269_434
 PLANS: dict[ProfileName, Plan] = {
     "record": Plan(_RACE, _PARAMETER_COUNT, Grid(0.05, 4, 1), 5, 1),

@@ -30,16 +30,26 @@ def test_only_a_broken_bound_makes_two_fixed_speeds_faster_than_bsp() -> None:
 
 
 @pytest.mark.slow
-def test_a_shared_line_gives_the_times_of_two_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_line_gives_the_times_of_two_stages() -> None:
     """Eight messages fill the line for a second, as long as a step takes; BSP has nothing to overlap."""
-    seconds = 300.0
-    monkeypatch.setitem(SETTINGS, "a shared line", replace(SETTINGS["a shared line"], seconds=seconds))
+    seconds = SETTINGS["a shared line"].seconds
     rows = _rows("a shared line")
-    for label, deferred in (("bsp", 0.0), ("osp half", 1 / 2), ("osp most", 15 / 16)):
+    shares = {"bsp": 0.0, "osp half": 1 / 2, "osp three quarters": 3 / 4, "osp most": 15 / 16}
+    assert rows.keys() == shares.keys()
+    for label, deferred in shares.items():
         line = {"compute_time": 1.0, "message_size": 1.0, "deferred_size": deferred, "n": 8, "bandwidth": 8.0}
         predicted = seconds / STATEMENTS["osp_time"].evaluate(**line)
         # The first round has nothing deferred to wait for, and of the last only the step may be finished.
         assert rows[label]["mean_steps"] == pytest.approx(predicted, abs=1)
+
+
+@pytest.mark.slow
+def test_what_is_read_over_a_shared_line_costs_time() -> None:
+    """The first worker has read after an eighth of a second; its step and eight messages later all have reported."""
+    free, both = (_rows(name) for name in ("a shared line", "shared lines, both ways"))
+    assert both["bsp"]["mean_steps"] == pytest.approx(SETTINGS["a shared line"].seconds / (1 / 8 + 1 + 1), abs=1)
+    assert free.keys() == both.keys()
+    assert all(both[label]["mean_steps"] < free[label]["mean_steps"] for label in free)
 
 
 def test_balanced_batches_leave_nothing_to_wait_for() -> None:
