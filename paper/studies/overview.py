@@ -17,14 +17,20 @@ from matplotlib.figure import Figure
 from paper.results import Result, result
 from paper.rules import METHODS
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
-from paper.studies.races import SHOWN, mean_curve, runs, smoothed
+from paper.studies.races.times import runs, smoothed
 from paper.studies.study import Study
-from paper.style import new_figure
+from paper.style import BLACK, BLUE, GREEN, SKY, VERMILION, Look, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean
 
 SENT = ("dense", "top_k", "gaussian_k")
 """Methods on the left."""
-WAITED = ("bsp", "ssp", "elastic_bsp", "asp", "adsp")
+WAITED = {
+    "bsp": Look("BSP", BLACK),
+    "ssp": Look("SSP", BLUE, (0, (4, 1.5))),
+    "elastic_bsp": Look("ElasticBSP", GREEN, (0, (3, 2))),
+    "asp": Look("ASP", VERMILION),
+    "adsp": Look("ADSP", SKY),
+}
 """Policies on the right."""
 CLUSTER, SELECTOR = "one_slow", "none"
 _MEGABYTE = 1e6
@@ -37,9 +43,9 @@ def overview(data_folder: Path) -> Figure:
     figure = new_figure(2.9, profile=study["profile"])
     send, wait = figure.subplots(1, 2)
     for method, results in trained.items():
-        _draw_sent(send, method, results)
-    for policy in WAITED:
-        _draw_waited(wait, policy, study)
+        _draw(send, METHODS[method], *accuracy_by_bytes(results))
+    for policy, look in WAITED.items():
+        _draw(wait, look, *accuracy_by_time(study, policy))
     send.set(title=f"send little (density {THOUSANDTH.density:g})", xlabel="sent by all workers so far (MB)")
     workers = study.record("race")["workers"]
     wait.set(title=f"wait little (one of {workers} workers is slow)", xlabel="simulated seconds")
@@ -62,20 +68,21 @@ def accuracy_by_bytes(results: Sequence[Result]) -> tuple[list[float], list[Esti
     return places, [mean(column) for column in columns]
 
 
-def _draw_sent(axes: Axes, method: str, results: Sequence[Result]) -> None:
-    places, estimates = accuracy_by_bytes(results)
-    look = METHODS[method]
+def accuracy_by_time(study: Result, policy: str) -> tuple[list[float], list[Estimate]]:
+    """Simulated seconds and smoothed accuracy in per cent, with its interval over the seeds.
+
+    As on the left, the first measurement, before any step, is left out.
+    """
+    curves = [smoothed(row["accuracy"])[1:] for row in runs(study, policy, CLUSTER, SELECTOR)]
+    return study["seconds"][1:], [mean([100 * share for share in column]) for column in zip(*curves, strict=True)]
+
+
+def _draw(axes: Axes, look: Look, places: Sequence[float], estimates: Sequence[Estimate]) -> None:
     axes.plot(places, [estimate.value for estimate in estimates], **look.line)
     # One seed says nothing of the spread: there is no band.
     if all(math.isfinite(estimate.low) for estimate in estimates):
         low, high = [e.low for e in estimates], [e.high for e in estimates]
         axes.fill_between(places, low, high, color=look.colour, alpha=0.2, linewidth=0)
-
-
-def _draw_waited(axes: Axes, policy: str, study: Result) -> None:
-    curve = smoothed(mean_curve(runs(study, policy, CLUSTER, SELECTOR), "accuracy"))
-    # As in the figure `races`: the first measurement, before any step, says nothing of waiting.
-    axes.plot(study["seconds"][1:], [100 * share for share in curve[1:]], **SHOWN[policy].line)
 
 
 STUDY = Study(figures={"overview": overview}, results=("convergence", "races"))

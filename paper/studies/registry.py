@@ -8,14 +8,12 @@ from paper.studies import (
     contraction,
     elastic,
     engine_speed,
-    headlines,
     hook_cost,
     kernels,
     ledger,
     overview,
     phases,
     quadratics,
-    races,
     refinement,
     sampled_lags,
     staleness,
@@ -24,7 +22,9 @@ from paper.studies import (
     variants,
 )
 from paper.studies.convergence import study as convergence
+from paper.studies.headlines import study as headlines
 from paper.studies.links import study as links
+from paper.studies.races import study as races
 from paper.studies.study import Study
 
 STUDIES: dict[str, Study] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,22 @@ import pytest
 
 from paper.comparisons import UNKNOWN
 from paper.results import result
-from paper.studies.headlines import (
-    HEADLINES,
+from paper.studies.headlines.findings import growing_wins, has_curves_of, largest_plan, race_ends, selecting_gains
+from paper.studies.headlines.headline import (
+    FAILS,
+    HOLDS,
     NOT_COMPARABLE,
     NOT_REPRODUCED,
+    OPEN,
     REPRODUCED,
-    final_accuracy,
-    growing_wins,
-    has_curves_of,
-    headline_table,
-    largest_plan,
-    measured,
-    step_ratio,
-    won_races,
+    Headline,
 )
+from paper.studies.headlines.settings import measured, step_ratio
+from paper.studies.headlines.study import HEADLINES, headline_table
+from paper.studies.links.times import Links
 from paper.studies.staleness_runs import OPTIMISERS, SIZES, sweep
 from tests.support.paper_data import rewrite, write, write_results
+from tests.support.race_data import write_races
 from tests.support.switching_data import switching_record
 
 
@@ -46,11 +47,39 @@ def _change(folder: Path, study: str, field: str, change: Callable[[dict[str, An
 
 @pytest.mark.parametrize("headline", HEADLINES, ids=lambda headline: headline.source)
 def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, folder: Path) -> None:
-    assert headline.verdict(folder) in (REPRODUCED, NOT_REPRODUCED, UNKNOWN, NOT_COMPARABLE)
+    known = (HOLDS, FAILS, OPEN) if headline.is_described else (REPRODUCED, NOT_REPRODUCED, UNKNOWN)
+    assert headline.verdict(folder) in (*known, NOT_COMPARABLE)
     assert r"\ensuremath{" in headline.ours(folder)
     # Outside mathematics an underscore ends the run of LaTeX.
     assert "_" not in headline.ours(folder).replace(r"\_", "")
     assert f"\\citet{{{headline.source}}} & {headline.claim} &" in headline_table(folder)
+
+
+@pytest.mark.parametrize(
+    ("held", "published", "described"),
+    [
+        (True, REPRODUCED, HOLDS),
+        (False, NOT_REPRODUCED, FAILS),
+        (None, UNKNOWN, OPEN),
+    ],
+)
+def test_where_the_abstract_alone_is_known_the_rule_is_judged_and_not_the_publication(
+    held: bool | None, published: str, described: str, tmp_path: Path
+) -> None:
+    def verdict(*, is_described: bool) -> str:
+        words = {"source": "a", "claim": "b", "reason": "c"}
+        return Headline(**words, ours=str, holds=lambda _: held, is_described=is_described).verdict(tmp_path)
+
+    assert verdict(is_described=False) == published
+    assert verdict(is_described=True) == described
+    assert "described" in described
+    assert "reproduced" not in described
+
+
+def test_what_is_known_by_its_abstract_alone_is_marked() -> None:
+    """By the notes on what was read: no text and no program of these was."""
+    marked = {headline.source for headline in HEADLINES if headline.is_described}
+    assert marked == {"chen2023", "xiong2021", "vora2024", "goel2015", "dai2018", "behfar2026"}
 
 
 def test_steps_are_compared_within_a_setting(folder: Path) -> None:
@@ -67,7 +96,6 @@ def test_steps_are_compared_within_a_setting(folder: Path) -> None:
         ("zhao2019", "dssp", 1.84),
         ("zhao2020", "elastic 15", 0.5),
         ("wang2017", "pbsp 10", 3.0),
-        ("chen2023", "osp most", 0.5),
         ("chen2020", "lb_bsp", 0.5),
     ],
 )
@@ -81,28 +109,83 @@ def test_other_steps_turn_the_verdict(source: str, contestant: str, factor: floa
     assert {before, _verdict(source, folder)} == {REPRODUCED, NOT_REPRODUCED}
 
 
+@pytest.mark.parametrize("setting", ["a shared line", "shared lines, both ways"])
+def test_deferring_must_be_faster_with_both_kinds_of_reading(setting: str, folder: Path) -> None:
+    def change(factor: float, only: str = "") -> Callable[[dict[str, Any]], dict[str, Any]]:
+        def changed(row: dict[str, Any]) -> dict[str, Any]:
+            is_meant = row["contestant"].startswith("osp") and only in ("", row["setting"])
+            return row | {"mean_steps": row["mean_steps"] * factor} if is_meant else row
+
+        return changed
+
+    _change(folder, "headlines", "rows", change(2.0))
+    assert _verdict("chen2023", folder) == HOLDS
+    _change(folder, "headlines", "rows", change(0.25, setting))
+    assert _verdict("chen2023", folder) == FAILS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        # By network: every round at least as fast as was announced; one network surely slower; and one now so, now so.
+        ({"fnn3": [2.0, 2.1, 2.2], "resnet20": [1.5, 1.5, 1.6], "gpt": [3.0, 3.0, 3.0]}, REPRODUCED),
+        ({"fnn3": [2.0, 2.1, 2.2], "resnet20": [1.1, 1.1, 1.11], "gpt": [3.0, 3.0, 3.0]}, NOT_REPRODUCED),
+        ({"fnn3": [2.0, 2.1, 2.2], "resnet20": [1.5, 1.1, 0.9], "gpt": [3.0, 3.0, 3.0]}, UNKNOWN),
+    ],
+)
+def test_selecting_is_judged_at_the_largest_rate_for_every_network(
+    seconds: dict[str, list[float]], verdict: str, folder: Path
+) -> None:
+    links = Links(folder)
+    cells = [dict(cell.fields) for cell in links.cells.values()]
+    for cell in cells:
+        if cell["mbit_per_second"] == links.rates[-1]:
+            if "loop keep_all, dense," in cell["name"]:
+                cell["round_seconds"] = seconds[cell["model"]]
+            if "loop gaussian_k 0.01, sparse," in cell["name"]:
+                cell["round_seconds"] = [1.0, 1.0, 1.0]
+    rewrite(folder / "links.json", cells=cells)
+    found = selecting_gains(Links(folder), links.rates[-1])
+    assert {model: math.exp(gain.value) for model, gain in found.items()} == pytest.approx(
+        {model: math.prod(values) ** (1 / 3) for model, values in seconds.items()}
+    )
+    assert _verdict("shi2019", folder) == verdict
+
+
+def test_links_that_were_not_measured_leave_selecting_open(folder: Path) -> None:
+    rewrite(folder / "links.json", cells=[])
+    (selecting,) = (headline for headline in HEADLINES if headline.source == "shi2019")
+    assert selecting.ours(folder) == "not run"
+    assert selecting.verdict(folder) == UNKNOWN
+
+
 def test_a_policy_that_computes_seldom_turns_the_verdict(folder: Path) -> None:
     assert _verdict("hu2020", folder) == REPRODUCED
     _change(folder, "headlines", "rows", lambda row: row | {"computing": 0.5} if row["contestant"] == "adsp" else row)
     assert _verdict("hu2020", folder) == NOT_REPRODUCED
 
 
-def test_the_best_at_the_end_is_counted_over_all_races(folder: Path) -> None:
-    def change(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"accuracy": [1.0] * len(row["accuracy"])} if row["policy"] == "smooth_switch" else row
-
-    _change(folder, "races", "races", change)
-    assert won_races(folder, "smooth_switch", ("bsp", "asp")) == (8, 8)
+def test_the_end_of_a_race_is_above_or_below_others_only_if_it_is_sure(tmp_path: Path) -> None:
+    folder = write_races(tmp_path)
+    assert race_ends(folder, "ssp", ("asp", "bsp")) == ["less"] * 8
+    assert race_ends(folder, "bsp", ("asp", "ssp")) == ["less"] * 8
+    assert race_ends(folder, "bsp", ("ssp",)) == ["more"] * 8
+    rows = result(folder, "races")["races"]
+    for row in rows:
+        if (row["policy"], row["seed"]) == ("bsp", 1):
+            row["accuracy"] = [0.8] * 5
+    rewrite(folder / "races.json", races=rows)
+    assert race_ends(folder, "bsp", ("asp", "ssp")) == ["inconclusive"] * 8
 
 
 @pytest.mark.parametrize(
     ("errors", "counts", "verdict"),
     [
-        ([0.1, 0.301], {"less": 8, "more": 0, "inconclusive": 0}, REPRODUCED),
-        ([0.3, 0.501], {"less": 0, "more": 8, "inconclusive": 0}, NOT_REPRODUCED),
+        ([0.1, 0.301], {"less": 8, "more": 0, "inconclusive": 0}, HOLDS),
+        ([0.3, 0.501], {"less": 0, "more": 8, "inconclusive": 0}, FAILS),
         # As good as one end; and better than both in the mean, but not surely.
-        ([0.2, 0.4], {"less": 0, "more": 0, "inconclusive": 8}, UNKNOWN),
-        ([0.1, 0.39], {"less": 0, "more": 0, "inconclusive": 8}, UNKNOWN),
+        ([0.2, 0.4], {"less": 0, "more": 0, "inconclusive": 8}, OPEN),
+        ([0.1, 0.39], {"less": 0, "more": 0, "inconclusive": 8}, OPEN),
     ],
 )
 def test_growing_groups_are_judged_at_tuned_steps_and_seed_by_seed(
@@ -186,12 +269,6 @@ def test_what_cannot_be_compared_is_never_judged(folder: Path) -> None:
     assert _verdict("wang2022", folder) == NOT_COMPARABLE
 
 
-def test_the_end_of_a_race_is_the_mean_of_its_last_two_measurements(folder: Path) -> None:
-    study = result(folder, "races")
-    last = next(row["accuracy"][-2:] for row in study["races"] if (row["policy"], row["selector"]) == ("bsp", "none"))
-    assert final_accuracy(study, "bsp", study["races"][0]["cluster"], "none") == pytest.approx(sum(last) / 2)
-
-
 def test_a_spread_in_another_order_turns_the_verdict(folder: Path) -> None:
     def change(row: dict[str, Any]) -> dict[str, Any]:
         return row | {"step_deviation": 0.5} if row["contestant"] == "asp" else row
@@ -207,12 +284,12 @@ AS_ANNOUNCED = {"Shallow": 1.0, "Deep": 2.0, "Sgd": 1.5, "Adagrad": 1.5, "Moment
 @pytest.mark.parametrize(
     ("word", "steps", "verdict"),
     [
-        ("Deep", 2.5, REPRODUCED),
-        ("Deep", 1.0, NOT_REPRODUCED),
-        ("Rmsprop", 1.4, NOT_REPRODUCED),
-        ("Adagrad", 2.5, NOT_REPRODUCED),
-        ("Momentum", 1.4, NOT_REPRODUCED),
-        ("Adam", 1.4, NOT_REPRODUCED),
+        ("Deep", 2.5, HOLDS),
+        ("Deep", 1.0, FAILS),
+        ("Rmsprop", 1.4, FAILS),
+        ("Adagrad", 2.5, FAILS),
+        ("Momentum", 1.4, FAILS),
+        ("Adam", 1.4, FAILS),
     ],
 )
 def test_every_part_of_what_delays_harm_is_judged_at_four(word: str, steps: float, verdict: str, folder: Path) -> None:
@@ -230,4 +307,4 @@ def test_every_part_of_what_delays_harm_is_judged_at_four(word: str, steps: floa
 
 def test_equal_curves_alone_are_not_faster(folder: Path) -> None:
     assert has_curves_of(folder, "parameter_database", "bsp")
-    assert _verdict("goel2015", folder) == NOT_REPRODUCED
+    assert _verdict("goel2015", folder) == FAILS

@@ -9,11 +9,19 @@ import pytest
 from paper.results import result
 from paper.rules import METHODS
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
-from paper.studies.overview import CLUSTER, SELECTOR, SENT, WAITED, accuracy_by_bytes, overview
-from paper.studies.races import SHOWN, mean_curve, runs, smoothed
+from paper.studies.overview import (
+    CLUSTER,
+    SELECTOR,
+    SENT,
+    WAITED,
+    accuracy_by_bytes,
+    accuracy_by_time,
+    overview,
+)
+from paper.studies.races.times import runs, smoothed
 from sparsync.verify.tools.intervals import mean
 from tests.support.drawing import drawn_line
-from tests.support.paper_data import write_results
+from tests.support.paper_data import rewrite, write_results
 
 
 @pytest.fixture
@@ -38,18 +46,25 @@ def test_the_left_panel_shows_the_mean_in_the_band_of_its_interval(folder: Path)
 
 
 def test_one_seed_has_a_curve_and_no_band(tmp_path: Path) -> None:
-    send, _ = overview(write_results(tmp_path / "data", seeds=(0,))).axes
-    assert len(send.get_lines()) == len(SENT)
-    assert len(send.collections) == 0
+    folder = write_results(tmp_path / "data", seeds=(0,))
+    rewrite(folder / "races.json", races=[row for row in result(folder, "races")["races"] if row["seed"] == 0])
+    for axes, shown in zip(overview(folder).axes, (SENT, WAITED), strict=True):
+        assert len(axes.get_lines()) == len(shown)
+        assert len(axes.collections) == 0
 
 
 def test_the_right_panel_shows_smoothed_races_behind_the_first_measurement(folder: Path) -> None:
     _, wait = overview(folder).axes
     study = result(folder, "races")
-    assert [line.get_label() for line in wait.get_lines()] == [SHOWN[policy].title for policy in WAITED]
-    for policy in WAITED:
-        curve = smoothed(mean_curve(runs(study, policy, CLUSTER, SELECTOR), "accuracy"))
-        seconds, percents = drawn_line(wait, SHOWN[policy].title)
+    assert [line.get_label() for line in wait.get_lines()] == [look.title for look in WAITED.values()]
+    for (policy, look), band in zip(WAITED.items(), wait.collections, strict=True):
+        curves = [smoothed(row["accuracy"]) for row in runs(study, policy, CLUSTER, SELECTOR)]
+        seconds, percents = drawn_line(wait, look.title)
         assert seconds == study["seconds"][1:]
-        assert percents == pytest.approx([100 * share for share in curve[1:]])
+        means = [100 * sum(column) / len(column) for column in zip(*curves, strict=True)]
+        assert percents == pytest.approx(means[1:])
+        _, estimates = accuracy_by_time(study, policy)
+        edges = band.get_datalim(wait.transData)
+        assert edges.y0 == pytest.approx(min(estimate.low for estimate in estimates))
+        assert edges.y1 == pytest.approx(max(estimate.high for estimate in estimates))
     assert "one of 8 workers" in wait.get_title()

@@ -1,0 +1,1 @@
+"""What publications announce, beside what was measured here: the study `headlines`, and others that say something."""
