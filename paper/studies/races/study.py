@@ -45,7 +45,7 @@ SENT = {"SendingBsp": "bsp", "SendingAsp": "asp", "SendingAdsp": "adsp", "Sendin
 """Likewise, of those whose time with Top-k the text compares with that of sending all."""
 _SENDING_CLUSTER = "equal"
 _MEGABYTE = 1e6
-_SURE = {"sooner": r"\textbf{%s}", "later": r"\textit{%s}", "inconclusive": "%s"}
+_SURE = {"sooner": r"{\boldmath%s}", "later": r"\underline{%s}", "inconclusive": "%s"}
 """How a cell is written whose time differs from BSP's like this."""
 
 
