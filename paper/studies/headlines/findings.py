@@ -13,7 +13,7 @@ from paper.studies.barriers import scan_ratio, timing_rows
 from paper.studies.headlines.headline import NoYes
 from paper.studies.links.times import MODELS, Links
 from paper.studies.races.study import gain_in_words
-from paper.studies.races.times import CLUSTERS, SELECTORS, end_accuracies, gain, runs
+from paper.studies.races.times import CLUSTERS, SELECTORS, end_accuracies, runs
 from paper.studies.staleness_runs import OPTIMISERS, SIZES, best_multiple, setting_of
 from paper.studies.switching import LESS, MORE, against_ends, switch_shares, time_ratio
 from sparsync.verify.tools.intervals import Estimate, compared, paired_difference
@@ -54,7 +54,7 @@ def in_races(policy: str) -> Callable[[Path], str]:
 
     def text(data_folder: Path) -> str:
         study = result(data_folder, "races")
-        gains = (f"{gain_in_words(gain(study, policy, name, 'none'))} ({title})" for name, title in CLUSTERS.items())
+        gains = (f"{gain_in_words(study, policy, name, 'none')} ({title})" for name, title in CLUSTERS.items())
         return "time of BSP over its own: " + ", ".join(gains)
 
     return text

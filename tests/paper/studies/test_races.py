@@ -180,8 +180,21 @@ def test_the_fewest_bytes_have_a_sender(folder: Path) -> None:
     assert least_sender(study, dense=True)[1] == pytest.approx(100 * least_sender(study, dense=False)[1])
 
 
-def test_a_target_that_is_not_reached_is_said() -> None:
-    assert gain_in_words(None) == "not there on every seed"
+def test_a_target_that_is_not_reached_on_every_seed_is_said(folder: Path) -> None:
+    rows = result(folder, "races")["races"]
+    rewrite(folder / "races.json", races=[*rows[:-1], rows[-1] | {"accuracy": FAST}])
+    study = result(folder, "races")
+    assert plain(gain_in_words(study, "ssp", "churn", "top_k")) == "there on 1 of 2 seeds"
+    assert plain(gain_in_words(study, "asp", "churn", "top_k")).startswith("1.7")
+    assert MACROS["RaceSlowSsp"](folder) == gain_in_words(study, "ssp", "one_slow", "none")
+
+
+def test_sending_less_is_compared_where_both_are_there(folder: Path) -> None:
+    assert plain(MACROS["RaceSendingAsp"](folder)) == "1.00 (1.00 to 1.00; inconclusive)"
+    rows = result(folder, "races")["races"]
+    lost = [row | {"accuracy": NEVER} if (row["policy"], row["selector"]) == ("asp", "none") else row for row in rows]
+    rewrite(folder / "races.json", races=lost)
+    assert "not there on every seed" in MACROS["RaceSendingAsp"](folder)
 
 
 def test_finalists_are_counted_and_the_best_is_named_first(folder: Path) -> None:
