@@ -12,6 +12,7 @@ from paper.folder_map import FOLDERS
 from paper.results import result
 from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
+from paper.studies.races.times import repetitions
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, network, predict, race_real, replay
 from sparsync.experiments.command import read_command
@@ -114,7 +115,9 @@ def test_what_the_readme_says_of_the_figure_is_so_in_the_results() -> None:
     words = {3: "three", 5: "five", 8: "eight", 10: "ten"}
     assert {run.record("run")["workers"] for run in trained} == {int(re.search(r"(\d+) workers;", README)[1])}  # type: ignore[index]
     assert f"means over {words[len(trained) // len(SENT)]} seeds" in README
-    assert f"Right: {result(data, 'races').record('race')['workers']} simulated workers" in README
+    raced = result(data, "races")
+    workers, seeds = raced.record("race")["workers"], words[repetitions(raced)]
+    assert f"Right: {workers} simulated workers that send everything, {seeds}\nseeds" in README
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:
