@@ -45,7 +45,7 @@ class Grid:
 
     def step_size(self, place: int) -> float:
         """That of a place, from 0."""
-        return self.smallest * 2**place
+        return self.smallest * 2.0**place
 
 
 @dataclass(frozen=True)
@@ -212,11 +212,6 @@ def tuning_loss(case: Case) -> float:
     """1 minus the accuracy in the mean over a race, its start apart; infinite if it diverged. No bound is held to."""
     points, outcome = _raced(case, is_held_to_bounds=False)
     return math.inf if outcome is None else 1 - fmean(point.quality for point in points[1:])
-
-
-def mean_accuracy(row: dict[str, Any]) -> float:
-    """The accuracy in the mean over a race of `run_race`, its start apart."""
-    return fmean(row["accuracy"][1:])
 
 
 def _tune(searches: Sequence[Search], plan: Plan, pool: Pool, seed: int) -> int:
