@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper import numbers
-from paper.studies.headlines import HEADLINES
+from paper.studies.headlines.study import HEADLINES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
 from tests.support.paper_data import rewrite, run_record, write_results, write_run

@@ -14,9 +14,9 @@ from paper.comparisons import UNKNOWN
 
 REPRODUCED, NOT_REPRODUCED, NOT_COMPARABLE = "reproduced", "not reproduced", "not comparable"
 HOLDS, FAILS, OPEN = (
-    "it holds of the rule as described",
-    "it does not hold of the rule as described",
-    "inconclusive of the rule as described",
+    "holds for the rule as described",
+    "does not hold for the rule as described",
+    "inconclusive for the rule as described",
 )
 """In their place where the abstract alone is known: a test of that rule, and of nothing that was published."""
 NoYes = bool | None

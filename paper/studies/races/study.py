@@ -27,7 +27,7 @@ from paper.studies.races.times import (
     target,
 )
 from paper.studies.study import Macro, Study
-from sparsync.verify.tools.intervals import compared
+from sparsync.verify.tools.intervals import Estimate, compared
 
 NOT_REACHED = "--"
 SPEEDS = {
@@ -95,7 +95,7 @@ def gain_in_words(study: Result, policy: str, cluster: str, selector: str) -> st
     place = policy, cluster, selector
     found = gain(study, *place)
     if found is not None:
-        return ratio_phrase(found)
+        return _ratio_in_words(found)
     return f"there on {latex.integer(reached_count(study, place))} of {latex.integer(len(runs(study, *place)))} seeds"
 
 
@@ -156,7 +156,12 @@ def _gain(policy: str) -> Macro:
 
 def _sending(data_folder: Path, *, policy: str) -> str:
     found = sending_gain(result(data_folder, "races"), policy, _SENDING_CLUSTER)
-    return "not known (not there on every seed)" if found is None else ratio_phrase(found)
+    return "not known (not there on every seed)" if found is None else _ratio_in_words(found)
+
+
+def _ratio_in_words(found: Estimate) -> str:
+    """Races may be the same, to the last digit: there is nothing inconclusive about that."""
+    return f"{latex.decimal(1, 2)} (every seed alike)" if found.low == found.high == 0 else ratio_phrase(found)
 
 
 def _race_count(data_folder: Path) -> str:
