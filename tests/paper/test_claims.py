@@ -6,11 +6,15 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from paper.claims import CLAIMS
+from paper.results import result
+from paper.studies.overview import CLUSTER, SELECTOR, WAITED
+from paper.studies.races.times import waiting_shares
 from paper.verdicts import Claim, Verdict, judged
 from tests.support.paths import ROOT
 
@@ -130,3 +134,11 @@ def test_a_run_too_small_to_settle_says_nothing(tmp_path: Path) -> None:
     changed(tmp_path, "steady_state.json", lambda data: data.update(profile="smoke"))
     judgement = judged(BY_NAME["steady_drift"], record_folder=RECORD, data_folder=tmp_path)
     assert judgement.verdict is Verdict.NOT_RUN
+
+
+def test_bsp_is_compared_with_who_waits_most_of_the_others_seed_by_seed() -> None:
+    study = result(RECORD, "races")
+    bsp, *others = (waiting_shares(study, policy, CLUSTER, SELECTOR) for policy in WAITED)
+    found = BY_NAME["waited_less"].estimate(RECORD)
+    assert found.count == len(bsp)
+    assert found.value == pytest.approx(fmean(bsp) - max(map(fmean, others)))
