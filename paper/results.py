@@ -1,7 +1,7 @@
 """Which result files does the paper read? The tracked JSON of the studies, the ledger and Coq, and nothing else.
 
 Every access names the file, and the field within it, that a figure or a number misses. Written by
-`experiments/reproduce.py`, the studies of `make bench` and `make links`, `verify/ledger/command.py` and
+`experiments/reproduce.py`, the studies of `make bench`, `make links` and `make real`, `verify/ledger/command.py` and
 `verify/formal/coq.py`; read by the files of `studies/`. Nothing is trained here.
 """
 
@@ -20,6 +20,7 @@ COMMANDS = {
     **dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"),
     "formal": "make formal",
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
+    **dict.fromkeys(("advice", "real_races"), "make real"),
 }
 """What writes results that `make reproduce` does not write."""
 _LONG = tuple(f"link_accuracy_{model}" for model in ("resnet20", "gpt"))

@@ -177,7 +177,7 @@ ADDITIONS = {
             ),
             Edit("experiments/studies/registry.py", block('"halves": run_halves'), before='    "phases": run_phases,'),
             Edit("paper/studies/halves.py", block("def halves(")),
-            Edit("paper/studies/registry.py", "    halves,\n", before="    headlines,\n"),
+            Edit("paper/studies/registry.py", "    halves,\n", before="    hook_cost,\n"),
             Edit("paper/studies/registry.py", block('"halves": halves.STUDY'), before='    "phases": phases.STUDY,'),
         ),
         program=STUDY,

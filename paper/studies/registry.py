@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paper.studies import (
+    advice,
     barriers,
     budgets,
     contraction,
@@ -14,6 +15,7 @@ from paper.studies import (
     overview,
     phases,
     quadratics,
+    real_races,
     refinement,
     sampled_lags,
     staleness,
@@ -47,6 +49,8 @@ STUDIES: dict[str, Study] = {
     "switching": switching.STUDY,
     "budgets": budgets.STUDY,
     "staleness": staleness.STUDY,
+    "real_races": real_races.STUDY,
+    "advice": advice.STUDY,
     "headlines": headlines.STUDY,
     "overview": overview.STUDY,
 }

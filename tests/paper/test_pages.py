@@ -20,7 +20,6 @@ from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
 from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
-from sparsync.experiments.studies.synchronisation import advice
 from sparsync.theory import calculator
 from sparsync.verify import judge
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands, python_block
@@ -57,7 +56,6 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
-    "sparsync.experiments.studies.synchronisation.advice": lambda words: bool(advice.read(words)),
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
     "sparsync.verify.judge": lambda words: bool(judge.read(words)),
 }

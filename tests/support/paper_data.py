@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from paper.results import COMMANDS
 from paper.studies.steady_state import STREAMS
 from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.experiments.studies.selection.refinement import RULES
@@ -78,7 +79,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    for name in {*CASE_STUDIES, "elastic", "engine_speed", "hook_cost", "links", "slices", "wire"}:
+    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels"}:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.

@@ -176,10 +176,10 @@ def greedy_split_time() -> Statement:
         source="ours",
         derivation=(
             Step(
-                "t_i(b_i + 1) ≥ t for everybody, the last example having gone elsewhere: m_ib_i ≥ t − c_i − m_i", _next
+                "t_i(b_i + 1) ≥ t for everybody, the last example having gone elsewhere: m_i·b_i ≥ t − c_i − m_i", _next
             ),
             Step(
-                "and m_jb_j = t − c_j for the last, j: B ≥ tR − A − (n − 1)",
+                "and m_j·b_j = t − c_j for the last, j: B ≥ tR − A − (n − 1)",
                 lambda: _time_of(n - 1) - bound,
                 concludes=bound,
             ),

@@ -1,0 +1,71 @@
+"""Advice: the advised candidate's seconds over the fastest one's, and what is said where nothing got there."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper.results import result
+from paper.studies.advice import MACROS, NAME, advice_table, ratio, rows
+from tests.support.drawing import plain, table_lines
+from tests.support.paper_data import PROVENANCE, write
+
+
+def candidate(policy: str, density: float, predicted: float | None, real: float | str) -> dict[str, Any]:
+    return {
+        "policy": policy,
+        "density": density,
+        "predicted_seconds": None if predicted is None else {"value": predicted},
+        "real_mean_seconds": real,
+        "real_seconds": [real, real],
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    settings = {
+        "quadratic, one_slow": {
+            "candidates": [candidate("asp", 1.0, 2.0, 2.2), candidate("ssp:staleness=2", 0.05, 3.0, 2.0)],
+            "fastest_seconds": 2.0,
+            "is_within": True,
+        },
+        "network, equal": {
+            "candidates": [candidate("bsp", 1.0, None, "inf"), candidate("asp", 1.0, None, 4.0)],
+            "fastest_seconds": 4.0,
+            "is_within": False,
+        },
+        "network, spread": {
+            "candidates": [candidate("bsp", 1.0, None, "inf")],
+            "fastest_seconds": "inf",
+            "is_within": False,
+        },
+    }
+    write(tmp_path / f"{NAME}.json", {"settings": settings, "within": 1.1, "provenance": PROVENANCE})
+    return tmp_path
+
+
+def test_a_ratio_is_infinite_where_the_advised_one_did_not_get_there(folder: Path) -> None:
+    assert [ratio(row) for row in rows(result(folder, NAME)).values()] == [pytest.approx(1.1), math.inf, math.inf]
+
+
+def test_the_table_has_the_advised_and_the_fastest(folder: Path) -> None:
+    table = advice_table(folder)
+    assert table_lines(table, "quadratic, one slow") == [
+        ["\\texttt{asp}", "2.00", "2.20", "\\texttt{ssp:staleness=2}, 0.05", "2.00", "1.10"]
+    ]
+    ((advised, predicted, seconds, fastest, _, times),) = table_lines(table, "network, equal")
+    assert (advised, predicted, seconds, fastest) == ("\\texttt{bsp}", "--", "not reached", "\\texttt{asp}")
+    assert times == "--"
+
+
+def test_macros_count_settings(folder: Path) -> None:
+    assert {name: plain(macro(folder)) for name, macro in MACROS.items()} == {
+        "AdviceSettings": "3",
+        "AdviceWell": "1",
+        "AdviceWithin": "10",
+        "AdviceCandidates": "2",
+        "AdviceSeeds": "2",
+    }
