@@ -88,7 +88,11 @@ def test_groups_on_racks_are_decided_the_same_again() -> None:
 
 @pytest.mark.parametrize("name", ["selsync", pytest.param("bsp", marks=pytest.mark.slow)])
 def test_on_parts_sorted_by_label_workers_inject_what_they_do_in_simulation(name: str) -> None:
-    """Each draws the others' examples itself; rounds are added in worker order, so that sums have the same bits."""
+    """Each draws the others' examples itself; rounds are added in worker order, so that sums have the same bits.
+
+    A worker computes on one thread; the simulation must, too.
+    """
+    torch.set_num_threads(1)
     race = usual_race(
         data="embedded", model="fnn2", seconds=PATIENCE_SECONDS, partition="labels", injecting=0.5, injected=0.25
     )
