@@ -12,6 +12,7 @@ from typing import Any
 
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.racing.contest import Race
+from sparsync.experiments.racing.recordings import sayable
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.studies.synchronisation.tuned_races import Entrant, Grid, Plan, run_tuned
 from sparsync.verify.tools.pool import ALONE, Pool
@@ -56,7 +57,7 @@ def run_races(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -
     plan = sized(PLANS, profile_name)
     return {
         "profile": profile_name,
-        "race": asdict(replace(plan.race, bandwidth=plan.bandwidth)),
+        "race": sayable(asdict(replace(plan.race, bandwidth=plan.bandwidth))),
         **run_tuned(plan, entrants(), pool, seed=seed),
         "provenance": provenance(process_count=1),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -51,6 +52,7 @@ def test_the_study_holds_what_single_races_give(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(races, "entrants", lambda: chosen)
     advanced: list[None] = []
     study = run_races("smoke", Pool(2, advance=lambda: advanced.append(None)), seed=3)
+    json.dumps(study, allow_nan=False)
     plan = PLANS["smoke"]
     shared = replace(plan.race, bandwidth=plan.bandwidth, step_size=0.2, seed=3)
     first = replace(shared, cluster="pareto", selector="top_k")
