@@ -50,12 +50,8 @@ class Accounts:
         self._unsent[worker] = self.nothing
         self._base[worker] = model
 
-    def offers(self, worker: int, model: Mass) -> None:
-        """It is given this model."""
-        self._base[worker] = model
-
     def reads(self, worker: int, base: Mass) -> None:
-        """It goes on from this model."""
+        """It goes on from this model, as far as is known."""
         self._base[worker] = base
 
     def base(self, worker: int, corrections: Iterable[Mass] = ()) -> Mass:

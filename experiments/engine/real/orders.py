@@ -103,8 +103,8 @@ class OrderingEngine(Engine):
         self._alarm_count = self._mix_count = self._asked_count = 0
         self._awaited: dict[int, Callable[[Mass], None]] = {}
         """by worker, what to note when it has the model that it goes on from"""
-        self._corrections: dict[int, tuple[int, ...]] = {}
-        """by worker, which of its messages it adds to that model"""
+        self._corrections: dict[int, set[int]] = {}
+        """by such a worker, which of its messages it adds to that model, but for those in its accounts"""
         self._masses: dict[int, Mass] = {}
         """sketches of the messages that are not settled"""
         self._transit: dict[int, Transit] = {}
@@ -185,9 +185,15 @@ class OrderingEngine(Engine):
                 kept = self._accounts.kept(worker)
                 self._journal.fill(transit.slot, transit.sent(nothing, kept, nothing, (0.0, 0.0, 0.0)))
         if worker in self._awaited:
-            corrections = [self._masses[uid] for uid in self._corrections.get(worker, ())]
-            self._awaited.pop(worker)(self._accounts.base(worker, corrections))
+            corrections = [self._masses[uid] for uid in sorted(self._corrections[worker])]
+            self._has_base(worker, self._accounts.base(worker, corrections))
         self._end_departure(worker)
+
+    def _has_base(self, worker: int, base: Mass) -> None:
+        """It has the model that it goes on from."""
+        self._awaited.pop(worker)(base)
+        del self._corrections[worker]
+        self._accounts.reads(worker, base)
 
     def _note(self, event: Event) -> None:
         self._journal.note(event)
@@ -210,9 +216,9 @@ class OrderingEngine(Engine):
         self._give(worker, pull, corrections)
 
     def _give(self, worker: int, pull: Pull, corrections: tuple[int, ...] = ()) -> None:
+        self._corrections[worker] = set(corrections)
         if pull.shared:
-            self._accounts.offers(worker, self.shared.sketch)
-            self._corrections[worker] = corrections
+            self._accounts.reads(worker, self.shared.sketch)
             body, is_sparse = self._body
             letter = letters.Read(pull.blocks, corrections, tuple(self._unapplied(worker)), is_sparse)
             self._reads.append((worker, letter, body))
@@ -280,7 +286,11 @@ class OrderingEngine(Engine):
 
     def _settled(self, messages: tuple[int, ...]) -> None:
         for uid in messages:
-            self._masses.pop(uid, None)
+            mass = self._masses.pop(uid)
+            for worker, corrections in self._corrections.items():
+                if uid in corrections:
+                    corrections.remove(uid)
+                    self._accounts.reads(worker, self._accounts.base(worker, [mass]))
 
     def _exchange(self, effect: Mix) -> None:
         self._mixes[self._mix_count] = self._journal.reserve(), effect, self.view.now, {}

@@ -121,10 +121,12 @@ class Server(OrderingEngine):
             self._end_turn()
         else:
             self._go_on_from(self._kept)
+        too_late: list[Happening] = []
         while not self._is_over():
             happening = self._wait()
             self.view.now = self._clock()
             if self.view.now >= self.horizon.seconds:
+                too_late = [] if happening is None else [happening]
                 break
             self._ring_alarms()
             if happening is not None:
@@ -139,18 +141,22 @@ class Server(OrderingEngine):
         self.view.now = min(self._clock(), self.horizon.seconds)
         if watcher is not None:
             watcher.keep()
-        self._hear_out()
+        self._hear_out(too_late)
 
-    def _hear_out(self) -> None:
-        """What was ordered before the end shows in the trace as it was done, or as far as is known."""
+    def _hear_out(self, first: list[Happening]) -> None:
+        """What was ordered before the end shows in the trace as it was done, or as far as is known.
+
+        Args:
+            first: what has come, and was not looked at, before what comes now.
+        """
         deadline = time.monotonic() + HEAR_OUT_SECONDS
         while self._is_unclear() and (left := deadline - time.monotonic()) > 0:
             with suppress(queue.Empty):
-                worker, life, what, size = self._happenings.get(timeout=left)
+                worker, life, what, size = first.pop() if first else self._happenings.get(timeout=left)
                 if not self._is_heard(worker, life):
                     continue
                 if isinstance(what, letters.Ready):
-                    self._awaited.pop(worker)(what.base)
+                    self._has_base(worker, what.base)
                 elif isinstance(what, letters.Sending):
                     self._begin_message(what, size)
                 elif isinstance(what, letters.Exchanged):
@@ -259,8 +265,7 @@ class Server(OrderingEngine):
         elif isinstance(what, letters.Failed):
             raise (WorkerLostError if what.misses_another else FloatingPointError)(what.reason)
         elif isinstance(what, letters.Ready):
-            self._awaited.pop(worker)(what.base)
-            self._accounts.reads(worker, what.base)
+            self._has_base(worker, what.base)
             self._deliver(worker)
         elif isinstance(what, letters.Fetched):
             self._fetched(worker, what.blocks, what.version)

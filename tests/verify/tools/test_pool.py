@@ -99,7 +99,8 @@ SIGNAL = signal.Signals[sys.argv[2]]
 
 
 def run(case):
-    Path(case).write_text(str(os.getpid()))
+    Path(f"{case} {os.getpid()}").write_text(str(os.getpid()))
+    os.replace(f"{case} {os.getpid()}", case)  # two may write it, and one be ended meanwhile
     if case == "short":
         Path("ended").touch()
         return
