@@ -97,12 +97,10 @@ class Broadcaster:
         """Nothing more will be given."""
         self._bodies.put(None)
 
-    def broken_for(self) -> tuple[float, str] | None:
-        """Seconds since it is of no more use, and why; None while it is."""
-        if self._broken is None:
-            return None
-        since, reason = self._broken
-        return time.monotonic() - since, reason
+    @property
+    def broken(self) -> tuple[float, str] | None:
+        """Since when, on the monotonic clock, it is of no more use, and why; None while it is."""
+        return self._broken
 
     def _send(self, meet: Callable[[], BroadcastGroup]) -> None:
         try:

@@ -32,7 +32,7 @@ from sparsync.verify.monitors.trace import Lost, Sent
 HEAR_OUT_SECONDS = 5.0
 """How long workers have time, at the end, to say what they did before it."""
 BROKEN_SECONDS = 3.0
-"""Between a broadcast that breaks and the run's end, so that the worker that was lost is known first."""
+"""Between a broadcast or a mix that fails and the run's end, so that the worker that was lost is known first."""
 IDLE_SECONDS = 0.25
 """How often the server looks about when nothing comes."""
 
@@ -91,6 +91,8 @@ class Server(OrderingEngine):
         self._kept, self._broadcaster = kept, broadcaster
         self._began = 0.0
         self._looked = 0.0
+        self._missed: tuple[float, str] | None = None
+        """when it was said, and of whom, that one cannot be met with whom others were to mix"""
 
     def run(self, watcher: Watcher | None = None) -> None:
         """Until the horizon.
@@ -239,8 +241,8 @@ class Server(OrderingEngine):
                 if worker in view.alive:
                     self._lose(worker, f"worker {worker} has shown no sign of life for {seconds:.1f} s")
                     self._gates.open(self._release)
-        broken = None if self._broadcaster is None else self._broadcaster.broken_for()
-        if broken is not None and broken[0] > BROKEN_SECONDS:
+        broken = self._missed or (self._broadcaster and self._broadcaster.broken)
+        if broken and time.monotonic() - broken[0] > BROKEN_SECONDS:
             raise WorkerLostError(f"{broken[1]}; which worker was lost is not known")
         due = (self._busy, view.fetching, self._awaited, self._transit, self._mixes, self._alarms)
         if view.waiting and not any(due) and self._happenings.empty():
@@ -262,8 +264,10 @@ class Server(OrderingEngine):
             self._end_leaving(worker)
         elif isinstance(what, Broken):
             self._lose(worker, f"worker {worker} was lost: {what.reason}")
+        elif isinstance(what, letters.Failed) and what.misses_another:
+            self._missed = self._missed or (time.monotonic(), what.reason)
         elif isinstance(what, letters.Failed):
-            raise (WorkerLostError if what.misses_another else FloatingPointError)(what.reason)
+            raise FloatingPointError(what.reason)
         elif isinstance(what, letters.Ready):
             self._has_base(worker, what.base)
             self._deliver(worker)

@@ -187,10 +187,10 @@ def test_who_does_not_come_is_an_error_of_the_broadcaster_and_not_a_wait_for_eve
         return announcements.broadcasts("broadcast", rank=0, worker_count=2, timeout_seconds=0.2, device=host)
 
     broadcaster = Broadcaster(meet)
-    assert broadcaster.broken_for() is None
+    assert broadcaster.broken is None
     deadline = time.monotonic() + 30.0
-    while broadcaster.broken_for() is None and time.monotonic() < deadline:
+    while broadcaster.broken is None and time.monotonic() < deadline:
         time.sleep(0.05)
-    broken = broadcaster.broken_for()
+    broken = broadcaster.broken
     assert broken is not None
     assert broken[1].startswith("not all have met for broadcasts: ")
