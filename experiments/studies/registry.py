@@ -21,6 +21,7 @@ from sparsync.experiments.studies.synchronisation import (
     dssp_leads,
     headlines,
     planned_barriers,
+    race_finals,
     races,
     sampled_lags,
     switching,
@@ -67,6 +68,7 @@ SINGLE_STUDIES: dict[str, Callable[[ProfileName], dict[str, Any]]] = {
 
 CASE_STUDIES: dict[str, CaseStudy] = {
     "races": CaseStudy(races.run_races, races.case_count),
+    "race_finals": CaseStudy(race_finals.run_finals, race_finals.case_count),
     "dssp_leads": CaseStudy(dssp_leads.run_dssp_leads, dssp_leads.case_count),
     "planned_barriers": CaseStudy(planned_barriers.run_planned_barriers, planned_barriers.case_count),
     "sampled_lags": CaseStudy(sampled_lags.run_sampled_lags, sampled_lags.case_count),

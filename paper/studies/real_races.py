@@ -241,6 +241,13 @@ def _counted(data_folder: Path, *, read: Callable[[Result], list[float]], within
     return latex.integer(sum(abs(error) <= WITHIN for error in found) if within else len(found))
 
 
+def _outside(data_folder: Path, *, name: str) -> str:
+    r"""`\texttt{dssp}, \texttt{osp}`: for whom a prediction is further off than is counted as well; or `none`."""
+    study = result(data_folder, NAME)
+    found = [policy for policy in policies(study) if any(abs(off) > WITHIN for off in errors(study, name, policy))]
+    return ", ".join(f"\\texttt{{{latex.escape(policy)}}}" for policy in found) or "none"
+
+
 def _ended(data_folder: Path, *, early: bool) -> str:
     study = result(data_folder, NAME)
     return latex.integer(sum(("reason" in run["real"]) == early for run in study.records("runs")))
@@ -275,6 +282,8 @@ MACROS: dict[str, Macro] = {
     **{f"Real{word}Median": partial(_error, read=read, choose=median) for word, read in _READ.items()},
     **{f"Real{word}Largest": partial(_error, read=read, choose=max) for word, read in _READ.items()},
     **{f"Real{word}Within": partial(_counted, read=read, within=True) for word, read in _READ.items()},
+    "RealOwnOutside": partial(_outside, name="from_own_trace"),
+    "RealBaseOutside": partial(_outside, name="from_base_trace"),
     **{f"Real{word}Count": partial(_counted, read=read, within=False) for word, read in _READ.items()},
 }
 

@@ -214,6 +214,11 @@ def tuning_loss(case: Case) -> float:
     return math.inf if outcome is None else 1 - fmean(point.quality for point in points[1:])
 
 
+def mean_accuracy(row: dict[str, Any]) -> float:
+    """The accuracy in the mean over a race of `run_race`, its start apart."""
+    return fmean(row["accuracy"][1:])
+
+
 def _tune(searches: Sequence[Search], plan: Plan, pool: Pool, seed: int) -> int:
     """Let every entrant have the mean losses of all step sizes that its search asks for; how many races that took."""
     count, seeds = 0, range(seed + TUNING_SEED, seed + TUNING_SEED + plan.tuning_seed_count)

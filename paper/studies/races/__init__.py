@@ -1,1 +1,1 @@
-"""Who is early, and who sends little: the study `races`."""
+"""Who is early, and who sends little: the studies `races` and `race_finals`."""

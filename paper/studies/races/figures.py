@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from paper.results import Result, result
-from paper.studies.races.times import CLUSTERS, REFERENCE, SELECTORS, at_target, gain, policies, reached_count
+from paper.studies.races.times import CLUSTERS, REFERENCE, SELECTORS, at_target, gain, lead, policies, reached_count
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean
 
@@ -97,6 +97,25 @@ def race_bytes(data_folder: Path) -> Figure:
         axes.set_xlim(left=0)
     _name_lines(panels[0], lines)
     _legend(figure, lines)
+    return figure
+
+
+def race_finals(data_folder: Path) -> Figure:
+    """Is it the same on a convolutional network? Points of the six best above BSP, in the mean over a race."""
+    small, final = result(data_folder, "races"), result(data_folder, "race_finals")
+    chosen = [str(policy) for policy in final["finalists"]]
+    figure = _lined_figure(final, len(chosen))
+    panels = figure.subplots(1, 2, sharey=True)
+    cluster, selector = QUESTIONED, "none"
+    for axes, study in zip(panels, (small, final), strict=True):
+        for line, policy in enumerate(chosen):
+            estimate = lead(study, policy, cluster, selector)
+            _dot(axes, line, estimate, colour_of(policy), is_full=not estimate.holds_zero)
+        axes.axvline(0, color=GREY, linewidth=0.6)
+        race = study.record("race")
+        axes.set(title=f"{race['model']}, {race['workers']} workers", xlabel="points above BSP")
+    _name_lines(panels[0], chosen)
+    _legend(figure, chosen)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What the paper prints of the study `races`: a table, macros, and the figures of `figures.py`."""
+"""What the paper prints of the studies `races` and `race_finals`: a table, macros, and the figures of `figures.py`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from paper import latex
-from paper.comparisons import ratio_phrase, tally
+from paper.comparisons import difference_phrase, ratio_phrase, tally
 from paper.results import Result, result
-from paper.studies.races.figures import QUESTIONED, race_bytes, race_clusters, race_speed
+from paper.studies.races.figures import QUESTIONED, race_bytes, race_clusters, race_finals, race_speed
 from paper.studies.races.times import (
     CLUSTERS,
     REFERENCE,
@@ -19,6 +19,7 @@ from paper.studies.races.times import (
     broken_bounds,
     edge_count,
     gain,
+    lead,
     policies,
     reached_count,
     repetitions,
@@ -122,6 +123,23 @@ def _least(data_folder: Path, *, dense: bool) -> str:
     return f"{_name(policy)} ({latex.decimal(megabytes, 2 if megabytes < 10 else 0)}\\,MB)"
 
 
+def final_tally(data_folder: Path) -> str:
+    """`less in none, more in 4, inconclusive in 2`: the finalists against BSP, in points in the mean over a race."""
+    return tally(list(final_leads(data_folder).values()), more="above", less="below")
+
+
+def final_leads(data_folder: Path) -> dict[str, Estimate]:
+    """Points of each finalist above BSP."""
+    final = result(data_folder, "race_finals")
+    return {policy: lead(final, policy, QUESTIONED, "none") for policy in final["finalists"]}
+
+
+def _final_leads(data_folder: Path) -> str:
+    leads = final_leads(data_folder)
+    ordered = sorted(leads, key=lambda policy: -leads[policy].value)
+    return ", ".join(f"{_name(policy)} {difference_phrase(leads[policy])}" for policy in ordered)
+
+
 def _condition(data_folder: Path, *, study: str, name: str) -> str:
     return latex.shortest(result(data_folder, study).record("race")[name])
 
@@ -191,6 +209,14 @@ MACROS: dict[str, Macro] = {
     "RaceLeastSparse": partial(_least, dense=False),
     **{f"Race{word}": _gain(policy) for word, policy in SPEEDS.items()},
     **{f"Race{word}": partial(_sending, policy=policy) for word, policy in SENT.items()},
+    "FinalWorkers": partial(_condition, study="race_finals", name="workers"),
+    "FinalSeconds": partial(_condition, study="race_finals", name="seconds"),
+    "FinalBatch": partial(_condition, study="race_finals", name="batch_size"),
+    "FinalStepSizes": partial(_step_sizes, study="race_finals"),
+    "FinalEdges": partial(_edges, study="race_finals"),
+    "FinalSeeds": partial(_seeds, study="race_finals", name="seed_count"),
+    "FinalTally": final_tally,
+    "FinalLeads": _final_leads,
 }
 
 STUDY = Study(
@@ -199,7 +225,8 @@ STUDY = Study(
         "race_speed": race_speed,
         "race_bytes": race_bytes,
         "race_clusters": race_clusters,
+        "race_finals": race_finals,
     },
     tables={"races.tex": race_table},
-    results=("races",),
+    results=("races", "race_finals"),
 )

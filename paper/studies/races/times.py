@@ -16,7 +16,7 @@ from statistics import fmean
 from paper.comparisons import ratio
 from paper.results import Result
 from paper.rules import RULES
-from sparsync.verify.tools.intervals import Estimate
+from sparsync.verify.tools.intervals import Estimate, paired_difference
 
 CLUSTERS = {"equal": "equal", "one_slow": "one slow", "pareto": "Pareto", "churn": "churn"}
 """Clusters of the study by their names in tables and figures."""
@@ -60,12 +60,7 @@ def smoothed(values: Sequence[float]) -> list[float]:
 
 def target(study: Result) -> float:
     """The test accuracy whose time is compared: see above."""
-    ends = [
-        max(smoothed(row["accuracy"])[1:])
-        for cluster in CLUSTERS
-        for selector in SELECTORS
-        for row in runs(study, REFERENCE, cluster, selector)
-    ]
+    ends = [max(smoothed(row["accuracy"])[1:]) for row in study.records("races") if row["policy"] == REFERENCE]
     # A multiple may be reached but for the rounding of a double.
     return TARGET_STEP * math.floor(min(ends) / TARGET_STEP + 1e-9)
 
@@ -124,6 +119,17 @@ def sending_gain(study: Result, policy: str, cluster: str) -> Estimate | None:
 def _time_ratio(study: Result, first: tuple[str, str, str], second: tuple[str, str, str]) -> Estimate | None:
     times = at_target(study, first, "seconds"), at_target(study, second, "seconds")
     return None if times[0] is None or times[1] is None else ratio(times[0], times[1])
+
+
+def mean_accuracies(study: Result, policy: str, cluster: str, selector: str) -> list[float]:
+    """The accuracy of each seed in the mean over its race, its start apart: what step sizes were searched for."""
+    return [fmean(row["accuracy"][1:]) for row in runs(study, policy, cluster, selector)]
+
+
+def lead(study: Result, policy: str, cluster: str, selector: str) -> Estimate:
+    """By how many points a policy is above BSP, in the mean over a race."""
+    own, reference = (mean_accuracies(study, name, cluster, selector) for name in (policy, REFERENCE))
+    return paired_difference([100 * share for share in own], [100 * share for share in reference])
 
 
 def end_accuracies(study: Result, policy: str, cluster: str, selector: str) -> list[float]:

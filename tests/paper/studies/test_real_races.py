@@ -22,7 +22,7 @@ from paper.studies.real_races import (
 )
 from sparsync.verify.tools.intervals import paired_difference
 from tests.support.drawing import drawn_lines, plain, table_lines
-from tests.support.paper_data import PROVENANCE, write
+from tests.support.paper_data import PROVENANCE, rewrite, write
 
 QUALITY = {"bsp": (0.50, 0.60), "asp": (0.58, 0.70), "osp": (0.40, 0.90)}
 """Of the two seeds, dense, with one slow worker; a hundredth less with Top-k, and two with Pareto durations."""
@@ -121,12 +121,34 @@ def test_one_run_has_no_interval_and_no_sign(folder: Path) -> None:
     real_races(folder)
 
 
+def test_a_lower_mean_whose_sign_is_not_known_is_not_worse(folder: Path) -> None:
+    runs = result(folder, NAME)["runs"]
+    for row in runs:
+        if row["policy"] == "osp":
+            row["real"]["quality"] -= 0.2
+    rewrite(folder / f"{NAME}.json", runs=runs)
+    difference = gain(result(folder, NAME), "osp", "one_slow", is_sparse=False)
+    assert difference is not None
+    assert difference.value == pytest.approx(-0.1)
+    assert [plain(MACROS[name](folder)) for name in ("RealWorse", "RealUnknown")] == ["0", "2"]
+
+
+def test_a_policy_that_survives_now_and_then_is_said_to(folder: Path) -> None:
+    runs = [row for row in result(folder, NAME)["runs"] if (row["policy"], row["condition"]) != ("bsp", "one_killed")]
+    lucky = [{**run("asp", "one_killed", 1.0, seed), "policy": "bsp"} for seed in (0, 1)]
+    rewrite(folder / f"{NAME}.json", runs=[*runs, *lucky, *(run("bsp", "one_killed", 0.01, seed) for seed in (0, 1))])
+    ((*_, said),) = table_lines(real_table(folder), "\\texttt{bsp}")
+    assert said == "ends in 2 of 4"
+
+
 def test_macros_say_how_many_and_how_far_off(folder: Path) -> None:
     found = {name: plain(macro(folder)) for name, macro in MACROS.items()}
     assert (found["RealRuns"], found["RealEnded"], found["RealSeeds"]) == ("32", "4", "2 runs")
     assert (found["RealBetter"], found["RealWorse"], found["RealUnknown"]) == ("0", "0", "2")
     assert (found["RealOwnLargest"], found["RealOwnWithin"], found["RealOwnCount"]) == ("2.0", "32", "32")
     assert (found["RealBaseLargest"], found["RealBaseWithin"], found["RealBaseCount"]) == ("20.0", "0", "16")
+    assert found["RealOwnOutside"] == "none"
+    assert found["RealBaseOutside"] == r"\texttt{bsp}, \texttt{asp}, \texttt{osp}"
     assert (found["RealBeforeMedian"], found["RealBeforeCount"]) == ("5.0", "32")
 
 

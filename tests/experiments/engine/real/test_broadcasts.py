@@ -6,6 +6,7 @@ import itertools
 import signal
 import time
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from sparsync.experiments.engine.real.broadcasts import Broadcaster, BroadcastGroup, Collective, Downlink
+from sparsync.experiments.engine.real.letters import Read
+from sparsync.experiments.engine.real.orders import OrderingEngine
 from sparsync.experiments.engine.real.roads import Announcements
 from sparsync.experiments.engine.real.server import Server, WorkerLostError
 from sparsync.experiments.engine.real.wire import LostPeerError
@@ -83,6 +86,38 @@ def test_where_workers_keep_their_own_models_nothing_is_sent_to_all() -> None:
     assert decisions(alone.trace) == decisions(together.trace)
     # Of eight steps the fourth ends a period at whose end all go on.
     assert together.broadcast_count == 1
+
+
+@pytest.mark.parametrize(
+    ("workers", "versions", "blocks", "is_broadcast"),
+    [
+        pytest.param([0, 1, 2, 3], [5, 5, 5, 5], None, True, id="all go on from one model"),
+        pytest.param([0, 1, 3], [5, 5, 5, 5], None, False, id="one does not go on"),
+        pytest.param([0, 1, 2, 3], [5, 5, 4, 5], None, False, id="one reads an earlier model"),
+        pytest.param([0, 1, 2, 3], [5, 5, 5, 5], (0, 2), False, id="blocks are read"),
+    ],
+)
+def test_what_all_read_is_sent_at_once_and_nothing_else(
+    workers: list[int], versions: list[int], blocks: tuple[int, ...] | None, is_broadcast: bool
+) -> None:
+    """Of a real barrier only the first case comes: a broadcast that one does not take part in would never end."""
+    given: list[Tensor] = []
+    ordered: dict[int, Read] = {}
+    body = torch.zeros(3, dtype=torch.uint8)
+    engine: Any = SimpleNamespace(
+        _reads=[(worker, Read(blocks, (), (), False), body) for worker in workers],
+        _broadcaster=SimpleNamespace(give=given.append),
+        view=SimpleNamespace(read_version=versions, clock=[7] * 4),
+        _lines={
+            worker: SimpleNamespace(order=lambda letter, _, to=worker: ordered.update({to: letter}))
+            for worker in range(4)
+        },
+    )
+    OrderingEngine._send_reads(engine)
+    assert len(given) == is_broadcast
+    assert sorted(ordered) == workers
+    assert {letter.is_broadcast for letter in ordered.values()} == {is_broadcast}
+    assert engine._reads == []
 
 
 @pytest.mark.parametrize("name", slow_except({"lb_bsp"}, ["lb_bsp", "selsync", "parameter_database"]))

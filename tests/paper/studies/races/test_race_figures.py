@@ -18,9 +18,10 @@ from paper.studies.races.figures import (
     order,
     race_bytes,
     race_clusters,
+    race_finals,
     race_speed,
 )
-from paper.studies.races.times import CLUSTERS, SELECTORS, at_target, gain
+from paper.studies.races.times import CLUSTERS, SELECTORS, at_target, gain, lead
 from paper.style import GREY
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.verify.tools.intervals import mean
@@ -87,8 +88,10 @@ def test_what_is_sure_is_full_and_what_is_not_is_hollow(folder: Path) -> None:
 
 
 def test_one_seed_has_dots_without_bars(folder: Path) -> None:
-    rewrite(folder / "races.json", races=[row for row in result(folder, "races")["races"] if row["seed"] == 0])
-    for draw in (race_speed, race_clusters, race_bytes):
+    for name in ("races.json", "race_finals.json"):
+        rows = result(folder, name.removesuffix(".json"))["races"]
+        rewrite(folder / name, races=[row for row in rows if row["seed"] == 0])
+    for draw in (race_speed, race_clusters, race_bytes, race_finals):
         for axes in draw(folder).axes:
             horizontal = [line for line in axes.get_lines() if line.get_marker() == "None"]
             assert all(len(set(np.asarray(line.get_xdata()).tolist())) == 1 for line in horizontal)
@@ -122,3 +125,13 @@ def test_bytes_are_means_over_seeds_with_their_interval(folder: Path) -> None:
                 if drawn.get_marker() == "None" and np.asarray(drawn.get_ydata()).tolist() == [line, line]
             )
             assert np.asarray(bar.get_xdata()).tolist() == pytest.approx([estimate.low, estimate.high])
+
+
+def test_finals_stand_beside_the_small_races(folder: Path) -> None:
+    small, final = race_finals(folder).axes
+    assert (small.get_title(), final.get_title()) == ("fnn2, 8 workers", "resnet20, 4 workers")
+    for axes, name in ((small, "races"), (final, "race_finals")):
+        dots = _dots(axes)
+        assert list(dots) == ["asp", "ssp"]
+        for policy, dot in dots.items():
+            assert _place(dot) == pytest.approx(lead(result(folder, name), policy, "one_slow", "none").value)

@@ -9,7 +9,7 @@ import pytest
 
 from paper.comparisons import ratio
 from paper.results import Result, result
-from paper.studies.races.study import MACROS, gain_in_words, least_sender, race_table, speed_tally
+from paper.studies.races.study import MACROS, final_tally, gain_in_words, least_sender, race_table, speed_tally
 from paper.studies.races.times import (
     CLUSTERS,
     SELECTORS,
@@ -19,6 +19,8 @@ from paper.studies.races.times import (
     edge_count,
     end_accuracies,
     gain,
+    lead,
+    mean_accuracies,
     reached_count,
     runs,
     sending_gain,
@@ -118,6 +120,14 @@ def test_top_k_is_compared_with_sending_all(folder: Path) -> None:
     assert sending_gain(result(folder, "races"), "ssp", "equal") is None
 
 
+def test_a_lead_is_the_difference_of_mean_accuracies_in_points(study: Result) -> None:
+    own, reference = (mean_accuracies(study, policy, "equal", "none") for policy in ("asp", "bsp"))
+    assert own[0] == pytest.approx(sum(FAST[1:]) / 4)
+    found = lead(study, "asp", "equal", "none")
+    assert found.value == pytest.approx(100 * (own[0] - reference[0] + own[1] - reference[1]) / 2)
+    assert not found.holds_zero
+
+
 def test_the_end_is_the_mean_of_the_last_two_measurements(study: Result) -> None:
     assert end_accuracies(study, "bsp", "equal", "none") == pytest.approx([0.73, 0.72])
 
@@ -187,6 +197,13 @@ def test_sending_less_is_compared_where_both_are_there(folder: Path) -> None:
     assert "not there on every seed" in MACROS["RaceSendingAsp"](folder)
 
 
+def test_finalists_are_counted_and_the_best_is_named_first(folder: Path) -> None:
+    assert final_tally(folder) == "below in 1, above in 1, inconclusive in none"
+    words = plain(MACROS["FinalLeads"](folder))
+    assert words.startswith(r"\texttt{asp} +")
+    assert r"\texttt{ssp} -" in words
+
+
 def test_broken_bounds_are_counted_and_named(folder: Path) -> None:
     assert broken_bounds(result(folder, "races")) == {"ssp": 1}
     assert MACROS["RaceBroken"](folder) == r"\texttt{ssp} in 1"
@@ -195,6 +212,7 @@ def test_broken_bounds_are_counted_and_named(folder: Path) -> None:
 def test_edges_of_the_grid_are_counted(folder: Path) -> None:
     assert edge_count(result(folder, "races")) == (1, 3 * len(CLUSTERS) * len(SELECTORS))
     assert plain(MACROS["RaceEdges"](folder)) == "1 of 24"
+    assert plain(MACROS["FinalEdges"](folder)) == "none of 3"
 
 
 @pytest.mark.parametrize(
@@ -209,6 +227,7 @@ def test_edges_of_the_grid_are_counted(folder: Path) -> None:
         ("RaceRuns", "2 runs"),
         ("RaceCount", "48"),
         ("RacePolicies", "3"),
+        ("FinalWorkers", "4"),
     ],
 )
 def test_macros_say_what_was_raced(name: str, text: str, folder: Path) -> None:
