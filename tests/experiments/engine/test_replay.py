@@ -24,8 +24,10 @@ from sparsync.verify.monitors.rows import as_rows, from_rows
 from sparsync.verify.monitors.trace import Arrived, Event, Rang, Released, Sent, Stepped
 from tests.experiments.policies.test_policies import BROKEN, UNUSUAL, Named, random_cluster, simulation
 from tests.experiments.policies.test_policies_only_look import CHANGES
+from tests.support.slow_cases import slow_except
 
 SEED = 3
+COMINGS = "comings and goings"
 
 
 def recorded(named: Named, cluster: Cluster, **options: Any) -> Simulation:
@@ -40,7 +42,7 @@ def replayed(policy: Policy, run: Simulation, events: Iterable[Event]) -> int:
     return Replay(policy, run.header, events, block_bytes=run.view.block_bytes, seed=SEED).run()
 
 
-@pytest.mark.parametrize("cluster", ["comings and goings", *CLUSTERS])
+@pytest.mark.parametrize("cluster", slow_except({COMINGS, "pareto"}, [COMINGS, *CLUSTERS]))
 @pytest.mark.parametrize("named", [*((name, {}) for name in POLICIES), *UNUSUAL], ids=str)
 def test_a_fresh_policy_decides_as_the_recorded_one(named: Named, cluster: str) -> None:
     made = CLUSTERS[cluster](5, 1) if cluster in CLUSTERS else replace(random_cluster(5, 3), changes=CHANGES)

@@ -23,6 +23,7 @@ from tests.kernels.test_native_passes import RANKED, SETTLED_LAWS
 from tests.support.emulated_build import build_emulated
 from tests.support.feedback_cases import ENTRY, Case, Emulated, Fault, faulty_sources, make_case, normal, shifted
 from tests.support.shared_builds import once, shared_folder
+from tests.support.slow_cases import slow_except
 from tests.support.watched_kernels import MeteredKernels, Traffic, compile_observer, compile_watched, watched_kernels
 
 # Whole tiles, so that the exact counts below hold; long enough for tables and histograms to weigh little.
@@ -139,7 +140,7 @@ def test_a_cold_call_moves_sixteen_bytes_an_entry_or_twenty_at_most(
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", slow_except({"gaussian", "uniform"}, LAWS))
 def test_the_report_tells_how_often_the_residual_is_read(kernels: MeteredKernels, law: str, rule: str) -> None:
     """Beyond that, entries that are listed or sent are read once more, and so are a tile's ties where they run out."""
     found, report = kernels.traffic(case_of(LAWS[law](LENGTH, torch.Generator().manual_seed(1)), rule, 0.01))

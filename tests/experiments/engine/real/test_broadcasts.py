@@ -150,8 +150,15 @@ class Losing:
         return
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize(
+    ("collective", "how"),
+    [
+        pytest.param("broadcast", signal.SIGKILL, id="broadcast, killed", marks=pytest.mark.slow),
+        pytest.param("broadcast", signal.SIGSTOP, id="broadcast, stopped"),
+        pytest.param("scatter_allgather", signal.SIGKILL, id="scatter_allgather, killed"),
+        pytest.param("scatter_allgather", signal.SIGSTOP, id="scatter_allgather, stopped", marks=pytest.mark.slow),
+    ],
+)
 def test_a_lost_worker_ends_the_run_in_time_and_is_named(collective: Collective, how: signal.Signals) -> None:
     conditions = usual_conditions(lost_after=4.0, downlink=collective, unit_seconds=0.001)
     with real_server(make_policy("bsp", {}), usual_race(seconds=PATIENCE_SECONDS), conditions) as (server, crew):
