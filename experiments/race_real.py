@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,9 +135,10 @@ def serve(command: RealRaceCommand, contestant: Contestant, announcements: Annou
             server.run(Watching(curve, keeper, server, said))
             server.finish()
         except BaseException as error:
-            announcements.end_together(f"{error}" or type(error).__name__, race.workers, VERDICT_SECONDS)
+            announcements.end(f"{error}" or type(error).__name__)
             raise
-        announcements.end_together(DONE, race.workers, VERDICT_SECONDS)
+        announcements.end(DONE)
+        announcements.wait_for_hearing(race.workers, VERDICT_SECONDS)
         outcome = outcome_of(name, server, curve.measured(problem), server.shared.layout)
         result = {
             "race": sayable(asdict(race)),
@@ -212,6 +214,19 @@ def of_this_job(command: RealRaceCommand) -> RealRaceCommand:
     return replace(command, race=replace(command.race, workers=worker_count))
 
 
+@contextmanager
+def leaving_together(announcements: Announcements, process_count: int) -> Iterator[None]:
+    """Who fails ends when all have said why, or in `VERDICT_SECONDS`: torchrun ends all as soon as one has ended."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, SystemExit):
+            traceback.print_exc()
+        announcements.hear()
+        announcements.wait_for_hearing(process_count, VERDICT_SECONDS)
+        sys.exit(error.code if isinstance(error, SystemExit) else 1)
+
+
 def main() -> None:
     """Run this process's part."""
     words = sys.argv[1:]
@@ -225,7 +240,8 @@ def main() -> None:
             worker = int(os.environ[WORKER_VARIABLE])
             live(command.race, command.conditions, worker, announcements, command.race.load_data())
         elif os.environ["RANK"] == "0":
-            serve(command, contestant, announcements)
+            with leaving_together(announcements, command.race.workers + 1), exit_on_bad_input():
+                serve(command, contestant, announcements)
         else:
             rank = int(os.environ["RANK"])
             verdict = look_after(rank - 1, command.conditions, announcements, worker_command(words))
@@ -233,6 +249,8 @@ def main() -> None:
                 sys.stderr.write(f"error on rank {rank}: the run has ended: {verdict}\n")
             announcements.hear()
             status = int(verdict != DONE)
+            if status:
+                announcements.wait_for_hearing(command.race.workers + 1, VERDICT_SECONDS)
     sys.stdout.flush()
     # Threads that wait for a process that is gone are not waited for.
     os._exit(status)

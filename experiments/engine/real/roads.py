@@ -78,16 +78,15 @@ class Announcements:
         """The run is over: "done", or why not."""
         self._store.set("end", verdict)
 
-    def end_together(self, verdict: str, process_count: int, seconds: float) -> None:
-        """The run is over, see `end`; wait until so many processes have heard it, or for as long."""
-        self.end(verdict)
+    def hear(self) -> None:
+        """This process knows the verdict, and has said it where it is an error."""
+        self._store.add("heard", 1)
+
+    def wait_for_hearing(self, process_count: int, seconds: float) -> None:
+        """Until so many processes have heard, or for as long."""
         deadline = time.monotonic() + seconds
         while self._store.add("heard", 0) < process_count and time.monotonic() < deadline:
             time.sleep(PULSE_SECONDS / 10)
-
-    def hear(self) -> None:
-        """This process knows the verdict."""
-        self._store.add("heard", 1)
 
     def verdict(self) -> str | None:
         """See `end`; None while it goes on."""
