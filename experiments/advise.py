@@ -1,6 +1,6 @@
 """Which policy, and how much of each gradient should be sent? Candidates are ranked by their time to a target.
 
-`python -m sparsync.experiments.advise --trace asp.jsonl --target 0.8 --seconds 300` asks for the cluster that a trace
+`python -m sparsync.experiments.advise --trace asp.jsonl --target 0.6` asks for the cluster that a trace
 was recorded on, with the problem of that run. `--step-seconds 0.1 0.1 0.1 0.4 --link-mbit 100 --model-bytes 100e6`
 describes a cluster by measured numbers: seconds of a step of each worker, the rate of the links, and the size of the
 model that is to be trained, in whose place a small network is. Options are those of `race`. A line for each candidate
