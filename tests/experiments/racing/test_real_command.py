@@ -9,13 +9,16 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args
+from types import SimpleNamespace
+from typing import Any, cast, get_args
 
 import psutil
 import pytest
 
+from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.engine.real.broadcasts import Downlink
-from sparsync.experiments.race_real import RealRaceCommand, read_arguments, serve
+from sparsync.experiments.engine.real.server import WorkerLostError
+from sparsync.experiments.race_real import RealRaceCommand, leaving_together, read_arguments, serve
 from sparsync.experiments.racing.crew import real_crew
 from sparsync.experiments.racing.real import WORKER_VARIABLE
 from sparsync.experiments.studies.links.elastic import kill_node
@@ -75,6 +78,34 @@ def test_what_has_no_meaning_is_refused_before_anything_begins(
     else:
         pytest.fail("was accepted")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (WorkerLostError("worker 1 was lost"), 2, "error on rank 0: worker 1 was lost\n"),
+        (RuntimeError("a policy's own"), 1, "RuntimeError: a policy's own\n"),
+    ],
+)
+def test_a_server_that_fails_says_why_before_it_waits_for_the_others(
+    error: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "0")
+    done: list[tuple[str, Any]] = []
+    announcements: Any = SimpleNamespace(
+        hear=lambda: done.append(("said", capsys.readouterr().err)),
+        wait_for_hearing=lambda count, _: done.append(("waited for", count)),
+    )
+    with pytest.raises(SystemExit) as ended, leaving_together(announcements, 5), exit_on_bad_input():
+        raise error
+    assert ended.value.code == code
+    assert done[0][1].endswith(said)
+    assert done[1:] == [("waited for", 5)]
+
+
+def test_a_server_that_succeeds_waits_for_nobody() -> None:
+    with leaving_together(cast("Any", None), 5):
+        pass
 
 
 @pytest.mark.slow
