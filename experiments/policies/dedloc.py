@@ -38,14 +38,15 @@ class Dedloc(Policy):
 
     def attach(self, view: View) -> Iterable[Effect]:
         """Nothing has arrived."""
-        self._arrived = [0] * view.worker_count
+        self._reported = [0] * view.worker_count
+        """by worker, up to which of its steps"""
         self._total = 0.0
         """examples in the inbox"""
         return super().attach(view)
 
     def on_arrive(self, message: Message) -> Iterable[Effect]:
         """An update, if this report was the last one needed."""
-        self._arrived[message.worker] += 1
+        self._reported[message.worker] = max(self._reported[message.worker], message.clock)
         self._total += message.batch
         return (*(self._update() if self._total >= self.target_batch else ()), Look((message.worker,)))
 
@@ -55,8 +56,8 @@ class Dedloc(Policy):
         return (Add(tuple(message.uid for message in messages), tuple(message.batch / total for message in messages)),)
 
     def gate(self, worker: int) -> bool:
-        """Its own reports have arrived."""
-        return self._arrived[worker] == self.view.sent[worker]
+        """The report on its last step has arrived; one of an earlier life may be lost."""
+        return self._reported[worker] == self.view.clock[worker]
 
     def refresh(self, worker: int) -> Pull:
         """The shared model if it has changed."""

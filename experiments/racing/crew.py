@@ -9,6 +9,7 @@ import math
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -110,7 +111,11 @@ class Crew:
 def real_crew(race: Race, conditions: Conditions) -> Iterator[tuple[Announcements, Crew]]:
     """The processes of all workers, and where they announce themselves; they end with the block."""
     _PROCESSES.set_forkserver_preload([__name__])
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    # Left to itself the store listens for version 6, and its one thread looks up the name of each peer's mapped
+    # address: where the name server is silent, nobody is answered for five seconds.
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = int(listener.getsockname()[1])
+    store = TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach())
     announcements = Announcements(PrefixStore("engine", store))
     crew = Crew(store.port, race, conditions)
     try:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NoReturn, get_args
 
@@ -33,9 +33,9 @@ from sparsync.experiments.engine.real.broadcasts import Broadcaster, Downlink
 from sparsync.experiments.engine.real.keeping import Kept
 from sparsync.experiments.engine.real.letters import read_shipment, shipment_bytes
 from sparsync.experiments.engine.real.lines import Begun, Happening, Line
-from sparsync.experiments.engine.real.roads import Announcements, Pulse
+from sparsync.experiments.engine.real.roads import Announcements, Pulse, Signs
 from sparsync.experiments.engine.real.server import Server
-from sparsync.experiments.engine.real.wire import LostPeerError
+from sparsync.experiments.engine.real.wire import Channel, LostPeerError
 from sparsync.experiments.engine.real.worker import Worker
 from sparsync.experiments.engine.shared_model import SharedModel
 from sparsync.experiments.engine.worker_vectors import WorkerVectors, layout_of
@@ -90,34 +90,8 @@ class Conditions:
             raise ValueError(f"downlink must be one of {', '.join(get_args(Downlink))}, got {self.downlink!r}")
 
 
-@dataclass
-class Signs:
-    """When each worker showed last that it lives.
-
-    Args:
-        announcements: where its pulse is.
-        patience_seconds: silence that is no cause for concern.
-    """
-
-    announcements: Announcements
-    patience_seconds: float
-    _seen: dict[int, tuple[int, float]] = field(default_factory=dict)
-
-    def silent(self, workers: Sequence[int]) -> dict[int, float]:
-        """Those that were silent for longer, and how long."""
-        now, found = time.monotonic(), {}
-        for worker in workers:
-            pulse = self.announcements.pulse(worker)
-            before, since = self._seen.get(worker, (-1, now))
-            if pulse != before:
-                self._seen[worker] = (pulse, now)
-            elif now - since > self.patience_seconds:
-                found[worker] = now - since
-        return found
-
-
 class Gate:
-    """Where workers come in: a thread makes a line to each life that is announced.
+    """Where workers come in: a line is made to each life that is announced, and none waits for another's.
 
     Args:
         announcements: where they are.
@@ -136,12 +110,14 @@ class Gate:
         self._known = [0] * worker_count
         self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="gate", daemon=True)
+        self._opening: list[threading.Thread] = []
         self._thread.start()
 
     def close(self) -> None:
         """Nobody else comes in."""
         self._is_closed.set()
-        self._thread.join(self._timeout_seconds)
+        for thread in [self._thread, *self._opening]:
+            thread.join(self._timeout_seconds)
 
     def first_lines(self, timeout_seconds: float) -> list[Line]:
         """To all workers, in their first lives.
@@ -178,13 +154,17 @@ class Gate:
                 if lives > self._known[worker]:
                     # Of several lives only the last is there still.
                     self._known[worker] = lives
-                    self._open(worker, lives - 1)
+                    name, both = f"open {worker}.{lives - 1}", (worker, lives - 1)
+                    self._opening.append(threading.Thread(target=self._open, name=name, args=both, daemon=True))
+                    self._opening[-1].start()
 
     def _open(self, worker: int, life: int) -> None:
+        # A worker that is not met in time begins another life.
         with suppress(RuntimeError):
             channel = self._announcements.channel(worker, life, is_server=True, timeout_seconds=self._timeout_seconds)
-            line = Line(channel, self.happenings.put, most_bytes=self._most_bytes)
-            self.happenings.put(Happening(worker, life, Begun(line)))
+            if self._known[worker] == life + 1 and not self._is_closed.is_set():
+                line = Line(channel, self.happenings.put, most_bytes=self._most_bytes)
+                self.happenings.put(Happening(worker, life, Begun(line)))
 
 
 @contextmanager
@@ -222,7 +202,7 @@ def open_server(
             horizon,
             lines=lines,
             happenings=gate.happenings,
-            look_about=lambda: signs.silent(sorted(server.view.alive)),
+            look_about=lambda: signs.silent(server.lives()),
             seed=race.seed,
             kept=kept,
             broadcaster=broadcaster,
@@ -230,6 +210,7 @@ def open_server(
         yield server
     finally:
         gate.close()
+        signs.stop()
         if broadcaster is not None:
             broadcaster.close()
 
@@ -291,9 +272,8 @@ def live(
     layout = layout_of(problem, descent)
     rehearse(problem, descent, layout)
     vectors = WorkerVectors(problem, descent, layout, worker=worker, seed=race.seed)
-    incarnation = announcements.announce(worker)
-    pulse = Pulse(announcements, worker)
-    channel = announcements.channel(worker, incarnation, is_server=False, timeout_seconds=conditions.join_seconds)
+    channel = meet_server(announcements, worker, conditions)
+    pulse = Pulse(announcements, worker, channel.incarnation)
     cluster = race.make_cluster()
 
     def delay(index: int, batch: float, seconds: float) -> None:
@@ -323,6 +303,26 @@ def live(
         if not announcements.is_over_within(VERDICT_SECONDS):
             raise
     pulse.stop()
+
+
+def meet_server(announcements: Announcements, worker: int, conditions: Conditions) -> Channel:
+    """The way to the server, from a life of the worker that the server has met; one that it did not meet is over.
+
+    They may miss each other: looking up a name can take as long as a worker may be silent, and PyTorch looks one up for
+    each connection.
+
+    Raises:
+        RuntimeError: it did not come in time, or the run is over.
+    """
+    deadline = time.monotonic() + conditions.join_seconds
+    while True:
+        life, left = announcements.announce(worker), deadline - time.monotonic()
+        try:
+            seconds = min(2 * conditions.lost_after, max(left, POLL_SECONDS))
+            return announcements.channel(worker, life, is_server=False, timeout_seconds=seconds)
+        except RuntimeError:
+            if time.monotonic() >= deadline or announcements.verdict() is not None:
+                raise
 
 
 def look_after(worker: int, conditions: Conditions, announcements: Announcements, command: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +10,12 @@ from typing import Any
 from sparsync.experiments.engine.clusters import Cluster
 from sparsync.experiments.engine.descent import Descent
 from sparsync.experiments.engine.effects import KEEP, Effect, Mix, Pull
-from sparsync.experiments.engine.horizon import Horizon
+from sparsync.experiments.engine.horizon import Horizon, Kind
 from sparsync.experiments.engine.policy import Policy
 from sparsync.experiments.engine.problems import Quadratics
 from sparsync.experiments.engine.simulation import Simulation
 from sparsync.experiments.engine.vectors import Vectors
-from sparsync.verify.monitors.trace import (
-    Event,
-)
+from sparsync.verify.monitors.trace import Event, Lost
 
 CURVATURES = (1.0, 0.5, 2.0)
 
@@ -39,6 +38,22 @@ def times(simulation: Simulation, kind: type[Event], worker: int | None = None) 
 
 def kinds(simulation: Simulation, time: float) -> list[str]:
     return [type(event).__name__ for event in simulation.trace if event.time == time]
+
+
+class LosesMessages(Simulation):
+    """Who crashes takes its messages along that are on their way, as a process does that is killed."""
+
+    def _depart(self, worker: int, reason: str) -> None:
+        super()._depart(worker, reason)
+        if reason != "crashed":
+            return
+        lost = [due for due in self._queue if due[1] is Kind.ARRIVAL and due[3].worker == worker]
+        self._queue[:] = [due for due in self._queue if due not in lost]
+        heapq.heapify(self._queue)
+        self._due_count -= len(lost)
+        for *_, message in sorted(lost):
+            self._forget((message.uid,))
+            self._note(Lost(self.view.now, message.uid))
 
 
 @dataclass(eq=False)

@@ -129,6 +129,10 @@ class OrderingEngine(Engine):
         """How often all workers were sent a model at once."""
         return 0 if self._broadcaster is None else self._broadcaster.count
 
+    def lives(self) -> dict[int, int]:
+        """Which of its lives each worker leads that is there."""
+        return {worker: line.incarnation for worker, line in self._lines.items() if worker in self.view.alive}
+
     def ask_for_models(self, number: int) -> None:
         """Ask those who are there for their own models, between two steps."""
         self._shown[number] = 0, torch.zeros_like(self.shared.model)

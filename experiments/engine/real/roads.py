@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import cast
 
@@ -27,6 +27,7 @@ from sparsync.experiments.engine.real.broadcasts import BroadcastGroup, Collecti
 from sparsync.experiments.engine.real.wire import SILENCE, Channel, LostPeerError
 
 PULSE_SECONDS = 0.5
+_LOOK_SECONDS = PULSE_SECONDS / 2
 _HOST = torch.device("cpu")
 
 
@@ -66,13 +67,13 @@ class Announcements:
         """How many lives the worker has begun."""
         return self._store.add(f"lives/{worker}", 0)
 
-    def beat(self, worker: int) -> None:
-        """One more pulse."""
-        self._store.add(f"pulse/{worker}", 1)
+    def beat(self, worker: int, incarnation: int) -> None:
+        """One more pulse of this life of the worker."""
+        self._store.add(f"pulse/{worker}/{incarnation}", 1)
 
-    def pulse(self, worker: int) -> int:
+    def pulse(self, worker: int, incarnation: int) -> int:
         """How many there have been."""
-        return self._store.add(f"pulse/{worker}", 0)
+        return self._store.add(f"pulse/{worker}/{incarnation}", 0)
 
     def end(self, verdict: str) -> None:
         """The run is over: "done", or why not."""
@@ -102,14 +103,6 @@ class Announcements:
                 return True
             time.sleep(PULSE_SECONDS / 10)
         return False
-
-    def bury(self, worker: int, incarnation: int) -> None:
-        """The server has given up this life of the worker."""
-        self._store.set(f"buried/{worker}/{incarnation}", "")
-
-    def is_buried(self, worker: int, incarnation: int) -> bool:
-        """Has it?"""
-        return self._store.check([f"buried/{worker}/{incarnation}"])
 
     def channel(self, worker: int, incarnation: int, *, is_server: bool, timeout_seconds: float) -> Channel:
         """This end of the way between the server and a life of a worker; the other must ask for it, too.
@@ -154,11 +147,12 @@ class Pulse:
     Args:
         announcements: where.
         worker: whose.
+        incarnation: of which of its lives.
     """
 
-    def __init__(self, announcements: Announcements, worker: int) -> None:
+    def __init__(self, announcements: Announcements, worker: int, incarnation: int) -> None:
         self._over = threading.Event()
-        self._announcements, self._worker = announcements, worker
+        self._announcements, self._worker, self._incarnation = announcements, worker, incarnation
         self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
         self._thread.start()
 
@@ -170,11 +164,62 @@ class Pulse:
     def _beat(self) -> None:
         while not self._over.is_set():
             try:
-                self._announcements.beat(self._worker)
+                self._announcements.beat(self._worker, self._incarnation)
             except RuntimeError:
                 # The store went with the job.
                 return
             self._over.wait(PULSE_SECONDS)
+
+
+class Signs:
+    """A thread that looks which lives of workers show that they are not stopped.
+
+    A look that takes long, since the store does not answer or this process was stopped itself, tells nothing about
+    workers, and counts for no longer than two usual ones.
+
+    Args:
+        announcements: where pulses are.
+        patience_seconds: silence that is no cause for concern.
+    """
+
+    def __init__(self, announcements: Announcements, patience_seconds: float) -> None:
+        self._announcements, self._patience_seconds = announcements, patience_seconds
+        self._lock = threading.Lock()
+        self._silent_seconds: dict[tuple[int, int], float] = {}
+        self._pulses: dict[tuple[int, int], int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="signs", daemon=True)
+        self._thread.start()
+
+    def silent(self, lives: Mapping[int, int]) -> dict[int, float]:
+        """The workers whose lives, numbered by worker, were silent for longer, and how long; never waits."""
+        with self._lock:
+            before = self._silent_seconds
+            self._silent_seconds = {life: before.get(life, 0.0) for life in lives.items()}
+            found = {worker: self._silent_seconds[worker, life] for worker, life in lives.items()}
+        return {worker: seconds for worker, seconds in found.items() if seconds > self._patience_seconds}
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._thread.join(_LOOK_SECONDS)
+
+    def _watch(self) -> None:
+        looked = time.monotonic()
+        while not self._over.wait(_LOOK_SECONDS):
+            lives = list(self._silent_seconds)
+            try:
+                pulses = {life: self._announcements.pulse(*life) for life in lives}
+            except RuntimeError:
+                # The store went with the job.
+                return
+            now = time.monotonic()
+            passed, looked = min(now - looked, 2 * _LOOK_SECONDS), now
+            with self._lock:
+                silent = self._silent_seconds
+                for life in silent.keys() & pulses.keys():
+                    silent[life] = silent[life] + passed if pulses[life] == self._pulses.get(life) else 0.0
+            self._pulses = pulses
 
 
 def _clone(store: Store) -> Store:

@@ -61,7 +61,7 @@ class Server(OrderingEngine):
         shared: the model.
         descent: how workers make messages.
         horizon: when the run ends, in real seconds.
-        lines: by worker, to those who are there at the beginning, all in their first lives.
+        lines: by worker, to those who are there at the beginning.
         happenings: what comes from them, and new lives.
         look_about: called every now and then: workers that are silent for too long, with how long.
         make_judge: see `Engine`.

@@ -26,8 +26,9 @@ from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.policies.ssp import Ssp
 from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.judge import Violation
-from sparsync.verify.monitors.trace import Released, Stepped, trace_hash
+from sparsync.verify.monitors.trace import Lost, Released, Stepped, trace_hash
 from tests.support.fitting import usual_for
+from tests.support.simulated_runs import LosesMessages, times
 
 INFINITY = math.inf
 ARITHMETIC = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS")
@@ -59,11 +60,12 @@ def simulation(
     horizon: Horizon,
     descent: Descent | None = None,
     noise: float = 0.1,
+    kind: type[Simulation] = Simulation,
     **options: Any,
 ) -> Simulation:
     problem = Quadratics(CURVATURES, worker_count=cluster.worker_count, spread=1.0, noise=noise, block_count=3, seed=5)
     vectors = Vectors(problem, descent or Descent(is_on_grid=True), worker_count=cluster.worker_count)
-    return Simulation(make_policy(*named), cluster, horizon, vectors=vectors, **options)
+    return kind(make_policy(*named), cluster, horizon, vectors=vectors, **options)
 
 
 def behaviour(run: Simulation) -> list[tuple[Any, ...]]:
@@ -262,7 +264,7 @@ ENOUGH_SECONDS = 100.0
 """Longer than two of the slowest steps and four of the slowest messages take."""
 
 
-def machine_of(name: str, descent: Descent) -> type[RuleBasedStateMachine]:
+def machine_of(name: str, descent: Descent, kind: type[Simulation]) -> type[RuleBasedStateMachine]:
     """Someone who slows workers down, lets them crash, leave and join, while the monitors watch."""
 
     class Adversary(RuleBasedStateMachine):
@@ -282,7 +284,7 @@ def machine_of(name: str, descent: Descent) -> type[RuleBasedStateMachine]:
             link = Link(latency_seconds=latency, bytes_per_second=1e3, is_shared=shared)
             cluster = Cluster(worker_count, durations, upload=link, download=link)
             named = (name, usual_for(name, worker_count))
-            self.run_ = simulation(named, cluster, horizon=Horizon(seconds=1e6), descent=descent)
+            self.run_ = simulation(named, cluster, horizon=Horizon(seconds=1e6), descent=descent, kind=kind)
 
         @rule(seconds=st.floats(0.1, 20.0))
         def wait(self, seconds: float) -> None:
@@ -308,17 +310,25 @@ def machine_of(name: str, descent: Descent) -> type[RuleBasedStateMachine]:
 
         def teardown(self) -> None:
             if hasattr(self, "run_"):
-                steps, end = sum(self.run_.view.clock), self.run_.view.now + ENOUGH_SECONDS
-                while self.run_.view.alive and sum(self.run_.view.clock) == steps:
-                    assert self.run_.view.now < end, "whoever is there goes on: nobody waits for ever"
-                    self.run_.advance(self.run_.view.now + ENOUGH_SECONDS / 20)
+                view, steps = self.run_.view, list(self.run_.view.clock)
+                end = view.now + ENOUGH_SECONDS
+                while any(view.clock[worker] == steps[worker] for worker in view.alive):
+                    assert view.now < end, "whoever is there goes on: nobody waits for ever"
+                    self.run_.advance(view.now + ENOUGH_SECONDS / 20)
                 self.run_.finish()
 
     return Adversary
 
 
-def attack(name: str, compression: str, example_count: int, *, shrinks: bool = True) -> None:
-    machine = machine_of(name, COMPRESSIONS[compression]).TestCase
+def attack(
+    name: str,
+    compression: str,
+    example_count: int,
+    *,
+    shrinks: bool = True,
+    kind: type[Simulation] = Simulation,
+) -> None:
+    machine = machine_of(name, COMPRESSIONS[compression], kind).TestCase
     machine.settings = settings(
         max_examples=example_count,
         stateful_step_count=10,
@@ -333,6 +343,30 @@ def attack(name: str, compression: str, example_count: int, *, shrinks: bool = T
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in BROKEN])
 def test_no_adversary_makes_a_policy_break_its_promise_or_lose_mass(name: str, compression: str) -> None:
     attack(name, compression, 3)
+
+
+TOLERANT = [name for name, policy in POLICIES.items() if policy.tolerates_loss and name not in BROKEN]
+
+
+@pytest.mark.parametrize("name", TOLERANT)
+def test_who_comes_back_goes_on_though_messages_were_lost_with_its_earlier_life(name: str) -> None:
+    parameters = {**usual_for(name, 4), **({"period": 2.0} if name == "adsp" else {})}
+    lost = 0
+    for crash in (2.0 + tenth / 10 for tenth in range(20)):
+        changes = (Change(crash, 1, "crash"), Change(crash + 0.5, 1, "join"))
+        cluster = replace(random_cluster(4, 1), upload=Link(latency_seconds=0.5), changes=changes)
+        options: dict[str, Any] = {"descent": Descent(), "kind": LosesMessages}
+        run = simulation((name, parameters), cluster, horizon=Horizon(seconds=40.0), **options)
+        run.run()
+        lost += sum(isinstance(event, Lost) for event in run.trace)
+        assert all(times(run, Stepped, worker)[-1] > 20.0 for worker in range(4)), crash
+    assert lost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOLERANT)
+def test_no_adversary_stops_those_who_tolerate_that_messages_are_lost(name: str) -> None:
+    attack(name, "top_k", 100, kind=LosesMessages)
 
 
 @dataclass(eq=False)

@@ -17,17 +17,20 @@ from sparsync.experiments.racing.entries import make_policy
 from sparsync.verify.monitors.trace import Applied, Departed, Fetched, Mixed, Released, Sent, Stepped
 from tests.experiments.policies.test_policies import BROKEN
 from tests.support.fitting import usual_for
-from tests.support.launch.real_runs import real_server, usual_conditions, usual_race
+from tests.support.launch.real_runs import (
+    PATIENCE_SECONDS,
+    real_parameters,
+    real_server,
+    usual_conditions,
+    usual_race,
+)
 from tests.support.slow_cases import slow_except
 
 USUAL = {"ssp", "backup", "osp", "selsync", "ds_sync", "dybw", "adsp", "aw_psp"}
 """One of each kind: bounds, drops, two stages, flags, groups, mixes, alarms, samples."""
 STEPS = 12
-PATIENCE_SECONDS = 60.0
 PATIENT = usual_conditions(lost_after=PATIENCE_SECONDS)
 """Nobody is lost here, however busy the machine is."""
-# What would not happen in a second: a commit each minute.
-QUICKER: dict[str, dict[str, float]] = {"adsp": {"period": 0.4, "least_seconds": 0.0}}
 
 
 @pytest.mark.parametrize("name", ["asp", "osp", pytest.param("pssp", marks=pytest.mark.slow)])
@@ -53,7 +56,7 @@ def test_what_has_changed_alone_is_sent_and_gives_the_model_that_was_promised(na
 @pytest.mark.parametrize("selector", ["top_k", pytest.param("none", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", slow_except(USUAL, [name for name in POLICIES if name not in BROKEN]))
 def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, selector: str) -> None:
-    parameters = {**usual_for(name, 4), **QUICKER.get(name, {})}
+    parameters = real_parameters(name)
     consensus_step = 0.5 if selector != "none" else 1.0
     race = usual_race(selector=selector, density=0.25, consensus_step=consensus_step, seconds=PATIENCE_SECONDS)
     with real_server(make_policy(name, parameters), race, PATIENT, steps=STEPS) as (server, _):
@@ -75,8 +78,9 @@ def test_a_real_run_keeps_its_promises_and_is_decided_the_same_again(name: str, 
 
 @pytest.mark.slow
 def test_groups_on_racks_are_decided_the_same_again() -> None:
-    race, policies = usual_race(seconds=2.5), [make_policy("ds_sync", {"rack_size": 2, "group_size": 2}) for _ in "ab"]
-    with real_server(policies[0], race) as (server, _):
+    race = usual_race(seconds=PATIENCE_SECONDS)
+    policies = [make_policy("ds_sync", {"rack_size": 2, "group_size": 2}) for _ in "ab"]
+    with real_server(policies[0], race, PATIENT, steps=STEPS) as (server, _):
         server.run()
         server.finish()
     pairs = {event.members for event in server.trace if isinstance(event, Mixed)}
@@ -97,7 +101,7 @@ def test_on_parts_sorted_by_label_workers_inject_what_they_do_in_simulation(name
         data="embedded", model="fnn2", seconds=PATIENCE_SECONDS, partition="labels", injecting=0.5, injected=0.25
     )
     parameters: dict[str, Any] = {"threshold": 0.1, "window": 2} if name == "selsync" else {}
-    with real_server(make_policy(name, parameters), race, steps=STEPS) as (server, _):
+    with real_server(make_policy(name, parameters), race, PATIENT, steps=STEPS) as (server, _):
         server.run()
         server.finish()
     vectors = Vectors(race.make_problem(), race.descent(), worker_count=4, seed=race.seed)
