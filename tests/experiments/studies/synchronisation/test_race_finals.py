@@ -27,9 +27,9 @@ from sparsync.experiments.training.models import FlatModel
 from sparsync.verify.tools.pool import Pool
 
 
-def _row(policy: str, cluster: str, accuracy: float, *, seed: int = 0) -> dict[str, Any]:
+def _row(policy: str, cluster: str, accuracy: float, *, selector: str = "none", seed: int = 0) -> dict[str, Any]:
     """Half as accurate at the start, which does not count."""
-    row = {"policy": policy, "cluster": cluster, "selector": "none", "seed": seed}
+    row = {"policy": policy, "cluster": cluster, "selector": selector, "seed": seed}
     return row | {"accuracy": [accuracy / 2, accuracy, accuracy]}
 
 
@@ -49,6 +49,12 @@ def test_a_rank_counts_who_is_better_in_the_mean_over_seeds_and_places() -> None
     assert mean_ranks(rows) == {"bsp": (2 + 0) / 2, "asp": (0 + 2) / 2, "ssp": (1 + 0) / 2}
 
 
+def test_selectors_are_ranked_apart() -> None:
+    rows = [_row("bsp", "equal", 0.9), _row("asp", "equal", 0.8)]
+    rows += [_row("bsp", "equal", 0.1, selector="top_k"), _row("asp", "equal", 0.8, selector="top_k")]
+    assert mean_ranks(rows) == {"bsp": 0.5, "asp": 0.5}
+
+
 def test_the_best_go_on_and_the_reference_is_none_of_them() -> None:
     ranks = dict.fromkeys(POLICIES, 9.0) | {"bsp": 0.0, "dybw": 1.0, "asp": 2.0}
     chosen = finalists(ranks)
@@ -60,6 +66,7 @@ def test_the_best_go_on_and_the_reference_is_none_of_them() -> None:
 
 def test_finals_are_raced_by_the_finalists_and_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     raced: list[Entrant] = []
+    small_seeds: list[int] = []
     order = [policy for policy in reversed(POLICIES) if policy != REFERENCE]
     rows = [_row(policy, "equal", 0.9 - place / 100) for place, policy in enumerate(order)]
 
@@ -67,14 +74,18 @@ def test_finals_are_raced_by_the_finalists_and_the_reference(monkeypatch: pytest
         raced.extend(entrants)
         return {"races": [], "seed": seed}
 
+    def run_races(_profile: ProfileName, _pool: Pool, *, seed: int) -> dict[str, Any]:
+        small_seeds.append(seed)
+        return {"races": rows}
+
+    monkeypatch.setattr(races, "run_races", run_races)
     monkeypatch.setattr(race_finals, "run_tuned", run_tuned)
-    monkeypatch.setattr(races, "run_races", lambda _profile, _pool, *, seed: {"races": rows, "seed": seed})
     study = run_finals("record", seed=2)
     # Infinite rates have a name in JSON.
     json.dumps(study, allow_nan=False)
     assert study["finalists"] == order[:FINALIST_COUNT]
     assert [entrant.policy for entrant in raced] == [REFERENCE, *order[:FINALIST_COUNT]]
-    assert study["seed"] == 2
+    assert [*small_seeds, study["seed"]] == [2, 2]
     assert study["mean_ranks"][order[1]] == 1
 
 
