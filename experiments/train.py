@@ -13,11 +13,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import PrefixStore, Store
-from torch.distributed.rendezvous import rendezvous
 
 from sparsync.experiments import launcher
-from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.checkpoints.keeper import open_keeper
 from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.command import (
@@ -31,6 +28,7 @@ from sparsync.experiments.command import (
 from sparsync.experiments.training.averager import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.experiments.training.data import load_dataset
+from sparsync.experiments.training.joining import join, own_device
 from sparsync.experiments.training.loop import TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import Run
@@ -55,7 +53,7 @@ def train(command: Command) -> None:
     # Before any arithmetic, since sums depend on it.
     torch.set_num_threads(run.threads)
     data = load_dataset(run.data, pixels=run.pixels)
-    device = _device()
+    device = own_device()
     with _joined(process_count, device, command) as processes, ExitStack() as stack:
         require_equal_settings(run, data.sha256, processes.averager)
         shown = stack.enter_context(step_progress(run.steps, visible=rank == 0))
@@ -122,20 +120,6 @@ def require_launcher() -> None:
         raise ProcessLookupError(f"process {launcher()}, which launched this rank, has ended; no result is written")
 
 
-def _device() -> torch.device:
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    if local_rank >= torch.cuda.device_count():
-        raise ValueError(
-            f"local rank {local_rank} has no GPU, {torch.cuda.device_count()} present; "
-            "an empty CUDA_VISIBLE_DEVICES trains on CPUs"
-        )
-    device = torch.device("cuda", local_rank)
-    torch.cuda.set_device(device)
-    return device
-
-
 @contextmanager
 def _joined(process_count: int, device: torch.device, command: Command) -> Iterator[Processes]:
     """Join the process group for as long as the training lasts; a lone process needs none.
@@ -146,7 +130,7 @@ def _joined(process_count: int, device: torch.device, command: Command) -> Itera
     if process_count == 1:
         yield Processes()
         return
-    _join(process_count, device, command.join_seconds)
+    join(process_count, device, command.join_seconds)
     seconds = command.patience_seconds + command.disk_seconds
     group = dist.new_group(timeout=timedelta(seconds=seconds))
     averager = GroupAverager("dense", device=device, group=group, timeout_seconds=seconds)
@@ -170,32 +154,6 @@ def _averager(run: Run, process_count: int, device: torch.device, command: Comma
     return SlicedAverager(
         run.collective, worker_count=worker_count, node_size=nodes, device=device, timeout_seconds=seconds
     )
-
-
-def _join(process_count: int, device: torch.device, seconds: float) -> None:
-    """Become a rank of the process group.
-
-    Raises:
-        ExchangeError: not all ranks have come in time.
-    """
-    rank, timeout = int(os.environ["RANK"]), timedelta(seconds=seconds)
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    try:
-        dist.init_process_group(backend, store=_store(timeout), rank=rank, world_size=process_count, timeout=timeout)
-    except RuntimeError as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        message = f"not all {process_count} ranks have come within {seconds:g} s (--join-seconds): {reason}"
-        raise ExchangeError(message) from None
-
-
-def _store(timeout: timedelta) -> Store:
-    """Where ranks leave their addresses, of which torchrun keeps those of ranks that it then starts anew.
-
-    One node counts its restarts, several each their own, which may differ: there nothing tells old from new.
-    """
-    store, _, _ = next(rendezvous("env://", timeout=timeout))
-    lone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
-    return PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0) if lone else 0}", store)
 
 
 def main() -> None:

@@ -81,6 +81,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         coherent_descent,
         perturbations,
     ),
+    "Learning systems": (),
 }
 """The files that hold statements, by family, in the order of the paper."""
 

@@ -28,6 +28,7 @@ from sparsync.experiments.training import loop
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.training.collectives import GroupAverager
 from sparsync.experiments.training.data import load_dataset
+from sparsync.experiments.training.joining import open_store
 from sparsync.experiments.training.roads import Sent
 from sparsync.experiments.training.runs import RUNS
 from sparsync.experiments.training.worker import Replica, StepFacts, step
@@ -282,9 +283,9 @@ def test_what_a_lost_rank_left_is_not_found_after_a_restart_of_one_node(
     for name, value in (environment | {"TORCHELASTIC_USE_AGENT_STORE": "True", "GROUP_WORLD_SIZE": node_count}).items():
         monkeypatch.setenv(name, value)
     minute = timedelta(minutes=1)
-    train._store(minute).set("address", "of a rank that is lost")
+    open_store(minute).set("address", "of a rank that is lost")
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
-    assert train._store(minute).check(["address"]) == is_found
+    assert open_store(minute).check(["address"]) == is_found
 
 
 UNLIKE_PROCESSORS = """

@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import synchronisation_symbols
+from sparsync.theory.language import learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -511,5 +511,6 @@ LATEX_NAMES = {
     perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
+    **learning_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -7,6 +7,7 @@ from sparsync.verify.contraction import mutants as contraction
 from sparsync.verify.delay import mutants as delay
 from sparsync.verify.feedback import mutants as feedback
 from sparsync.verify.laws import mutants as laws
+from sparsync.verify.learning import mutants as learning
 from sparsync.verify.ledger import scaled_mutants
 from sparsync.verify.ledger.mutation import Mutant
 from sparsync.verify.selectors import mutants as selectors
@@ -21,6 +22,7 @@ CHOSEN: dict[str, Mutant] = {
     **tight_rates.MUTANTS,
     **delay.MUTANTS,
     **synchronisation.MUTANTS,
+    **learning.MUTANTS,
 }
 """The errors that we thought of."""
 

@@ -1,0 +1,8 @@
+"""The learning systems by name: one line each."""
+
+from __future__ import annotations
+
+from sparsync.experiments.learning.party import System
+
+SYSTEMS: dict[str, System] = {}
+"""By the name that `--system` takes."""

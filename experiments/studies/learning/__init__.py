@@ -1,0 +1,1 @@
+"""What the learning systems do, at which price: curvature, leakage, privacy and corrupted data."""

@@ -1,0 +1,1 @@
+"""What curvature, leakage, privacy and self-paced consensus rest on."""

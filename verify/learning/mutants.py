@@ -1,0 +1,9 @@
+"""Which wrong statements about learning systems must the evidence notice? `verify/ledger/mutants.py` collects them.
+
+The errors are those easily made: a factor forgotten, a mean that is biased, a mask that is lost. Ours.
+"""
+
+from sparsync.verify.ledger.mutation import Mutant
+
+MUTANTS: dict[str, Mutant] = {}
+"""Every mutant of these statements, by name."""
