@@ -21,7 +21,7 @@ from tests.support.stand_ins.forked import Server
 from tests.support.stand_ins.quick_compiler import quick_compiler
 
 COMMANDS = (
-    *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "reproduce")),
+    *(f"sparsync.experiments.{name}" for name in ("train", "simulate", "race", "learn", "reproduce")),
     "sparsync.theory.calculator",
 )
 AFTER = "-- status 0\n"
