@@ -30,6 +30,7 @@ from sparsync.experiments.learning.talk import (
     take,
     take_unless_lost,
 )
+from sparsync.experiments.training.collectives import answer
 from tests.support.workers import run_workers
 
 SHAPES = ((), (0,), (3,), (2, 0, 4), (2, 3), (1, 2, 3, 2), (1, 1, 2, 1, 1, 2))
@@ -85,17 +86,19 @@ def test_real_ranks_hear_what_was_said_and_note_what_they_gave_and_took() -> Non
 def test_what_is_taken_is_a_tensor_of_its_own() -> None:
     mine = torch.zeros(3)
 
-    def giver() -> Talk[None]:
+    def giver() -> Talk[Tensor | None]:
         yield from give(1, "zeros", mine)
         mine.fill_(1.0)
         yield from give(1, "done", torch.empty(0))
+        return None
 
-    def taker() -> Talk[Tensor]:
+    def taker() -> Talk[Tensor | None]:
         found = yield from take(0, "zeros")
         yield from take(0, "done")
         return found
 
     _, found = side_by_side([giver(), taker()], Books())
+    assert found is not None
     assert torch.equal(found, torch.zeros(3))
 
 
@@ -191,7 +194,7 @@ def changes_on_its_way() -> str:
     if dist.get_rank() == 0:
         carry(saying(partial(give, 1, "ones", torch.ones(4))), Books())
         return ""
-    said = talk_module.answer
+    said = answer
 
     def damaged(message: Any, call: Any) -> list[Tensor]:
         found = said(message, call)
