@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from sparsync.experiments.learning import split
 from sparsync.experiments.learning.party import System
 
-SYSTEMS: dict[str, System] = {}
+SYSTEMS: dict[str, System] = {
+    "split": split.SYSTEM,
+}
 """By the name that `--system` takes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -81,6 +82,21 @@ def require_pair(model: str, kind: DataKind) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Consecutive layers of a model, as whoever holds only these needs them.
+
+    Args:
+        network: the layers; their gradients are added to, until they are set to zero.
+        parameters: theirs [d'], a part of the model's vector.
+        gradient: likewise.
+    """
+
+    network: nn.Sequential
+    parameters: Tensor
+    gradient: Tensor
+
+
 class FlatModel:
     """A network whose parameters [d] and gradient [d] are one vector each.
 
@@ -119,6 +135,19 @@ class FlatModel:
         self.block_sizes = tuple(map(math.prod, self.block_shapes))
         """their entries"""
         self._recorded: dict[tuple[int, ...], _Recorded] = {}
+
+    def part(self, first: int, end: int) -> Part:
+        """Layers `first` to `end` − 1 of a model of `VECTOR_MODELS`, whose layers are a chain.
+
+        Raises:
+            ValueError: there are no such layers.
+        """
+        layers = list(self._network) if isinstance(self._network, nn.Sequential) else []
+        if not 0 <= first <= end <= len(layers):
+            raise ValueError(f"layers {first} to {end} of {len(layers)} are no part of a chain")
+        sizes = [sum(each.numel() for each in layer.parameters()) for layer in layers]
+        places = slice(sum(sizes[:first]), sum(sizes[:end]))
+        return Part(nn.Sequential(*layers[first:end]), self.parameters[places], self.gradient[places])
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""
