@@ -1,9 +1,10 @@
-"""What client and server of split learning say to each other at the cut, batch by batch: activations there, slopes back.
+"""What do client and server of split learning say at the cut? Batch by batch, activations there and slopes back.
 
 Vanilla: activations and labels go to the server, the slope of the loss in the activations comes back. U-shape: the
-labels stay, so the server returns features, the client ends the network, and a slope goes each way. With a density below
-one only the selected activations of a batch travel, and the slopes only of those: the mask's own adjoint. Error feedback
-has no place here. Residuals are of a sum over steps, and the activations of the next batch are of other examples.
+labels stay, so the server returns features, the client ends the network, and a slope goes each way. With a density
+below one only the selected activations of a batch travel, and the slopes only of those: the mask's own adjoint. Error
+feedback has no place here: it makes up later for what a sum over steps has lost, and nothing sums activations, since
+those of the next batch are of other examples.
 Source: Gupta and Raskar 2018; Vepakomma, Gupta, Swedish and Raskar 2018 (the U-shape); Top-k at the cut is ours.
 """
 

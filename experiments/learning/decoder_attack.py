@@ -1,4 +1,4 @@
-"""How much of an input can be read from what was sent of it? A decoder is trained on leaked pairs, and judged on others.
+"""How much of an input can be read from what was sent of it? A decoder learns from leaked pairs, judged on others.
 
 The attacker of NoPeek (Vepakomma et al. 2020, as described to us) owns some activations with the inputs they came from.
 What it reads is the share of the inputs' variance that its decoder explains on examples that it has not seen: 1 is the
@@ -7,6 +7,7 @@ input itself, 0 what guessing the mean input gives, and below 0 a decoder that i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -78,7 +79,7 @@ def attacked(
     activations, inputs = (each.detach().flatten(1) for each in leaked)
     unseen, wanted = (each.detach().flatten(1) for each in held_out)
     middle, spread = activations.mean(dim=0), activations.std(dim=0, unbiased=False)
-    spread = torch.where(spread > 0, spread, torch.full_like(spread, float("inf")))
+    spread = torch.where(spread > 0, spread, torch.full_like(spread, math.inf))
     activations, unseen = (((each - middle) / spread).clamp(-_CUT_OFF, _CUT_OFF) for each in (activations, unseen))
     mean_input = inputs.mean(dim=0)
     variance = float((wanted - mean_input).square().mean(dtype=torch.float64))
@@ -87,19 +88,18 @@ def attacked(
     decoder = _trained(activations, inputs - mean_input, seed, attack)
     with torch.no_grad():
         error = float((decoder(unseen) + mean_input - wanted).square().mean(dtype=torch.float64))
-    if not error < float("inf"):
+    if not math.isfinite(error):
         raise FloatingPointError("the decoder's outputs are not finite; try a smaller step size")
     return Leak(1 - error / variance, error, variance)
 
 
 def _trained(activations: Tensor, aims: Tensor, seed: int, attack: Attack) -> nn.Module:
-    decoder = nn.Sequential(
-        nn.Linear(activations.shape[1], attack.hidden), nn.ReLU(), nn.Linear(attack.hidden, aims.shape[1])
-    )
+    layers = nn.Linear(activations.shape[1], attack.hidden), nn.Linear(attack.hidden, aims.shape[1])
+    decoder = nn.Sequential(layers[0], nn.ReLU(), layers[1])
     stream = random_stream(seed, "decoder")
     with torch.no_grad():
-        for layer in (decoder[0], decoder[2]):
-            bound = layer.in_features**-0.5
+        for layer in layers:
+            bound = 1 / math.sqrt(layer.in_features)
             layer.weight.uniform_(-bound, bound, generator=stream)
             layer.bias.zero_()
     decoder.to(activations.device)

@@ -1,9 +1,9 @@
-"""How much do activations depend on inputs? Sample distance correlation, biased and corrected, as a differentiable number.
+"""How much do activations depend on inputs? Sample distance correlation, biased and corrected, and differentiable.
 
 Distances a_ij of the inputs and b_ij of the activations are centred, and the centred ones correlated. The biased form
 (Székely, Rizzo and Bakirov 2007; the penalty of NoPeek, Vepakomma et al. 2020) is large for wide independent data too;
-the corrected form (U-centring, Székely and Rizzo 2014) has the mean zero there: `theory/learning/distance_correlation.py`.
-Value and gradient are computed some rows at a time, so that no matrix of n × n distances is ever held.
+the corrected form (U-centring, Székely and Rizzo 2014) is zero there on average, see
+`theory/learning/distance_correlation.py`. Value and gradient are computed some rows at a time, so that no matrix of n × n distances is ever held.
 """
 
 from __future__ import annotations

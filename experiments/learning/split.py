@@ -18,7 +18,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sparsync.experiments.learning.cut_layer import HELD_OUT, HELD_OUT_REPLY, SERVER, WEIGHTS, Client, Layers, Server, Shield
+from sparsync.experiments.learning.cut_layer import (
+    HELD_OUT,
+    HELD_OUT_REPLY,
+    SERVER,
+    WEIGHTS,
+    Client,
+    Layers,
+    Server,
+    Shield,
+)
 from sparsync.experiments.learning.decoder_attack import Attack, attacked
 from sparsync.experiments.learning.distance_correlation import BIASES, LEAST_COUNT, Bias, distance_correlation
 from sparsync.experiments.learning.party import CPU, Party, System
@@ -94,7 +103,8 @@ class SplitSettings:
         for name in ("leakage_weight", "uniform_noise", "step_size"):
             value = getattr(self, name)
             if not 0 <= value < math.inf or (name == "step_size" and not value):
-                raise ValueError(f"{name} must be finite and {'positive' if name == 'step_size' else '>= 0'}, got {value}")
+                kind = "positive" if name == "step_size" else ">= 0"
+                raise ValueError(f"{name} must be finite and {kind}, got {value}")
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
         if self.leakage_weight and self.batch_size < LEAST_COUNT[self.leakage]:
@@ -235,9 +245,18 @@ def simulated(settings: SplitSettings, data: Dataset, *, client_count: int) -> t
     return side_by_side(talks, books), books
 
 
-def summary(settings: SplitSettings, trained: Trained, books: Books) -> dict[str, Any]:
-    """What a run found, as JSON: `accuracy` on held-out images; the mean `dcor` of batches of these with what was sent
-    of them, by form; `explained_share`, what a decoder reads; the losses; and `traffic`, by sender, receiver, subject. `sent_bytes` are those of training.
+def summary(trained: Trained, books: Books) -> dict[str, Any]:
+    """What a run found, as JSON.
+
+    Args:
+        trained: of the server.
+        books: of the server, or of all.
+
+    Returns:
+        `accuracy` on held-out images; `dcor`, by form, the mean over batches of these, of what was sent of them;
+        `explained_share`, what a decoder reads; `loss` of every step where the server has it; `traffic` by sender,
+        receiver and subject, `subject_bytes` in sum; and `sent_bytes`, those of training. None is not defined, or not
+        measured.
     """
     (found,) = (facts for facts in trained.reports.values() if not math.isnan(facts["accuracy"]))
     numbers = {name: None if math.isnan(value) else value for name, value in found.items()}
@@ -268,7 +287,7 @@ def run(settings: SplitSettings, party: Party) -> dict[str, Any] | None:
     if party.rank != SERVER:
         party.carry(client_talk(settings, data, party, books), books)
         return None
-    return summary(settings, party.carry(server_talk(settings, data, party), books), books)
+    return summary(party.carry(server_talk(settings, data, party), books), books)
 
 
 def line(result: dict[str, Any]) -> str:

@@ -1,0 +1,192 @@
+"""Distance correlation has the values of the package dcor, its slopes are right, and nothing of n × n is held."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dcor
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sparsync.experiments.learning.distance_correlation import (
+    BIASES,
+    LEAST_COUNT,
+    Bias,
+    distance_correlation,
+    resolution,
+)
+
+THEIRS = {"biased": dcor.distance_correlation, "corrected": dcor.u_distance_correlation_sqr}
+
+
+def samples(count: int, width: int, other: int, *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Two samples that depend on each other."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, width, generator=generator, dtype=torch.float64)
+    noise = torch.randn(count, other, generator=generator, dtype=torch.float64)
+    return x, x[:, :1].square() + noise
+
+
+def variance_share(points: Tensor, bias: Bias) -> float:
+    """The mean square of the centred distances over the square of the largest distance."""
+    array = points.numpy()
+    squared = dcor.distance_covariance_sqr if bias == "biased" else dcor.u_distance_covariance_sqr
+    return float(squared(array, array, method="naive")) / float(torch.cdist(points, points).max()) ** 2
+
+
+@given(
+    st.integers(4, 40),
+    st.integers(1, 30),
+    st.integers(1, 30),
+    st.sampled_from(BIASES),
+    st.integers(1, 50),
+    st.integers(0, 9),
+)
+@settings(max_examples=60, deadline=None)
+def test_values_are_those_of_dcor_for_every_shape_and_block(
+    count: int, width: int, other: int, bias: Bias, block: int, seed: int
+) -> None:
+    x, y = samples(count, width, other, seed=seed)
+    ours = float(distance_correlation(x, y, bias=bias, block=block))
+    theirs = float(THEIRS[bias](x.numpy(), y.numpy(), method="naive"))
+    # Of distances of size one a centred one is wrong by the resolution at most, and a mean of products by twice that;
+    # so are numerator and denominator, of either package, before they are divided by the variances.
+    shares = [variance_share(points, bias) for points in (x, y)]
+    bound = 8 * resolution(count, max(width, other)) / min(shares)
+    found, wanted = (ours**2, theirs**2) if bias == "biased" else (ours, theirs)
+    assert abs(found - wanted) <= bound
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize(("count", "width", "other", "block"), [(4, 1, 1, 4), (7, 3, 2, 3), (6, 2, 9, 1)])
+def test_slopes_are_those_of_the_value(bias: Bias, count: int, width: int, other: int, block: int) -> None:
+    x, y = (points.requires_grad_() for points in samples(count, width, other))
+    assert torch.autograd.gradcheck(lambda x, y: distance_correlation(x, y, bias=bias, block=block), (x, y))
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_batch_of_images_has_the_slopes_of_its_rows(bias: Bias) -> None:
+    x, y = samples(6, 8, 4)
+    images, flat = x.view(6, 2, 2, 2).clone().requires_grad_(), x.clone().requires_grad_()
+    values = [distance_correlation(each, y, bias=bias) for each in (images, flat)]
+    for value in values:
+        value.backward()
+    assert values[0] == values[1]
+    assert images.grad is not None
+    assert flat.grad is not None
+    assert torch.equal(images.grad.flatten(1), flat.grad)
+
+
+class _Largest(TorchDispatchMode):
+    """Remembers the largest tensor that any operator returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for each in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(each, Tensor):
+                self.count = max(self.count, each.numel())
+        return found
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_no_tensor_is_larger_than_a_block_of_rows_or_the_sample(bias: Bias) -> None:
+    count, width, block = 300, 5, 8
+    x, y = samples(count, width, width)
+    y.requires_grad_()
+    with _Largest() as largest:
+        distance_correlation(x, y, bias=bias, block=block).backward()
+    assert largest.count == max(block, width) * count
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("kind", ["constant", "one example", "equal distances", "constant in float32"])
+def test_where_nothing_can_be_said_the_value_and_its_slopes_are_zero(bias: Bias, kind: str) -> None:
+    x, _ = samples(5, 5, 1)
+    y = {
+        "constant": torch.full((5, 3), 0.1, dtype=torch.float64),
+        "one example": torch.ones(1, 2, dtype=torch.float64),
+        "equal distances": 0.3 * torch.eye(5, dtype=torch.float64),
+        "constant in float32": torch.full((5, 3), 0.1),
+    }[kind]
+    if len(y) < LEAST_COUNT[bias]:
+        with pytest.raises(ValueError, match="the corrected form needs at least 4 examples, got 1"):
+            distance_correlation(x[: len(y)], y, bias=bias)
+        return
+    if (kind, bias) == ("equal distances", "biased"):
+        # Not 0/0: with equal distances on both sides it is one, see the statements.
+        assert float(distance_correlation(torch.eye(5), torch.eye(5) * 3, bias=bias)) == 1
+        return
+    x, y = x[: len(y)].requires_grad_(), y.requires_grad_()
+    for first, second in ((x, y), (y, x)):
+        value = distance_correlation(first, second, bias=bias)
+        gradients = torch.autograd.grad(value, [x, y])
+        assert value.item() == 0
+        assert all(bool((gradient == 0).all()) for gradient in gradients)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_equal_examples_have_no_slope_of_their_distance_and_no_nan(bias: Bias) -> None:
+    x, y = samples(6, 3, 2)
+    y[1] = y[0]
+    x[2] = x[1] = x[0]
+    y.requires_grad_()
+    x.requires_grad_()
+    distance_correlation(x, y, bias=bias).backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert bool(x.grad.isfinite().all())
+    assert bool(y.grad.isfinite().all())
+    assert float(y.grad.abs().sum()) > 0
+
+
+def test_a_product_design_has_no_distance_covariance_and_no_infinite_slope() -> None:
+    x = torch.tensor([[0.0], [0.0], [1.0], [1.0]], requires_grad=True)
+    y = torch.tensor([[0.0], [1.0], [0.0], [1.0]], requires_grad=True)
+    value = distance_correlation(x, y)
+    value.backward()
+    assert value.item() == 0
+    assert x.grad is not None
+    assert float(x.grad.abs().sum()) == 0
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_it_sees_neither_scale_nor_place_nor_rotation(bias: Bias) -> None:
+    x, y = samples(30, 3, 3)
+    turn, _ = torch.linalg.qr(samples(3, 3, 1, seed=5)[0])
+    plain = float(distance_correlation(x, y, bias=bias))
+    moved = float(distance_correlation(3 * x @ turn + 7, y, bias=bias))
+    # Entries of size 7 + 3·4 are rounded once, distances of size one therefore by 20 times the resolution.
+    assert math.isclose(plain, moved, abs_tol=20 * resolution(30, 3) / min(variance_share(p, bias) for p in (x, y)))
+
+
+def test_wide_independent_samples_look_dependent_to_the_biased_form_alone() -> None:
+    generator = torch.Generator().manual_seed(1)
+    x, y = (torch.randn(64, width, generator=generator) for width in (2000, 500))
+    assert float(distance_correlation(x, y)) > 0.98
+    # Its standard deviation over pairings is √(2/(64 · 61)) = 0.023, see `biased_dcor_...`; five of these.
+    assert abs(float(distance_correlation(x, y, bias="corrected"))) < 5 * math.sqrt(2 / (64 * 61))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "message"),
+    [
+        (torch.zeros(3, 2), torch.zeros(4, 2), {}, r"got shapes \(3, 2\) and \(4, 2\)"),
+        (torch.zeros(0, 2), torch.zeros(0, 2), {}, "at least 1 examples, got 0"),
+        (torch.zeros(3, 2), torch.zeros(3, 2), {"bias": "corrected"}, "at least 4 examples, got 3"),
+        (torch.zeros(4, 2), torch.full((4, 1), math.nan), {}, "y has an entry that is not finite"),
+        (torch.zeros(4, 2), torch.zeros(4, 2), {"bias": "fair"}, "unknown form 'fair'"),
+        (torch.zeros(4, 2), torch.zeros(4, 2), {"block": 0}, "block must be at least 1, got 0"),
+    ],
+)
+def test_what_has_no_value_is_refused(x: Tensor, y: Tensor, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        distance_correlation(x, y, **options)
