@@ -3,7 +3,8 @@
 Distances a_ij of the inputs and b_ij of the activations are centred, and the centred ones correlated. The biased form
 (Székely, Rizzo and Bakirov 2007; the penalty of NoPeek, Vepakomma et al. 2020) is large for wide independent data too;
 the corrected form (U-centring, Székely and Rizzo 2014) is zero there on average, see
-`theory/learning/distance_correlation.py`. Value and gradient are computed some rows at a time, so that no matrix of n × n distances is ever held.
+`theory/learning/distance_correlation.py`. Value and gradient are computed some rows at a time, so that no matrix of
+n × n distances is ever held.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def distance_correlation(x: Tensor, y: Tensor, *, bias: Bias = "biased", block: 
     for name, sample in (("x", x), ("y", y)):
         if not bool(sample.detach().isfinite().all()):
             raise ValueError(f"{name} has an entry that is not finite")
-    found: Tensor = _DistanceCorrelation.apply(x.flatten(1).double(), y.flatten(1).double(), bias, block)
+    samples = x.flatten(1).double(), y.flatten(1).double()
+    found: Tensor = _DistanceCorrelation.apply(*samples, bias, block)  # type: ignore[no-untyped-call]  # torch's own
     return found.to(x.dtype)
 
 

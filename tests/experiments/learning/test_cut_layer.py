@@ -1,4 +1,4 @@
-"""What crosses the cut is what was selected, its slopes come back through the same mask, and bad messages are refused."""
+"""What crosses the cut is what was selected, slopes come back through the same mask, bad messages are refused."""
 
 from __future__ import annotations
 

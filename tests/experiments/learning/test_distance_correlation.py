@@ -86,7 +86,7 @@ class _Largest(TorchDispatchMode):
     """Remembers the largest tensor that any operator returned."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

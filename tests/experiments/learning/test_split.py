@@ -153,7 +153,7 @@ def rank_of(settings: SplitSettings) -> tuple[Any, Tensor, list[dict[str, object
     books, party = Books(), Party(rank, size)
     talk = client_talk(settings, DATA, party, books) if rank else server_talk(settings, DATA, party)
     trained = carry(talk, books)
-    result = summary(settings, trained, books) if rank == SERVER else None
+    result = summary(trained, books) if rank == SERVER else None
     return result, trained.model.parameters, books.rows()
 
 
@@ -166,7 +166,7 @@ def test_real_ranks_train_as_all_parties_in_one_process_do() -> None:
     for (_, parameters, rows), party, rank in zip(answers, parties, range(3), strict=True):
         assert torch.equal(parameters, party.model.parameters)
         assert rows == [row for row in books.rows() if rank in (row["sender"], row["receiver"])]
-    result, wanted = answers[SERVER][0], summary(REAL, parties[SERVER], books)
+    result, wanted = answers[SERVER][0], summary(parties[SERVER], books)
     unlike = {name for name in wanted if result[name] != wanted[name]}
     # The server takes no weights, so that it knows from whom they went, not to whom.
     assert unlike == {"traffic"}
@@ -239,7 +239,7 @@ def some_words(talk: Talk[Any], count: int) -> Talk[None]:
 @pytest.mark.parametrize("lost", [SERVER, 1])
 def test_a_party_that_ends_early_is_named_to_the_other(lost: int, count: int) -> None:
     books = Books()
-    talks = [server_talk(QUICK, DATA, Party(0, 2)), client_talk(QUICK, DATA, Party(1, 2), books)]
+    talks: list[Talk[Any]] = [server_talk(QUICK, DATA, Party(0, 2)), client_talk(QUICK, DATA, Party(1, 2), books)]
     talks[lost] = some_words(talks[lost], count)
     with pytest.raises(ExchangeError, match=f"rank {lost} has ended"):
         side_by_side(talks, books)
@@ -271,7 +271,7 @@ def test_batches_of_one_train(leakage_weight: float, labels_stay: bool) -> None:
     parties, books = simulated(settings, DATA, client_count=1)
     parameters, _ = monolithic(settings, DATA, 1)
     assert torch.equal(whole_parameters(settings, parties), parameters)
-    found = summary(settings, parties[SERVER], books)
+    found = summary(parties[SERVER], books)
     assert found["dcor"] == {"biased": 0.0, "corrected": None}
     assert "corrected undefined" in line(found)
 
@@ -283,7 +283,7 @@ def test_activations_that_are_all_alike_have_a_leakage_of_zero_and_no_nan() -> N
     for leakage in ("biased", "corrected"):
         settings = replace(QUICK, leakage_weight=5.0, leakage=leakage)
         parties, books = simulated(settings, dark, client_count=1)
-        assert summary(settings, parties[SERVER], books)["dcor"] == {"biased": 0.0, "corrected": 0.0}
+        assert summary(parties[SERVER], books)["dcor"] == {"biased": 0.0, "corrected": 0.0}
         assert bool(parties[1].model.parameters.isfinite().all())
 
 
@@ -298,7 +298,7 @@ def test_a_penalty_lowers_the_correlation_that_it_is_of(weight: float) -> None:
     for leakage_weight in (0.0, weight):
         settings = replace(QUICK, steps=40, batch_size=32, leakage_weight=leakage_weight, leakage="corrected")
         parties, books = simulated(settings, DATA, client_count=1)
-        found[leakage_weight] = summary(settings, parties[SERVER], books)["dcor"]["corrected"]
+        found[leakage_weight] = summary(parties[SERVER], books)["dcor"]["corrected"]
     assert found[weight] < found[0.0]
 
 
