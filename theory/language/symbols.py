@@ -373,6 +373,20 @@ time_to_whole = synchronisation_symbols.time_to_whole
 block_value = synchronisation_symbols.block_value
 access_distance = synchronisation_symbols.access_distance
 database_block = synchronisation_symbols.database_block
+sample_size = learning_symbols.sample_size
+first_distance = learning_symbols.first_distance
+second_distance = learning_symbols.second_distance
+first_excess = learning_symbols.first_excess
+second_excess = learning_symbols.second_excess
+corrected_covariance = learning_symbols.corrected_covariance
+row_covariance = learning_symbols.row_covariance
+centred_distance = learning_symbols.centred_distance
+distance_covariance = learning_symbols.distance_covariance
+squared_correlation = learning_symbols.squared_correlation
+permuted_covariance = learning_symbols.permuted_covariance
+permuted_correlation = learning_symbols.permuted_correlation
+permuted_square = learning_symbols.permuted_square
+covariance_slope = learning_symbols.covariance_slope
 
 LATEX_NAMES = {
     eta: r"\eta",

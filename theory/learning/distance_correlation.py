@@ -1,0 +1,438 @@
+"""Why is distance correlation large between wide independent samples, and what does U-centring mend?
+
+Paired samples of n examples have the distances a_ij and b_ij. V(a, b) is the mean of the products of all n² doubly
+centred distances (Székely, Rizzo and Bakirov 2007), U(a, b) the sum of those of U-centred ones over n(n − 3) (Székely
+and Rizzo 2014). NoPeek (Vepakomma et al. 2020) trains with √(V(a, b)/√(V(a, a)V(b, b))). All permutations of the second
+sample, equally likely, are independence as exactly as data can show it; averages over them need no law. That U has the
+mean zero then is Székely and Rizzo's; the averages in this form, and the proofs, are ours.
+
+Sums are written by S₁ = Σ a_ij b_ij, S₂ = Σ a_i· b_i· and the totals R and S, a dot for the sum over an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations, product
+
+import sympy
+
+from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.symbols import (
+    centred_distance,
+    corrected_covariance,
+    covariance_slope,
+    distance_covariance,
+    first_distance,
+    first_excess,
+    permuted_correlation,
+    permuted_covariance,
+    permuted_square,
+    row_covariance,
+    sample_size,
+    second_distance,
+    second_excess,
+    squared_correlation,
+)
+
+_A, _B, _ROW, _OTHER, _ROW_B, _OTHER_B = sympy.symbols("a_ij b_ij a_i a_j b_i b_j", real=True)
+_S1, _S2, _TOTAL, _TOTAL_B = sympy.symbols("S_1 S_2 R S", real=True)
+SAMPLES = (
+    r"$a_{ij}$ and $b_{ij}$ are distances of $n$ paired examples: symmetric, zero for $i=j$",
+    r"$\bar{a}$ and $\bar{b}$ are their means over $i\neq j$, both positive",
+)
+
+
+def equal_distance_correlation() -> Statement:
+    """V(a, b)² = V(a, a)V(b, b) where all distances within a sample are equal: the biased form is 1, the other 0/0.
+
+    So it is for the vertices of a simplex, whatever is paired with what, and nearly so for samples of many dimensions,
+    whose distances are nearly equal.
+
+    Source: ours.
+    """
+    bound = sympy.Integer(1)
+    means = {first_distance: second_distance}
+    both = _equal_covariance()
+    return Statement(
+        label="equal_distance_correlation",
+        title="Biased distance correlation of equal distances",
+        assumptions=(r"all $a_{ij}$ with $i\neq j$ are equal and positive", r"all $b_{ij}$ with $i\neq j$ likewise"),
+        relation=sympy.Eq(squared_correlation, bound, evaluate=False),
+        domain=(sympy.Ge(sample_size, 2),),
+        source="ours",
+        derivation=(
+            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            Step(
+                "equal distances a and b make V(a, b) = (n − 1)ab/n²",
+                lambda: both - (sample_size - 1) * first_distance * second_distance / sample_size**2,
+            ),
+            Step(
+                "V(a, b)² = V(a, a) V(b, b)",
+                lambda: sympy.cancel(both**2 / (both.subs(second_distance, first_distance) * both.subs(means))) - bound,
+                concludes=bound,
+            ),
+            Step("U-centred, equal distances are all zero", _equal_u_centred),
+        ),
+    )
+
+
+def permuted_distance_covariance() -> Statement:
+    """The mean of V over all pairings is (n − 1)āb̄/n²: what equal distances of the same mean have.
+
+    It is the bias of the biased form: of independent samples E V(a, b) is (n − 1)/n² times the product of the expected
+    distances.
+
+    Source: ours; for independent samples the expectation is in Székely and Rizzo 2014.
+    """
+    bound = (sample_size - 1) * first_distance * second_distance / sample_size**2
+    return Statement(
+        label="permuted_distance_covariance",
+        title="Biased distance covariance of samples paired at random",
+        assumptions=SAMPLES,
+        relation=sympy.Eq(permuted_covariance, bound),
+        domain=(sympy.Ge(sample_size, 2),),
+        source="ours; for independent samples Székely and Rizzo 2014",
+        derivation=(
+            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            Step(
+                "over all permutations b_σ(i)σ(j) has the mean S/(n(n − 1)) and b_σ(i)· the mean S/n: three examples",
+                _three_examples_permuted,
+            ),
+            Step(
+                "with S₁ and S₂ at their means RS/(n(n − 1)) and RS/n, and R = n(n − 1)ā",
+                lambda: _permuted_mean() - bound,
+                concludes=bound,
+            ),
+            Step("which equal distances attain without any mean", lambda: _equal_covariance() - bound),
+        ),
+    )
+
+
+def permuted_distance_correlation() -> Statement:
+    """The mean square of the biased form over all pairings is 1/√((1 + ψ_a)(1 + ψ_b)), at least 2/(2 + ψ_a + ψ_b).
+
+    ψ_a ≥ 0 says how unequal a sample's distances are: n²V(a, a) = (1 + ψ_a)(n − 1)ā², and zero if they are equal. In
+    many dimensions distances concentrate, ψ falls, and the biased form goes to one for samples that have nothing to do
+    with each other. More examples mend it slowly: ψ_a grows in proportion to n.
+
+    Source: ours.
+    """
+    bound = 2 / (2 + first_excess + second_excess)
+    return Statement(
+        label="permuted_distance_correlation",
+        title="Biased distance correlation of samples paired at random",
+        assumptions=(*SAMPLES, r"$n^{2}V(a,a)=(1+\psi_a)(n-1)\bar{a}^{2}$, and $\psi_b$ likewise"),
+        relation=sympy.Ge(permuted_correlation, bound, evaluate=False),
+        domain=(),
+        source="ours",
+        derivation=(
+            Step("ψ_a ≥ 0: the diagonal of A has the sum −(n − 1)ā, the rest the opposite, and squares add", _floor),
+            Step(
+                "pairings change no variance, so that the mean is (n − 1)āb̄/(n²√(V(a, a)V(b, b)))",
+                _mean_over_variances,
+            ),
+            Step("√(xy) ≤ (x + y)/2 for x, y ≥ 0", _geometric_below_arithmetic),
+            Step(
+                "with x = 1 + ψ_a and y = 1 + ψ_b",
+                lambda: 1 / ((1 + first_excess + 1 + second_excess) / 2) - bound,
+                concludes=bound,
+            ),
+        ),
+    )
+
+
+def distance_covariance_bias() -> Statement:
+    """V(a, b) = (1 − 3/n)U(a, b) + 4(n − 1)²C/(n²(n − 2)) + (n − 1)āb̄/n², for every pair of samples.
+
+    C is the covariance of the examples' mean distances. Only the last term knows nothing of the pairing: it is what
+    `permuted_distance_covariance` says is left of V there, as U and C have the mean zero.
+
+    Source: ours.
+    """
+    bound = (
+        (1 - 3 / sample_size) * corrected_covariance
+        + 4 * (sample_size - 1) ** 2 * row_covariance / (sample_size**2 * (sample_size - 2))
+        + (sample_size - 1) * first_distance * second_distance / sample_size**2
+    )
+    return Statement(
+        label="distance_covariance_bias",
+        title="Biased and corrected distance covariance",
+        assumptions=(
+            *SAMPLES,
+            r"$C=\frac{1}{n}\sum_i(\bar{a}_i-\bar{a})(\bar{b}_i-\bar{b})$ with $\bar{a}_i=\frac{1}{n-1}\sum_j a_{ij}$",
+        ),
+        relation=sympy.Eq(distance_covariance, bound),
+        domain=(sympy.Ge(sample_size, 4),),
+        source="ours",
+        derivation=(
+            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            Step(
+                "of U-centred distances Σ_{i≠j} is S₁ − 2S₂/(n − 2) + RS/((n − 1)(n − 2))",
+                lambda: _u_centred_sum() - _u_centred_form(),
+            ),
+            Step(
+                "S₁ from U, S₂ = n(n − 1)²C + RS/n, and R = n(n − 1)ā",
+                lambda: _biased_by_corrected() - bound,
+                concludes=bound,
+            ),
+            Step("C, too, has the mean zero over all permutations: three examples", _row_covariance_vanishes),
+        ),
+    )
+
+
+def permuted_corrected_square() -> Statement:
+    """Over all pairings the corrected form has the mean 0 and the mean square 2/(n(n − 3)), whatever the samples are.
+
+    So it is as wide as the square root of two over n: a value is read against that.
+
+    Source: ours; that the mean is zero is Székely and Rizzo 2014.
+    """
+    bound = 2 / (sample_size * (sample_size - 3))
+    return Statement(
+        label="permuted_corrected_square",
+        title="Corrected distance correlation of samples paired at random",
+        assumptions=(SAMPLES[0], r"$U(a,a)$ and $U(b,b)$ are positive"),
+        relation=sympy.Eq(permuted_square, bound),
+        domain=(sympy.Ge(sample_size, 4),),
+        source="ours; the mean Székely and Rizzo 2014",
+        derivation=(
+            Step(
+                "rows of U-centred distances have the sum zero, and so has everything: the mean is zero", _rows_vanish
+            ),
+            Step(
+                "with P = Σ A_ij², pairs that share one index have Σ A_ij A_il = −P in each of four patterns, and "
+                "disjoint ones 2P, as all patterns have the sum zero: four examples",
+                _patterns_of_four,
+            ),
+            Step(
+                "a pattern has the mean of its sum for b over its places; all make 2P_aP_b/(n(n − 3)) together",
+                lambda: _permuted_second_moment() - bound,
+                concludes=bound,
+            ),
+        ),
+    )
+
+
+def distance_covariance_slope() -> Statement:
+    """∂V(a, b)/∂a_ij = 2B_ij/n²: centring is its own adjoint, so that the way back needs the other's centred distances.
+
+    Of U it is 2B̃_ij/(n(n − 3)), by the same steps.
+
+    Source: ours.
+    """
+    bound = 2 * centred_distance / sample_size**2
+    return Statement(
+        label="distance_covariance_slope",
+        title="Slope of the distance covariance in a distance",
+        assumptions=(SAMPLES[0], r"$i\neq j$, and $a_{ji}$ moves with $a_{ij}$"),
+        relation=sympy.Eq(covariance_slope, bound),
+        domain=(sympy.Ge(sample_size, 2),),
+        source="ours",
+        derivation=(
+            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            Step(
+                "where a_ij and a_ji move by h, S₁ moves by 2h b_ij, S₂ by h(b_i· + b_j·), R by 2h",
+                lambda: _slope(_doubly_centred_form(), _centred_b()) / sample_size**2 - bound,
+                concludes=bound,
+            ),
+            Step(
+                "of the sum of U-centred products the slope is 2B̃_ij",
+                lambda: _slope(_u_centred_form(), _u_centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)) - 2 * centred_distance,
+            ),
+        ),
+    )
+
+
+def _centred_b() -> sympy.Expr:
+    return _centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)
+
+
+def _centred(entry: sympy.Expr, row: sympy.Expr, other: sympy.Expr, total: sympy.Expr) -> sympy.Expr:
+    return entry - row / sample_size - other / sample_size + total / sample_size**2
+
+
+def _u_centred(entry: sympy.Expr, row: sympy.Expr, other: sympy.Expr, total: sympy.Expr) -> sympy.Expr:
+    whole = total / ((sample_size - 1) * (sample_size - 2))
+    return entry - (row + other) / (sample_size - 2) + whole
+
+
+def _summed(term: sympy.Expr, *, with_diagonal: bool) -> sympy.Expr:
+    """Σ over i and j of a product of two sums: every monomial by what it adds up to, a_ii = b_ii = 0."""
+    rows = sample_size if with_diagonal else sample_size - 1
+    crossed = _TOTAL * _TOTAL_B - (0 if with_diagonal else _S2)
+    sums = {
+        _A * _B: _S1,
+        **dict.fromkeys((_A * _ROW_B, _A * _OTHER_B, _ROW * _B, _OTHER * _B), _S2),
+        **dict.fromkeys((_ROW * _ROW_B, _OTHER * _OTHER_B), rows * _S2),
+        **dict.fromkeys((_ROW * _OTHER_B, _OTHER * _ROW_B), crossed),
+        _A: _TOTAL,
+        _B: _TOTAL_B,
+        **dict.fromkeys((_ROW, _OTHER), rows * _TOTAL),
+        **dict.fromkeys((_ROW_B, _OTHER_B), rows * _TOTAL_B),
+        sympy.S.One: sample_size * rows,
+    }
+    letters = (_A, _ROW, _OTHER, _B, _ROW_B, _OTHER_B)
+    found = sympy.Poly(term, *letters).terms()
+    monomials = [
+        sympy.Mul(*(letter**power for letter, power in zip(letters, powers, strict=True))) for powers, _ in found
+    ]
+    return sympy.Add(*(factor * sums[monomial] for monomial, (_, factor) in zip(monomials, found, strict=True)))
+
+
+def _doubly_centred_sum() -> sympy.Expr:
+    return _summed(_centred(_A, _ROW, _OTHER, _TOTAL) * _centred_b(), with_diagonal=True)
+
+
+def _u_centred_sum() -> sympy.Expr:
+    both = _u_centred(_A, _ROW, _OTHER, _TOTAL) * _u_centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)
+    return _summed(both, with_diagonal=False)
+
+
+def _doubly_centred_form() -> sympy.Expr:
+    return _S1 - 2 * _S2 / sample_size + _TOTAL * _TOTAL_B / sample_size**2
+
+
+def _u_centred_form() -> sympy.Expr:
+    whole = _TOTAL * _TOTAL_B / ((sample_size - 1) * (sample_size - 2))
+    return _S1 - 2 * _S2 / (sample_size - 2) + whole
+
+
+def _totals() -> dict[sympy.Expr, sympy.Expr]:
+    places = sample_size * (sample_size - 1)
+    return {_TOTAL: places * first_distance, _TOTAL_B: places * second_distance}
+
+
+def _equal_covariance() -> sympy.Expr:
+    """V(a, b) where a_ij = ā and b_ij = b̄ for all i ≠ j."""
+    both = first_distance * second_distance
+    sums = {_S1: sample_size * (sample_size - 1) * both, _S2: sample_size * (sample_size - 1) ** 2 * both}
+    return sympy.factor(_doubly_centred_form().subs(sums).subs(_totals()) / sample_size**2)
+
+
+def _equal_u_centred() -> sympy.Expr:
+    row = (sample_size - 1) * first_distance
+    return _u_centred(first_distance, row, row, sample_size * row)
+
+
+def _permuted_mean() -> sympy.Expr:
+    whole = _TOTAL * _TOTAL_B
+    means = {_S1: whole / (sample_size * (sample_size - 1)), _S2: whole / sample_size}
+    return _doubly_centred_form().subs(means).subs(_totals()) / sample_size**2
+
+
+def _biased_by_corrected() -> sympy.Expr:
+    s2 = sample_size * (sample_size - 1) ** 2 * row_covariance + _TOTAL * _TOTAL_B / sample_size
+    whole = sample_size * (sample_size - 3) * corrected_covariance
+    s1 = sympy.solve(sympy.Eq(_u_centred_form(), whole), _S1)[0]
+    biased = _doubly_centred_form().subs(_S1, s1).subs(_S2, s2)
+    return biased.subs(_totals()) / sample_size**2
+
+
+def _slope(form: sympy.Expr, centred: sympy.Expr) -> sympy.Expr:
+    """Of a sum of products in a_ij and a_ji, with the centred b_ij for what it is made of."""
+    moved = 2 * _B * sympy.diff(form, _S1) + (_ROW_B + _OTHER_B) * sympy.diff(form, _S2) + 2 * sympy.diff(form, _TOTAL)
+    return moved.subs(_B, sympy.solve(sympy.Eq(centred, centred_distance), _B)[0])
+
+
+def _matrix(name: str, count: int) -> list[list[sympy.Expr]]:
+    """Symmetric, with a zero diagonal."""
+    return [
+        [sympy.Symbol(f"{name}_{min(i, j)}{max(i, j)}", real=True) if i != j else sympy.S.Zero for j in range(count)]
+        for i in range(count)
+    ]
+
+
+def _over_permutations(count: int, value: Callable[[tuple[int, ...]], sympy.Expr]) -> sympy.Expr:
+    """The mean of a value of all orders of so many examples."""
+    orders = list(permutations(range(count)))
+    return sympy.expand(sympy.Add(*(value(order) for order in orders)) / len(orders))
+
+
+def _three_examples_permuted() -> sympy.Basic:
+    b = _matrix("b", 3)
+    total = sympy.Add(*(entry for row in b for entry in row))
+    entry = _over_permutations(3, lambda order: b[order[0]][order[1]]) - total / 6
+    row = _over_permutations(3, lambda order: sympy.Add(*b[order[0]])) - total / 3
+    return decided(sympy.expand(entry) == 0 and sympy.expand(row) == 0)
+
+
+def _row_covariance_vanishes() -> sympy.Expr:
+    rows, others = ([sympy.Add(*row) for row in _matrix(name, 3)] for name in ("a", "b"))
+    middles = [sympy.Add(*sums) / 3 for sums in (rows, others)]
+    return _over_permutations(
+        3, lambda order: sympy.Add(*((rows[i] - middles[0]) * (others[order[i]] - middles[1]) for i in range(3)))
+    )
+
+
+def _floor() -> sympy.Expr:
+    """Σ A_ij² is at least (diagonal sum)²/n + (the rest's sum)²/(n(n − 1)), which is (n − 1)ā²."""
+    letters = {_B: _A, _ROW_B: _ROW, _OTHER_B: _OTHER, _TOTAL_B: _TOTAL}
+    own = _centred_b().subs(letters)
+    diagonal = own.subs({_A: 0, _OTHER: _ROW}).subs(_ROW, _TOTAL / sample_size) * sample_size
+    rest = -diagonal
+    least = diagonal**2 / sample_size + rest**2 / (sample_size * (sample_size - 1))
+    return sympy.simplify(least.subs(_totals()) - (sample_size - 1) * first_distance**2)
+
+
+def _mean_over_variances() -> sympy.Expr:
+    mean = permuted_distance_covariance().bound
+    variances = [
+        (1 + excess) * (sample_size - 1) * distance**2 / sample_size**2
+        for excess, distance in ((first_excess, first_distance), (second_excess, second_distance))
+    ]
+    wanted = 1 / ((1 + first_excess) * (1 + second_excess))
+    return sympy.cancel(mean**2 / sympy.Mul(*variances)) - wanted
+
+
+def _geometric_below_arithmetic() -> sympy.Basic:
+    one, other = sympy.symbols("x y", nonnegative=True)
+    return decided(sympy.factor(((one + other) / 2) ** 2 - one * other).is_nonnegative)
+
+
+def _rows_vanish() -> sympy.Expr:
+    """Σ_{j≠i} of the U-centred distances: a_ij sums to a_i·, a_j· to R − a_i·, and there are n − 1 of each else."""
+    centred = sympy.expand(_u_centred(_A, _ROW, _OTHER, _TOTAL))
+    places = sample_size - 1
+    parts = {_A: _ROW, _OTHER: _TOTAL - _ROW, _ROW: places * _ROW, _TOTAL: places * _TOTAL}
+    return sympy.Add(*(centred.coeff(letter) * part for letter, part in parts.items()))
+
+
+def _patterns_of_four() -> sympy.Basic:
+    """The sums of A_ij A_kl over ordered pairs, of four examples with any distances."""
+    a = _matrix("a", 4)
+    rows = [sympy.Add(*row) for row in a]
+    total = sympy.Add(*rows)
+    centred = [
+        [_u_centred(a[i][j], rows[i], rows[j], total).subs(sample_size, 4) if i != j else 0 for j in range(4)]
+        for i in range(4)
+    ]
+    places = [(i, j) for i, j in product(range(4), repeat=2) if i != j]
+    sums = dict.fromkeys((0, 1, 2), sympy.S.Zero)
+    for (i, j), (k, last) in product(places, repeat=2):
+        sums[len({i, j} & {k, last})] += centred[i][j] * centred[k][last]
+    square = sympy.Add(*(centred[i][j] ** 2 for i, j in places))
+    wanted = {2: 2 * square, 1: -4 * square, 0: 2 * square}
+    return decided(all(sympy.expand(sums[shared] - wanted[shared]) == 0 for shared in sums))
+
+
+def _permuted_second_moment() -> sympy.Expr:
+    """Of U(a, b∘σ)/√(U(a, a)U(b, b)), P cancelling: patterns by how many indices two pairs share."""
+    count = sample_size
+    # Sum for a over P, sum for b over P, and ordered places, of all patterns with so many shared indices together.
+    twice = 2 * sympy.S.One * 1 / (count * (count - 1))
+    once = 4 * sympy.S.One * (-1) * (-1) / (count * (count - 1) * (count - 2))
+    never = 2 * sympy.S.One * 2 / (count * (count - 1) * (count - 2) * (count - 3))
+    return sympy.factor(twice + once + never)
+
+
+STATEMENTS = by_label(
+    __name__,
+    equal_distance_correlation(),
+    permuted_distance_covariance(),
+    permuted_distance_correlation(),
+    distance_covariance_bias(),
+    permuted_corrected_square(),
+    distance_covariance_slope(),
+)
+"""The statements of this file."""
