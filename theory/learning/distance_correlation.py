@@ -52,8 +52,6 @@ def equal_distance_correlation() -> Statement:
     Source: ours.
     """
     bound = sympy.Integer(1)
-    means = {first_distance: second_distance}
-    both = _equal_covariance()
     return Statement(
         label="equal_distance_correlation",
         title="Biased distance correlation of equal distances",
@@ -65,13 +63,9 @@ def equal_distance_correlation() -> Statement:
             Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
             Step(
                 "equal distances a and b make V(a, b) = (n − 1)ab/n²",
-                lambda: both - (sample_size - 1) * first_distance * second_distance / sample_size**2,
+                lambda: _equal_covariance() - permuted_distance_covariance().bound,
             ),
-            Step(
-                "V(a, b)² = V(a, a) V(b, b)",
-                lambda: sympy.cancel(both**2 / (both.subs(second_distance, first_distance) * both.subs(means))) - bound,
-                concludes=bound,
-            ),
+            Step("V(a, b)² = V(a, a) V(b, b)", lambda: _equal_quotient() - bound, concludes=bound),
             Step("U-centred, equal distances are all zero", _equal_u_centred),
         ),
     )
@@ -308,6 +302,13 @@ def _equal_covariance() -> sympy.Expr:
     both = first_distance * second_distance
     sums = {_S1: sample_size * (sample_size - 1) * both, _S2: sample_size * (sample_size - 1) ** 2 * both}
     return sympy.factor(_doubly_centred_form().subs(sums).subs(_totals()) / sample_size**2)
+
+
+def _equal_quotient() -> sympy.Expr:
+    """V(a, b)² over V(a, a) V(b, b)."""
+    both = _equal_covariance()
+    first, second = both.subs(second_distance, first_distance), both.subs(first_distance, second_distance)
+    return sympy.cancel(both**2 / (first * second))
 
 
 def _equal_u_centred() -> sympy.Expr:
