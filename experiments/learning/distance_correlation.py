@@ -67,6 +67,28 @@ def distance_correlation(x: Tensor, y: Tensor, *, bias: Bias = "biased", block: 
     return found.to(x.dtype)
 
 
+def distance_excess(points: Tensor, *, block: int = ROWS_TOGETHER) -> float:
+    """ψ = n²V(x, x)/((n − 1)x̄²) − 1 ≥ 0: how unequal the distances of a sample [n, …] are, x̄ being their mean.
+
+    Two samples that have nothing to do with each other have a biased distance correlation whose square is
+    1/√((1 + ψ_x)(1 + ψ_y)) on average over all pairings.
+
+    Raises:
+        ValueError: fewer than two examples, or all are equal.
+
+    Source: ours, `theory/learning/distance_correlation.py`.
+    """
+    sample, count = points.detach().flatten(1).double(), len(points)
+    if count < 2:
+        raise ValueError(f"expected at least two examples, got {count}")
+    centring = _Centring.of(sample, "biased", block)
+    mean = float(centring.total) / (count * (count - 1))
+    if mean == 0:
+        raise ValueError("all examples are equal: there is no distance to compare with")
+    blocks = (centring.centred(rows, _distances(sample, rows)) for rows in _blocks(count, block))
+    return math.fsum(float(rows.square().sum()) for rows in blocks) / ((count - 1) * mean**2) - 1
+
+
 def resolution(count: int, width: int) -> float:
     """Below which share of the largest distance a centred distance is rounding.
 

@@ -42,6 +42,8 @@ from sparsync.kernels.selection import SELECTORS
 REPORT = "report"
 MEASURING = (HELD_OUT, HELD_OUT_REPLY, REPORT)
 """Subjects that are no training."""
+CORRELATED_BATCHES = 16
+"""Held-out batches at most whose distance correlations are taken the mean of."""
 _NO_NUMBER = math.nan
 
 
@@ -317,7 +319,7 @@ def _measured(
         right += int((scores.argmax(dim=1) == labels).sum())
         sent.append(activations)
         for bias in BIASES:
-            if len(inputs) >= LEAST_COUNT[bias]:
+            if len(inputs) >= LEAST_COUNT[bias] and len(correlations[bias]) < CORRELATED_BATCHES:
                 correlations[bias].append(float(distance_correlation(inputs, activations, bias=bias)))
     means = {f"dcor_{bias}": fmean(found) if found else _NO_NUMBER for bias, found in correlations.items()}
     facts = {"accuracy": right / len(data.test_labels), **means}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import dcor
@@ -18,6 +19,7 @@ from sparsync.experiments.learning.distance_correlation import (
     LEAST_COUNT,
     Bias,
     distance_correlation,
+    distance_excess,
     resolution,
 )
 
@@ -168,11 +170,28 @@ def test_it_sees_neither_scale_nor_place_nor_rotation(bias: Bias) -> None:
     assert math.isclose(plain, moved, abs_tol=20 * resolution(30, 3) / min(variance_share(p, bias) for p in (x, y)))
 
 
+def test_the_excess_says_what_all_pairings_have_on_average() -> None:
+    x, y = samples(5, 3, 2)
+    orders = [torch.tensor(order) for order in permutations(range(5))]
+    mean = math.fsum(float(distance_correlation(x, y[order])) ** 2 for order in orders) / len(orders)
+    # Each square is right to some resolutions over the share of the variances.
+    tolerance = 8 * resolution(5, 3) / min(variance_share(points, "biased") for points in (x, y))
+    assert abs(mean - ((1 + distance_excess(x)) * (1 + distance_excess(y, block=2))) ** -0.5) < tolerance
+    assert abs(distance_excess(torch.eye(6))) < resolution(6, 6)
+
+
+def test_an_excess_needs_a_distance() -> None:
+    with pytest.raises(ValueError, match="at least two examples, got 1"):
+        distance_excess(torch.zeros(1, 3))
+    with pytest.raises(ValueError, match="all examples are equal"):
+        distance_excess(torch.zeros(3, 3))
+
+
 def test_wide_independent_samples_look_dependent_to_the_biased_form_alone() -> None:
     generator = torch.Generator().manual_seed(1)
     x, y = (torch.randn(64, width, generator=generator) for width in (2000, 500))
     assert float(distance_correlation(x, y)) > 0.98
-    # Its standard deviation over pairings is √(2/(64 · 61)) = 0.023, see `biased_dcor_...`; five of these.
+    # Its standard deviation over pairings is √(2/(64 · 61)) = 0.023, as stated; five of these.
     assert abs(float(distance_correlation(x, y, bias="corrected"))) < 5 * math.sqrt(2 / (64 * 61))
 
 
