@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.contraction import ladder
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
+from tests.support.studies.split_data import split_record
 
 COMMITTED = ROOT / "paper/data"
 DIMENSION = 6000
@@ -66,6 +68,8 @@ RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {
     "gaussian_k": [(4 / 6, 5 / 6, 8 / 6)] * UPDATE_COUNT,
     "gaussian_k_released": [(0, 0, 0), (1, 1, 1), (0, 2, 9), (1, 1.5, 2)],
 }
+EXAMPLES: dict[str, Callable[[str], dict[str, Any]]] = {"split": split_record}
+"""By result: an example of its own, of a profile."""
 
 
 def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...] = (0, 1)) -> Path:
@@ -79,7 +83,9 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels"}:
+    for name, record in EXAMPLES.items():
+        write(folder / f"{name}.json", record(profile) | {"provenance": PROVENANCE})
+    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels", *EXAMPLES}:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.

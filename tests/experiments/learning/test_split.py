@@ -47,6 +47,8 @@ from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.descent import new_descent
 from sparsync.experiments.training.models import FlatModel
 from sparsync.kernels.selection import SELECTORS, target_count
+from tests.support.pages import python_block
+from tests.support.paths import ROOT
 from tests.support.workers import run_workers, torchrun
 
 WHOLE = load_dataset("embedded")
@@ -336,3 +338,11 @@ def test_the_line_of_the_page_runs_on_real_processes(tmp_path: Path) -> None:
     assert result["client_count"] == 1
     assert result["subject_bytes"][ACTIVATIONS] == 20 * 64 * 200 * 4
     assert SYSTEM.line(result) in done.stdout
+
+
+def test_the_program_of_the_page_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    exec(python_block(ROOT / "paper" / "docs" / "learning.md", "attacked("), {})
+    leakage, share = map(float, capsys.readouterr().out.split())
+    assert 0 < leakage < 1
+    assert 0 < share < 1
