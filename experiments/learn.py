@@ -26,7 +26,7 @@ from sparsync.experiments.learning.registry import SYSTEMS
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.experiments.training.averager import ranks_unlike_the_first
 from sparsync.experiments.training.collectives import GroupAverager
-from sparsync.experiments.training.joining import join, own_device
+from sparsync.experiments.training.groups import join, own_device
 from sparsync.verify.tools.locks import held
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 

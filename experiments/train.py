@@ -28,7 +28,7 @@ from sparsync.experiments.command import (
 from sparsync.experiments.training.averager import Averager, ranks_unlike_the_first
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.experiments.training.data import load_dataset
-from sparsync.experiments.training.joining import join, own_device
+from sparsync.experiments.training.groups import join, own_device
 from sparsync.experiments.training.loop import TrainingResult, run_training
 from sparsync.experiments.training.record import training_record
 from sparsync.experiments.training.runs import Run

@@ -28,7 +28,7 @@ from sparsync.experiments.training import loop
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.training.collectives import GroupAverager
 from sparsync.experiments.training.data import load_dataset
-from sparsync.experiments.training.joining import open_store
+from sparsync.experiments.training.groups import open_store
 from sparsync.experiments.training.roads import Sent
 from sparsync.experiments.training.runs import RUNS
 from sparsync.experiments.training.worker import Replica, StepFacts, step

@@ -6,6 +6,7 @@ Backends: the definition in PyTorch, the native op on the CPU, the CUDA sources 
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +87,13 @@ def assert_equal_payloads(found: SparsePayload, expected: SparsePayload) -> None
     assert found.dimension == expected.dimension
 
 
-@pytest.mark.parametrize("rule", ALL_RULES)
 @pytest.mark.parametrize("dtype", GRADIENT_DTYPES, ids=str)
 @pytest.mark.parametrize("name", HARD_VECTORS)
-def test_it_sends_what_the_selector_sends_and_keeps_the_rest(
-    place: Backend, name: str, dtype: torch.dtype, rule: Rule
-) -> None:
+def test_it_sends_what_the_selector_sends_and_keeps_the_rest(place: Backend, name: str, dtype: torch.dtype) -> None:
     gradient = HARD_VECTORS[name](dtype).to(place.device)
     start = gradient.float().roll(1) * (0.0 if name == "huge" else 0.25)
-    for k in sorted({1, max(1, gradient.numel() // 20), gradient.numel()}):
+    counts = sorted({1, max(1, gradient.numel() // 20), gradient.numel()})
+    for rule, k in product(ALL_RULES, counts):
         residual = start.clone()
         corrected = residual + gradient
         payload = feedback_select(gradient, residual, k, rule=rule, threshold=least_for(rule))
@@ -106,7 +105,7 @@ def test_it_sends_what_the_selector_sends_and_keeps_the_rest(
 
 
 @pytest.mark.parametrize("rule", ALL_RULES)
-@pytest.mark.parametrize("length", slow_except({1, 2, 4097, 20_011}, LENGTHS))
+@pytest.mark.parametrize("length", slow_except({1, 4097}, LENGTHS))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_a_state_remembers_never_changes_a_step(place: Backend, family: str, length: int, rule: Rule) -> None:
     """Six steps: alike ones, then a hundredfold jump up and back down; each with the state and by the selector."""

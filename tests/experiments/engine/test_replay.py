@@ -42,7 +42,7 @@ def replayed(policy: Policy, run: Simulation, events: Iterable[Event]) -> int:
     return Replay(policy, run.header, events, block_bytes=run.view.block_bytes, seed=SEED).run()
 
 
-@pytest.mark.parametrize("cluster", slow_except({COMINGS, "pareto"}, [COMINGS, *CLUSTERS]))
+@pytest.mark.parametrize("cluster", slow_except({COMINGS}, [COMINGS, *CLUSTERS]))
 @pytest.mark.parametrize("named", [*((name, {}) for name in POLICIES), *UNUSUAL], ids=str)
 def test_a_fresh_policy_decides_as_the_recorded_one(named: Named, cluster: str) -> None:
     made = CLUSTERS[cluster](5, 1) if cluster in CLUSTERS else replace(random_cluster(5, 3), changes=CHANGES)

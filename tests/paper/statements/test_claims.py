@@ -57,15 +57,15 @@ def test_a_claim_is_typeset_as_it_reads(claim: str, text: str) -> None:
     assert printed(claim) == text
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
-def test_every_claim_can_be_typeset(claim: str) -> None:
-    text = printed(claim)
-    words = re.sub(r"\$[^$]*\$|<\w+>", "", text)
-    assert text.count("$") % 2 == 0
-    assert text.count("{") == text.count("}")
-    assert not set(words) & set("_^²κ")
-    assert max(text, default="") <= "\u00ff"
-    assert not re.search(r"\^\{[^{}]*\}[\^']", text)
+def test_every_claim_can_be_typeset() -> None:
+    for claim in CLAIMS:
+        text = printed(claim)
+        words = re.sub(r"\$[^$]*\$|<\w+>", "", text)
+        assert text.count("$") % 2 == 0, claim
+        assert text.count("{") == text.count("}"), claim
+        assert not set(words) & set("_^²κ"), claim
+        assert max(text, default="") <= "\u00ff", claim
+        assert not re.search(r"\^\{[^{}]*\}[\^']", text), claim
 
 
 @pytest.mark.parametrize("label", STATEMENTS)
