@@ -11,8 +11,7 @@ Sums are written by S₁ = Σ a_ij b_ij, S₂ = Σ a_i· b_i· and the totals R 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import permutations, product
+from itertools import product
 
 import sympy
 
@@ -34,9 +33,29 @@ from sparsync.theory.language.symbols import (
     second_excess,
     squared_correlation,
 )
+from sparsync.theory.learning.centred_sums import (
+    OTHER,
+    OTHER_B,
+    ROW,
+    ROW_B,
+    S1,
+    S2,
+    TOTAL,
+    TOTAL_B,
+    A,
+    B,
+    centred_b,
+    double_centring_step,
+    doubly_centred_form,
+    over_permutations,
+    slope_in_a_distance,
+    symmetric_matrix,
+    totals,
+    u_centred,
+    u_centred_form,
+    u_centred_sum,
+)
 
-_A, _B, _ROW, _OTHER, _ROW_B, _OTHER_B = sympy.symbols("a_ij b_ij a_i a_j b_i b_j", real=True)
-_S1, _S2, _TOTAL, _TOTAL_B = sympy.symbols("S_1 S_2 R S", real=True)
 SAMPLES = (
     r"$a_{ij}$ and $b_{ij}$ are distances of $n$ paired examples: symmetric, zero for $i=j$",
     r"$\bar{a}$ and $\bar{b}$ are their means over $i\neq j$, both positive",
@@ -60,7 +79,7 @@ def equal_distance_correlation() -> Statement:
         domain=(sympy.Ge(sample_size, 2),),
         source="ours",
         derivation=(
-            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            double_centring_step(),
             Step(
                 "equal distances a and b make V(a, b) = (n − 1)ab/n²",
                 lambda: _equal_covariance() - permuted_distance_covariance().bound,
@@ -72,7 +91,7 @@ def equal_distance_correlation() -> Statement:
 
 
 def permuted_distance_covariance() -> Statement:
-    """The mean of V over all pairings is (n − 1)āb̄/n²: what equal distances of the same mean have.
+    """The mean of V over all pairings is (n − 1)āb̄/n²: what equal distances of the same mean have.
 
     It is the bias of the biased form: of independent samples E V(a, b) is (n − 1)/n² times the product of the expected
     distances.
@@ -88,13 +107,13 @@ def permuted_distance_covariance() -> Statement:
         domain=(sympy.Ge(sample_size, 2),),
         source="ours; for independent samples Székely and Rizzo 2014",
         derivation=(
-            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            double_centring_step(),
             Step(
                 "over all permutations b_σ(i)σ(j) has the mean S/(n(n − 1)) and b_σ(i)· the mean S/n: three examples",
                 _three_examples_permuted,
             ),
             Step(
-                "with S₁ and S₂ at their means RS/(n(n − 1)) and RS/n, and R = n(n − 1)ā",
+                "with S₁ and S₂ at their means RS/(n(n − 1)) and RS/n, and R = n(n − 1)ā",
                 lambda: _permuted_mean() - bound,
                 concludes=bound,
             ),
@@ -106,7 +125,7 @@ def permuted_distance_covariance() -> Statement:
 def permuted_distance_correlation() -> Statement:
     """The mean square of the biased form over all pairings is 1/√((1 + ψ_a)(1 + ψ_b)), at least 2/(2 + ψ_a + ψ_b).
 
-    ψ_a ≥ 0 says how unequal a sample's distances are: n²V(a, a) = (1 + ψ_a)(n − 1)ā², and zero if they are equal. In
+    ψ_a ≥ 0 says how unequal a sample's distances are: n²V(a, a) = (1 + ψ_a)(n − 1)ā², and zero if they are equal. In
     many dimensions distances concentrate, ψ falls, and the biased form goes to one for samples that have nothing to do
     with each other. More examples mend it slowly: ψ_a grows in proportion to n.
 
@@ -121,9 +140,9 @@ def permuted_distance_correlation() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("ψ_a ≥ 0: the diagonal of A has the sum −(n − 1)ā, the rest the opposite, and squares add", _floor),
+            Step("ψ_a ≥ 0: the diagonal of A has the sum −(n − 1)ā, the rest the opposite, and squares add", _floor),
             Step(
-                "pairings change no variance, so that the mean is (n − 1)āb̄/(n²√(V(a, a)V(b, b)))",
+                "pairings change no variance, so that the mean is (n − 1)āb̄/(n²√(V(a, a)V(b, b)))",
                 _mean_over_variances,
             ),
             Step("√(xy) ≤ (x + y)/2 for x, y ≥ 0", _geometric_below_arithmetic),
@@ -137,7 +156,7 @@ def permuted_distance_correlation() -> Statement:
 
 
 def distance_covariance_bias() -> Statement:
-    """V(a, b) = (1 − 3/n)U(a, b) + 4(n − 1)²C/(n²(n − 2)) + (n − 1)āb̄/n², for every pair of samples.
+    """V(a, b) = (1 − 3/n)U(a, b) + 4(n − 1)²C/(n²(n − 2)) + (n − 1)āb̄/n², for every pair of samples.
 
     C is the covariance of the examples' mean distances. Only the last term knows nothing of the pairing: it is what
     `permuted_distance_covariance` says is left of V there, as U and C have the mean zero.
@@ -160,13 +179,13 @@ def distance_covariance_bias() -> Statement:
         domain=(sympy.Ge(sample_size, 4),),
         source="ours",
         derivation=(
-            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            double_centring_step(),
             Step(
                 "of U-centred distances Σ_{i≠j} is S₁ − 2S₂/(n − 2) + RS/((n − 1)(n − 2))",
-                lambda: _u_centred_sum() - _u_centred_form(),
+                lambda: u_centred_sum() - u_centred_form(),
             ),
             Step(
-                "S₁ from U, S₂ = n(n − 1)²C + RS/n, and R = n(n − 1)ā",
+                "S₁ from U, S₂ = n(n − 1)²C + RS/n, and R = n(n − 1)ā",
                 lambda: _biased_by_corrected() - bound,
                 concludes=bound,
             ),
@@ -224,84 +243,25 @@ def distance_covariance_slope() -> Statement:
         domain=(sympy.Ge(sample_size, 2),),
         source="ours",
         derivation=(
-            Step("Σ A_ij B_ij = S₁ − (2/n)S₂ + RS/n²", lambda: _doubly_centred_sum() - _doubly_centred_form()),
+            double_centring_step(),
             Step(
                 "where a_ij and a_ji move by h, S₁ moves by 2h b_ij, S₂ by h(b_i· + b_j·), R by 2h",
-                lambda: _slope(_doubly_centred_form(), _centred_b()) / sample_size**2 - bound,
+                lambda: slope_in_a_distance(doubly_centred_form(), centred_b()) / sample_size**2 - bound,
                 concludes=bound,
             ),
             Step(
                 "of the sum of U-centred products the slope is 2B̃_ij",
-                lambda: _slope(_u_centred_form(), _u_centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)) - 2 * centred_distance,
+                lambda: _u_slope() - 2 * centred_distance,
             ),
         ),
     )
 
 
-def _centred_b() -> sympy.Expr:
-    return _centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)
-
-
-def _centred(entry: sympy.Expr, row: sympy.Expr, other: sympy.Expr, total: sympy.Expr) -> sympy.Expr:
-    return entry - row / sample_size - other / sample_size + total / sample_size**2
-
-
-def _u_centred(entry: sympy.Expr, row: sympy.Expr, other: sympy.Expr, total: sympy.Expr) -> sympy.Expr:
-    whole = total / ((sample_size - 1) * (sample_size - 2))
-    return entry - (row + other) / (sample_size - 2) + whole
-
-
-def _summed(term: sympy.Expr, *, with_diagonal: bool) -> sympy.Expr:
-    """Σ over i and j of a product of two sums: every monomial by what it adds up to, a_ii = b_ii = 0."""
-    rows = sample_size if with_diagonal else sample_size - 1
-    crossed = _TOTAL * _TOTAL_B - (0 if with_diagonal else _S2)
-    sums = {
-        _A * _B: _S1,
-        **dict.fromkeys((_A * _ROW_B, _A * _OTHER_B, _ROW * _B, _OTHER * _B), _S2),
-        **dict.fromkeys((_ROW * _ROW_B, _OTHER * _OTHER_B), rows * _S2),
-        **dict.fromkeys((_ROW * _OTHER_B, _OTHER * _ROW_B), crossed),
-        _A: _TOTAL,
-        _B: _TOTAL_B,
-        **dict.fromkeys((_ROW, _OTHER), rows * _TOTAL),
-        **dict.fromkeys((_ROW_B, _OTHER_B), rows * _TOTAL_B),
-        sympy.S.One: sample_size * rows,
-    }
-    letters = (_A, _ROW, _OTHER, _B, _ROW_B, _OTHER_B)
-    found = sympy.Poly(term, *letters).terms()
-    monomials = [
-        sympy.Mul(*(letter**power for letter, power in zip(letters, powers, strict=True))) for powers, _ in found
-    ]
-    return sympy.Add(*(factor * sums[monomial] for monomial, (_, factor) in zip(monomials, found, strict=True)))
-
-
-def _doubly_centred_sum() -> sympy.Expr:
-    return _summed(_centred(_A, _ROW, _OTHER, _TOTAL) * _centred_b(), with_diagonal=True)
-
-
-def _u_centred_sum() -> sympy.Expr:
-    both = _u_centred(_A, _ROW, _OTHER, _TOTAL) * _u_centred(_B, _ROW_B, _OTHER_B, _TOTAL_B)
-    return _summed(both, with_diagonal=False)
-
-
-def _doubly_centred_form() -> sympy.Expr:
-    return _S1 - 2 * _S2 / sample_size + _TOTAL * _TOTAL_B / sample_size**2
-
-
-def _u_centred_form() -> sympy.Expr:
-    whole = _TOTAL * _TOTAL_B / ((sample_size - 1) * (sample_size - 2))
-    return _S1 - 2 * _S2 / (sample_size - 2) + whole
-
-
-def _totals() -> dict[sympy.Expr, sympy.Expr]:
-    places = sample_size * (sample_size - 1)
-    return {_TOTAL: places * first_distance, _TOTAL_B: places * second_distance}
-
-
 def _equal_covariance() -> sympy.Expr:
-    """V(a, b) where a_ij = ā and b_ij = b̄ for all i ≠ j."""
+    """V(a, b) where a_ij = ā and b_ij = b̄ for all i ≠ j."""
     both = first_distance * second_distance
-    sums = {_S1: sample_size * (sample_size - 1) * both, _S2: sample_size * (sample_size - 1) ** 2 * both}
-    return sympy.factor(_doubly_centred_form().subs(sums).subs(_totals()) / sample_size**2)
+    sums = {S1: sample_size * (sample_size - 1) * both, S2: sample_size * (sample_size - 1) ** 2 * both}
+    return sympy.factor(doubly_centred_form().subs(sums).subs(totals()) / sample_size**2)
 
 
 def _equal_quotient() -> sympy.Expr:
@@ -313,67 +273,51 @@ def _equal_quotient() -> sympy.Expr:
 
 def _equal_u_centred() -> sympy.Expr:
     row = (sample_size - 1) * first_distance
-    return _u_centred(first_distance, row, row, sample_size * row)
+    return u_centred(first_distance, row, row, sample_size * row)
 
 
 def _permuted_mean() -> sympy.Expr:
-    whole = _TOTAL * _TOTAL_B
-    means = {_S1: whole / (sample_size * (sample_size - 1)), _S2: whole / sample_size}
-    return _doubly_centred_form().subs(means).subs(_totals()) / sample_size**2
+    whole = TOTAL * TOTAL_B
+    means = {S1: whole / (sample_size * (sample_size - 1)), S2: whole / sample_size}
+    return doubly_centred_form().subs(means).subs(totals()) / sample_size**2
 
 
 def _biased_by_corrected() -> sympy.Expr:
-    s2 = sample_size * (sample_size - 1) ** 2 * row_covariance + _TOTAL * _TOTAL_B / sample_size
+    s2 = sample_size * (sample_size - 1) ** 2 * row_covariance + TOTAL * TOTAL_B / sample_size
     whole = sample_size * (sample_size - 3) * corrected_covariance
-    s1 = sympy.solve(sympy.Eq(_u_centred_form(), whole), _S1)[0]
-    biased = _doubly_centred_form().subs(_S1, s1).subs(_S2, s2)
-    return biased.subs(_totals()) / sample_size**2
-
-
-def _slope(form: sympy.Expr, centred: sympy.Expr) -> sympy.Expr:
-    """Of a sum of products in a_ij and a_ji, with the centred b_ij for what it is made of."""
-    moved = 2 * _B * sympy.diff(form, _S1) + (_ROW_B + _OTHER_B) * sympy.diff(form, _S2) + 2 * sympy.diff(form, _TOTAL)
-    return moved.subs(_B, sympy.solve(sympy.Eq(centred, centred_distance), _B)[0])
-
-
-def _matrix(name: str, count: int) -> list[list[sympy.Expr]]:
-    """Symmetric, with a zero diagonal."""
-    return [
-        [sympy.Symbol(f"{name}_{min(i, j)}{max(i, j)}", real=True) if i != j else sympy.S.Zero for j in range(count)]
-        for i in range(count)
-    ]
-
-
-def _over_permutations(count: int, value: Callable[[tuple[int, ...]], sympy.Expr]) -> sympy.Expr:
-    """The mean of a value of all orders of so many examples."""
-    orders = list(permutations(range(count)))
-    return sympy.expand(sympy.Add(*(value(order) for order in orders)) / len(orders))
+    s1 = sympy.solve(sympy.Eq(u_centred_form(), whole), S1)[0]
+    biased = doubly_centred_form().subs(S1, s1).subs(S2, s2)
+    return biased.subs(totals()) / sample_size**2
 
 
 def _three_examples_permuted() -> sympy.Basic:
-    b = _matrix("b", 3)
+    b = symmetric_matrix("b", 3)
     total = sympy.Add(*(entry for row in b for entry in row))
-    entry = _over_permutations(3, lambda order: b[order[0]][order[1]]) - total / 6
-    row = _over_permutations(3, lambda order: sympy.Add(*b[order[0]])) - total / 3
+    entry = over_permutations(3, lambda order: b[order[0]][order[1]]) - total / 6
+    row = over_permutations(3, lambda order: sympy.Add(*b[order[0]])) - total / 3
     return decided(sympy.expand(entry) == 0 and sympy.expand(row) == 0)
 
 
 def _row_covariance_vanishes() -> sympy.Expr:
-    rows, others = ([sympy.Add(*row) for row in _matrix(name, 3)] for name in ("a", "b"))
+    rows, others = ([sympy.Add(*row) for row in symmetric_matrix(name, 3)] for name in ("a", "b"))
     middles = [sympy.Add(*sums) / 3 for sums in (rows, others)]
-    return _over_permutations(
+    return over_permutations(
         3, lambda order: sympy.Add(*((rows[i] - middles[0]) * (others[order[i]] - middles[1]) for i in range(3)))
     )
 
 
+def _u_slope() -> sympy.Expr:
+    return slope_in_a_distance(u_centred_form(), u_centred(B, ROW_B, OTHER_B, TOTAL_B))
+
+
 def _floor() -> sympy.Expr:
-    """Σ A_ij² is at least (diagonal sum)²/n + (the rest's sum)²/(n(n − 1)), which is (n − 1)ā²."""
-    letters = {_B: _A, _ROW_B: _ROW, _OTHER_B: _OTHER, _TOTAL_B: _TOTAL}
-    own = _centred_b().subs(letters)
-    diagonal = own.subs({_A: 0, _OTHER: _ROW}).subs(_ROW, _TOTAL / sample_size) * sample_size
+    """Σ A_ij² is at least (diagonal sum)²/n + (the rest's sum)²/(n(n − 1)), which is (n − 1)ā²."""
+    letters = {B: A, ROW_B: ROW, OTHER_B: OTHER, TOTAL_B: TOTAL}
+    own = centred_b().subs(letters)
+    diagonal = own.subs({A: 0, OTHER: ROW}).subs(ROW, TOTAL / sample_size) * sample_size
     rest = -diagonal
     least = diagonal**2 / sample_size + rest**2 / (sample_size * (sample_size - 1))
-    return sympy.simplify(least.subs(_totals()) - (sample_size - 1) * first_distance**2)
+    return sympy.simplify(least.subs(totals()) - (sample_size - 1) * first_distance**2)
 
 
 def _mean_over_variances() -> sympy.Expr:
@@ -393,19 +337,19 @@ def _geometric_below_arithmetic() -> sympy.Basic:
 
 def _rows_vanish() -> sympy.Expr:
     """Σ_{j≠i} of the U-centred distances: a_ij sums to a_i·, a_j· to R − a_i·, and there are n − 1 of each else."""
-    centred = sympy.expand(_u_centred(_A, _ROW, _OTHER, _TOTAL))
+    centred = sympy.expand(u_centred(A, ROW, OTHER, TOTAL))
     places = sample_size - 1
-    parts = {_A: _ROW, _OTHER: _TOTAL - _ROW, _ROW: places * _ROW, _TOTAL: places * _TOTAL}
+    parts = {A: ROW, OTHER: TOTAL - ROW, ROW: places * ROW, TOTAL: places * TOTAL}
     return sympy.Add(*(centred.coeff(letter) * part for letter, part in parts.items()))
 
 
 def _patterns_of_four() -> sympy.Basic:
     """The sums of A_ij A_kl over ordered pairs, of four examples with any distances."""
-    a = _matrix("a", 4)
+    a = symmetric_matrix("a", 4)
     rows = [sympy.Add(*row) for row in a]
     total = sympy.Add(*rows)
     centred = [
-        [_u_centred(a[i][j], rows[i], rows[j], total).subs(sample_size, 4) if i != j else 0 for j in range(4)]
+        [u_centred(a[i][j], rows[i], rows[j], total).subs(sample_size, 4) if i != j else 0 for j in range(4)]
         for i in range(4)
     ]
     places = [(i, j) for i, j in product(range(4), repeat=2) if i != j]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparsync.theory.language.symbols import centred_distance, sample_size, second_distance
-from sparsync.theory.learning import distance_correlation
+from sparsync.theory.learning import centred_sums, distance_correlation
 from sparsync.theory.statements import STATEMENTS
 
 
@@ -40,19 +40,21 @@ def test_the_corrected_form_needs_four_examples() -> None:
 @pytest.mark.parametrize(
     ("label", "name", "wrong"),
     [
-        ("permuted_distance_covariance", "_centred", lambda *parts: parts[0] - parts[1] / sample_size),
-        ("distance_covariance_bias", "_u_centred", distance_correlation._centred),
-        ("permuted_corrected_square", "_u_centred", distance_correlation._centred),
-        ("equal_distance_correlation", "_u_centred", distance_correlation._centred),
+        ("permuted_distance_covariance", "centred", lambda *parts: parts[0] - parts[1] / sample_size),
+        ("distance_covariance_bias", "u_centred", centred_sums.centred),
+        ("permuted_corrected_square", "u_centred", centred_sums.centred),
+        ("equal_distance_correlation", "u_centred", centred_sums.centred),
         ("equal_distance_correlation", "_equal_covariance", lambda: second_distance),
-        ("distance_covariance_slope", "_centred_b", lambda: centred_distance),
+        ("distance_covariance_slope", "centred_b", lambda: centred_distance),
     ],
 )
 def test_a_derivation_with_a_wrong_centring_proves_nothing(
     label: str, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert STATEMENTS[label].unproved_claims() == ()
-    monkeypatch.setattr(distance_correlation, name, wrong)
+    for module in (distance_correlation, centred_sums):
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, wrong)
     try:
         unproved = STATEMENTS[label].unproved_claims()
     except IndexError:  # an equation without a solution
