@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import dcor
@@ -52,11 +53,12 @@ def test_a_sample_with_itself_attains_the_floor_and_others_leave_room() -> None:
 
 
 @pytest.mark.parametrize("margin", [evidence.permuted_margin, evidence.bias_margin])
-def test_a_check_says_which_samples_are_wrong(margin: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_says_which_samples_are_wrong(
+    margin: Callable[[Distances, Distances], Fraction], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def doubled(first: Distances, second: Distances) -> Fraction:
         return 2 * evidence.product_sum(first, second)
 
-    assert callable(margin)
     monkeypatch.setattr(evidence, "biased", doubled)
     found = evidence.samples_check(margin)(PROFILE)
     assert isinstance(found, Outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,9 +99,9 @@ def test_the_figure_has_a_curve_of_every_method_and_the_theorem_beside_what_was_
     left, right = split_frontier(folder).axes
     curves = {str(line.get_label()): line for line in left.lines}
     assert set(curves) == {*(look.title for look in METHODS.values()), "unprotected"}
-    assert list(curves["Top-$k$ at the cut"].get_xdata()) == pytest.approx([0.8, 0.65, 0.65])
-    assert list(curves["Top-$k$ at the cut"].get_ydata()) == pytest.approx([0.85, 0.8, 0.45])
-    heights = [list(line.get_ydata()) for line in right.lines]
+    assert curves["Top-$k$ at the cut"].get_xdata() == pytest.approx([0.8, 0.65, 0.65])
+    assert curves["Top-$k$ at the cut"].get_ydata() == pytest.approx([0.85, 0.8, 0.45])
+    heights = [np.asarray(line.get_ydata(), dtype=float) for line in right.lines]
     assert len(heights) == 3 * len(WIDTHS)
     for theorem, measured in (heights[0:2], heights[3:5]):
         assert theorem == pytest.approx(measured, abs=0.02)
