@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from sparsync.experiments.training.models import (
     EVALUATED_TOGETHER,
@@ -252,3 +253,26 @@ def test_statistics_are_the_means_of_those_of_all_parts() -> None:
     assert torch.allclose(torch.cat([first.running_mean, first.running_var]), torch.cat([means, variances]), atol=1e-5)
     assert torch.equal(model.statistics[: len(means)], first.running_mean)
     assert first.momentum == 0.1
+
+
+def test_parts_of_a_chain_are_the_model_in_pieces() -> None:
+    model = FlatModel("fnn3", feature_count=6, class_count=3, seed=0)
+    parts = [model.part(first, end) for first, end in ((0, 2), (2, 4), (4, 5))]
+    assert torch.equal(torch.cat([part.parameters for part in parts]), model.parameters)
+    images, labels = torch.rand(4, 6), torch.tensor([0, 1, 2, 0])
+    _, gradient = model.loss_and_gradient(images, labels)
+    wanted = gradient.clone()
+    gradient.zero_()
+    scores = images
+    for part in parts:
+        scores = part.network(scores)
+    functional.cross_entropy(scores, labels).backward()
+    assert torch.equal(torch.cat([part.gradient for part in parts]), wanted)
+    parts[1].parameters.zero_()
+    assert int((model.parameters == 0).sum()) == len(parts[1].parameters)
+
+
+@pytest.mark.parametrize(("name", "first", "end"), [("fnn2", 2, 4), ("fnn2", 2, 1), ("fnn2", -1, 2)])
+def test_layers_that_are_not_there_are_no_part(name: str, first: int, end: int) -> None:
+    with pytest.raises(ValueError, match=f"layers {first} to {end} of 3 are no part of a chain"):
+        FlatModel(name, feature_count=6, class_count=3, seed=0).part(first, end)
