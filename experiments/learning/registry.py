@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from sparsync.experiments.learning import self_paced_system
 from sparsync.experiments.learning.party import System
 
-SYSTEMS: dict[str, System] = {}
+SYSTEMS: dict[str, System] = {
+    "spl": self_paced_system.SYSTEM,
+}
 """By the name that `--system` takes."""
