@@ -165,9 +165,7 @@ class BatchModel:
         residue = self.gradient(self.model) + self.multiplier
         slip = 4 * _UNIT * float((self.multiplier.abs() + self.penalty * apart.abs()).norm())
         blurred = float((2 * sums + 2 * _UNIT * self.multiplier.abs()).norm())
-        return _Roundings(
-            self.model, self.multiplier, value, rounding, float(residue.norm()) + blurred, slip, distance
-        )
+        return _Roundings(self.model, self.multiplier, value, rounding, float(residue.norm()) + blurred, slip, distance)
 
 
 @dataclass(frozen=True, eq=False)

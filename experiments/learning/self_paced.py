@@ -1,9 +1,10 @@
 """Self-paced learning by ADMM: examples with a small loss first, batches wherever they are, one model for all.
 
 In rounds: ADMM on the examples that have weight, see `consensus.py`; then all batches come together at z, an example
-has weight where its loss there is below the pace λ, and λ ← min(μλ, τ). Whatever happens, the Lagrangian may not rise
-by more than roundings and selection explain; where it does, that is a `Violation`. After Zhang, Zhao, Chen and Lu (IJCAI
-2018) as the method was described to us; the order of the steps, the start of a round and the proofs are ours.
+has weight where its loss there is below the pace λ, and λ ← min(μλ, τ). The Lagrangian may not rise by more than
+roundings and selection explain, within a round or between two; where it does, `is_violation` says so. After Zhang,
+Zhao, Chen and Lu (IJCAI 2018) as the method was described to us; the order of the steps, the start of a round and the
+proofs are ours.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ class SelfPaced:
         *,
         batch_count: int | None = None,
         first_rank: int = 0,
-        options: Options = Options(),  # noqa: B008  # frozen
+        options: Options = Options(),
     ) -> None:
         self.batch_count = len(batches) if batch_count is None else batch_count
         if not batches or not 0 <= first_rank <= self.batch_count - len(batches):
@@ -188,7 +189,7 @@ class SelfPaced:
         return self.penalty >= max(self.curvatures)
 
     def rounds(self) -> Iterator[Round]:
-        """Learn, a round at a time, until no weight changes at the last pace, or there were enough rounds.
+        """Learn, a round at a time, until a round at the last pace ends and changes no weight, or there were enough.
 
         Raises:
             FloatingPointError: the model is not finite, on every process alike.
@@ -202,9 +203,9 @@ class SelfPaced:
             if index == 0:
                 start = (-math.inf, 0.0)
             yield Round(used, selected, self.consensus, steps, *start)
-            is_last_pace = used == self._pace == self.options.last_pace
+            is_settled = used == self._pace == self.options.last_pace and self._is_done(steps[-1])
             selected, changed = self._select()
-            if is_last_pace and not changed:
+            if is_settled and not changed:
                 return
             used, self._pace = self._pace, min(self.options.pace_growth * self._pace, self.options.last_pace)
 
@@ -222,8 +223,11 @@ class SelfPaced:
             if not math.isfinite(step.lagrangian):
                 raise FloatingPointError(f"the model is not finite in step {number} of round {index}")
             yield step
-            if max(step.primal_residual, step.dual_residual) <= self.options.tolerance:
+            if self._is_done(step):
                 return
+
+    def _is_done(self, step: Step) -> bool:
+        return max(step.primal_residual, step.dual_residual) <= self.options.tolerance
 
     def _step(self, met: Met) -> Step:
         options, count = self.options, self.batch_count

@@ -34,7 +34,9 @@ LEAST_SQUARES = (
 )
 CURVED = r"$f_i$ is a weighted squared loss with $0\preceq\nabla^{2}f_i\preceq\phi I$"
 CONSISTENT = r"$\nabla f_i(w_i)=-\alpha_i$, as after every step"
-Z_FIRST = r"a step minimises $\mathcal{L}$ over $z$, then over all $w_i$, and then $\alpha_i\leftarrow\alpha_i+\rho(w_i-z)$"
+Z_FIRST = (
+    r"a step minimises $\mathcal{L}$ over $z$, then over all $w_i$, and then $\alpha_i\leftarrow\alpha_i+\rho(w_i-z)$"
+)
 
 _Z, _H, _LINEAR, _W, _A = sympy.symbols("z h b w a", real=True)
 _SHARE = penalty * n / (2 + penalty * n)

@@ -39,7 +39,9 @@ def pace_weights() -> Statement:
         source="Kumar, Packer and Koller 2010",
         derivation=(
             Step("where ℓ = λ + more, v·more ≥ 0, which v = 0 attains", lambda: decided(_with_more().is_nonnegative)),
-            Step("where ℓ = λ − more, −v·more ≥ −more, which v = 1 attains", lambda: decided(_with_less().is_nonnegative)),
+            Step(
+                "where ℓ = λ − more, −v·more ≥ −more, which v = 1 attains", lambda: decided(_with_less().is_nonnegative)
+            ),
             Step(
                 "so it is the lesser of the two ends",
                 lambda: sympy.Min(*(weight * (loss - pace) for weight in (0, 1))) - bound,
@@ -70,7 +72,10 @@ def pace_raise() -> Statement:
         domain=(sympy.Ge(raised_pace, pace),),
         source="ours",
         derivation=(
-            Step("weights by λ do not let F rise", lambda: decided(_with_more().is_nonnegative and _with_less().is_nonnegative)),
+            Step(
+                "weights by λ do not let F rise",
+                lambda: decided(_with_more().is_nonnegative and _with_less().is_nonnegative),
+            ),
             Step(
                 "then N terms ℓ_j − λ become ℓ_j − λ⁺",
                 lambda: _raised_terms() - bound,

@@ -1,12 +1,12 @@
 """What evidence is there for selections in consensus ADMM? Single steps and runs with Top-1 of two entries, exactly.
 
-The damping stated is the largest for which a weight b of the errors exists: two inequalities, which are asked at it and a
-little beyond it. Runs with estimates in exact fractions show L + bE fall. Ours.
+The damping stated is the largest for which a weight b of the errors exists: two inequalities, which are asked at it
+and a little beyond it. Runs with estimates in exact fractions show L + bE fall. Ours.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import sympy
 from hypothesis import strategies as st
@@ -93,7 +93,7 @@ def run_falls(batches: Sequence[BatchOf], state: State, rho: Fraction, step_coun
         values.append(lagrangian(batches, state, rho) + weight * energy)
         mean = scaled(_total(errors), Fraction(1, count))
         state = with_consensus(batches, state, damped(state, mean, rho, gamma), rho)
-    return all(later <= earlier for earlier, later in zip(values, values[1:], strict=False))
+    return all(later <= earlier for earlier, later in pairwise(values))
 
 
 def _sent(state: State, estimates: Sequence[Vector], rho: Fraction) -> tuple[list[Vector], list[Vector]]:
@@ -160,11 +160,11 @@ def damping_queries() -> list[Query]:
     # γ/(2 − γ)·θ/(2(1 − q)) ≤ (1 − q)/(2q²), times what is positive.
     need, room = gamma * reach * root**2, (2 - gamma) * (1 - root) ** 2 * (2 + reach)
     within = (sympy.Gt(root, 0), sympy.Lt(root, 1), sympy.Gt(reach, 0), sympy.Gt(gamma, 0), sympy.Le(gamma, 1))
-    within = (*within, sympy.Gt(bottom, 0))
+    positive_bottom = sympy.Gt(bottom, 0)
     below, above = sympy.Le(gamma * bottom, top), sympy.Gt(gamma * bottom, top)
     return [
-        Query("a weight", (*within, below), sympy.Le(need, room), sympy.Le(2 * need, room)),
-        Query("none beyond", (*within, above), sympy.Gt(need, room), sympy.Gt(need, 2 * room)),
+        Query("a weight", (*within, positive_bottom, below), sympy.Le(need, room), sympy.Le(2 * need, room)),
+        Query("none beyond", (*within, positive_bottom, above), sympy.Gt(need, room), sympy.Gt(need, 2 * room)),
     ]
 
 
@@ -181,9 +181,7 @@ def step_cases() -> Members:
     gamma = st.integers(1, 8).map(lambda eighths: Fraction(eighths, 8))
     batches = listed_batches()
     drawn = st.tuples(vectors, vectors, vectors, vectors, rho, gamma)
-    return drawn.map(
-        lambda parts: (batches, consistent(batches, parts[:2], parts[2]), parts[3], parts[4], parts[5])
-    )
+    return drawn.map(lambda parts: (batches, consistent(batches, parts[:2], parts[2]), parts[3], parts[4], parts[5]))
 
 
 CHECKS: dict[str, dict[Grade, Check]] = {

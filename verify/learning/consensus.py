@@ -7,7 +7,7 @@ and none across. Two batches with opposite targets attain what is stated. Ours.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import sympy
 from hypothesis import strategies as st
@@ -215,7 +215,7 @@ def _largest_rise(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fr
     for _ in range(STEPS):
         state = step(batches, state, rho)
         values.append(lagrangian(batches, state, rho))
-    return max(later - earlier for earlier, later in zip(values, values[1:], strict=False))
+    return max(later - earlier for earlier, later in pairwise(values))
 
 
 def order_margin(model: Fraction, z: Fraction, multiplier: Fraction, rho: Fraction) -> Fraction:
@@ -293,9 +293,7 @@ def together_check(_profile: Profile) -> Outcome:
 
 
 def _outcome(margins: Sequence[Fraction]) -> Outcome:
-    return Outcome(
-        earned=min(margins) >= 0, detail={"cases_count": len(margins), "smallest_margin": str(min(margins))}
-    )
+    return Outcome(earned=min(margins) >= 0, detail={"cases_count": len(margins), "smallest_margin": str(min(margins))})
 
 
 def penalty_queries() -> list[Query]:
@@ -322,7 +320,7 @@ def run_cases() -> Members:
     batch = st.lists(st.tuples(vectors, _numbers()), max_size=2)
     rho = st.integers(1, 64).map(lambda eighths: Fraction(eighths, 8))
 
-    def starts(batches: list[BatchOf]) -> Members:
+    def starts(batches: list[list[Example]]) -> Members:
         models = st.lists(vectors, min_size=len(batches), max_size=len(batches))
         return st.tuples(models, vectors, rho).map(
             lambda drawn: (batches, consistent(batches, drawn[0], drawn[1]), drawn[2])

@@ -48,16 +48,20 @@ MUTANTS: dict[str, Mutant] = {
     "admm_descent_sign": wrong_bound(
         "admm_descent",
         "the step of α lets L fall, too",
-        lambda _bound: -(2 + penalty * n) / 2 * consensus_move
-        - ((batch_curvature + penalty) / 2 + batch_curvature**2 / penalty) * model_move,
+        lambda _bound: (
+            -(2 + penalty * n) / 2 * consensus_move
+            - ((batch_curvature + penalty) / 2 + batch_curvature**2 / penalty) * model_move
+        ),
         "rational",
         "property",
     ),
     "admm_descent_end": wrong_bound(
         "admm_descent",
         "the end h = 0 forgotten",
-        lambda _bound: -(2 + penalty * n) / 2 * consensus_move
-        - (penalty - batch_curvature) * (penalty + 2 * batch_curvature) / (2 * penalty) * model_move,
+        lambda _bound: (
+            -(2 + penalty * n) / 2 * consensus_move
+            - (penalty - batch_curvature) * (penalty + 2 * batch_curvature) / (2 * penalty) * model_move
+        ),
         "rational",
         "property",
     ),

@@ -1,4 +1,7 @@
-"""What evidence is there for the weights and the pace of self-paced learning? Grids and draws in exact fractions. Ours."""
+"""What evidence is there for the weights and the pace of self-paced learning?
+
+Grids of weights, and draws, in exact fractions. Ours.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction
