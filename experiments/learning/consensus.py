@@ -89,7 +89,7 @@ class BatchModel:
         zeros = batch.features.new_zeros(batch.features.shape[1])
         self.weights = torch.ones_like(batch.targets)
         self.model, self.multiplier = zeros, zeros.clone()
-        self._magnitudes = batch.features.abs()
+        self._magnitudes, self._size = batch.features.abs(), float(batch.features.norm())
         self._factor: Tensor | None = None
         self._before: _Roundings | None = None
 
@@ -135,7 +135,7 @@ class BatchModel:
         exact ones at the numbers held, and how far the step is from the exact one: with the residue
         η = ‖∇f_i(w_i) + α_i‖ the solve gives away (η + ‖δ‖)‖Δw‖, δ the rounding of α_i, and Δα_i differs from −HΔw by
         η of before and now, which changes ‖Δα_i‖²/ρ by (2η‖Δα‖ + 3η² + ‖δ‖‖Δα‖)/ρ. A z that is off by γ‖ū‖ costs
-        (2/n + ρ)γ²‖u_i‖²/2.
+        (2/n + ρ)γ²‖u_i‖²/2. No η counts beyond what roundings of the solve can leave, see `_most_residue`.
         """
         now = self._roundings(consensus, pace)
         before, self._before = self._before, now
@@ -165,7 +165,19 @@ class BatchModel:
         residue = self.gradient(self.model) + self.multiplier
         slip = 4 * _UNIT * float((self.multiplier.abs() + self.penalty * apart.abs()).norm())
         blurred = float((2 * sums + 2 * _UNIT * self.multiplier.abs()).norm())
-        return _Roundings(self.model, self.multiplier, value, rounding, float(residue.norm()) + blurred, slip, distance)
+        most = min(float(residue.norm()) + blurred, self._most_residue(consensus))
+        return _Roundings(self.model, self.multiplier, value, rounding, most, slip, distance)
+
+    def _most_residue(self, consensus: Tensor) -> float:
+        """What roundings may leave of ∇f_i(w_i) + α_i.
+
+        Cholesky's answer is that of a matrix off by less than p(3p + 1) roundings (Higham 2002, Theorem 10.3); to make
+        the matrix and the right side, and to ask for the residue, takes p(n + 5) more each; twice for both.
+        """
+        count, width = self.batch.features.shape
+        scale = (2 * self._size**2 + self.penalty) * float(self.model.norm()) + float(self.multiplier.norm())
+        scale += 2 * self._size * float(self.batch.targets.norm()) + self.penalty * float(consensus.norm())
+        return 2 * width * (3 * width + count + 6) * _UNIT * scale
 
 
 @dataclass(frozen=True, eq=False)

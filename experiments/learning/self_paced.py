@@ -117,6 +117,7 @@ class Round:
         selected_count: examples with weight, of all batches; 0 leaves ‖z‖² alone, and z goes to 0.
         consensus: z at its end, [p].
         steps: of ADMM.
+        start: the Lagrangian before the first step, when all batches are at one z: the objective there.
         start_rise: by how much coming together, weights and pace let the Lagrangian rise, which they do not.
         start_allowance: for roundings.
     """
@@ -125,8 +126,9 @@ class Round:
     selected_count: int
     consensus: Tensor
     steps: list[Step]
-    start_rise: float = -math.inf
-    start_allowance: float = 0.0
+    start: float
+    start_rise: float
+    start_allowance: float
 
     @property
     def violation_count(self) -> int:
@@ -198,11 +200,10 @@ class SelfPaced:
         used: float | None = None
         selected, changed = self._count([(float(model.batch.example_count), 0.0) for model in self._models])
         for index in range(self.options.round_count):
-            start = self._begin()
+            rise, allowance = self._begin()
+            start = self._watch.value
             steps = list(self._steps(index))
-            if index == 0:
-                start = (-math.inf, 0.0)
-            yield Round(used, selected, self.consensus, steps, *start)
+            yield Round(used, selected, self.consensus, steps, start, rise, allowance)
             is_settled = used == self._pace == self.options.last_pace and self._is_done(steps[-1])
             selected, changed = self._select()
             if is_settled and not changed:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sparsync.experiments.averaging.header import ExchangeError
-from sparsync.experiments.learning.consensus import Batch
+from sparsync.experiments.learning.consensus import Batch, BatchModel
 from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.proposals import Selection
 from sparsync.experiments.learning.regression import Regression, make_task
@@ -113,6 +113,30 @@ def test_the_lagrangian_never_rises(
     for found in solver.rounds():
         assert found.violation_count == 0
         assert bool(found.consensus.isfinite().all())
+
+
+def test_a_round_begins_at_its_objective_and_old_multipliers_would_let_it_rise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the last round has ended, z stays, and L rises by (ρ − h)/2·‖Δw‖² if α is that of the old weights."""
+    batches, options = batches_of(), replace(QUICK, round_count=2, step_count=400, tolerance=1e-10, penalty=800.0)
+    first, second = learned(batches, options)
+    losses = torch.cat([(batch.features @ first.consensus - batch.targets).square() for batch in batches])
+    pace = options.pace * options.pace_growth
+    objective = float((losses[losses < 0.1] - pace).sum() + first.consensus.square().sum())
+    assert abs(second.start - objective) <= second.start_allowance
+    assert first.start_rise == -torch.inf
+    monkeypatch.setattr(BatchModel, "begin", lambda model, _consensus: setattr(model, "_before", None))
+    _, kept = learned(batches, options)
+    assert kept.steps[0].is_violation
+
+
+def test_what_was_not_sent_explains_a_rise_that_roundings_do_not() -> None:
+    """As bounded by `admm_compressed_step`; a residual of proposals, which are no changes, makes it rise for ever."""
+    options = replace(QUICK, round_count=2, step_count=60, selection=replace(TOP_K, memory="ef14"))
+    for found in learned(batches_of(), options):
+        assert found.violation_count == 0
+        assert any(step.rise > step.allowance for step in found.steps)
 
 
 def test_the_printed_step_is_caught_and_so_is_a_small_penalty() -> None:
