@@ -177,11 +177,12 @@ def line(result: dict[str, Any]) -> str:
     """How far off the model is, before and after examples were chosen, and whether the Lagrangian ever rose."""
     kind = "recovery_error" if result["recovery_error"] is not None else "test_error"
     words = {"recovery_error": "from the true model", "test_error": "mean absolute error of the test"}[kind]
-    rose = f"the Lagrangian rose {result['violation_count']} times" if result["violation_count"] else "it never rose"
+    count = result["violation_count"]
+    rose = f"rose {count} times" if count > 1 else "rose once" if count else "never rose"
     return (
         f"{result[kind]:.3g} {words} ({result[f'plain_{kind}']:.3g} with all examples), "
         f"{result['selected_count']} of {result['example_count']} examples in {result['round_count']} rounds, "
-        f"{result['sent_bytes']} bytes; {rose}"
+        f"{result['sent_bytes']} bytes; the Lagrangian {rose}"
     )
 
 

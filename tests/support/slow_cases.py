@@ -9,6 +9,14 @@ import pytest
 LONG = frozenset(
     {
         "additive_perturbation",
+        "admm_compressed_damping",
+        "admm_compressed_step",
+        "admm_consensus_step",
+        "admm_descent",
+        "admm_least_penalty",
+        "admm_printed_step",
+        "admm_together",
+        "admm_wrong_order",
         "arrival_regret",
         "band_search_passes",
         "bell_shaped",
@@ -60,6 +68,7 @@ LONG = frozenset(
         "nonconvex_rate",
         "nonconvex_rate_lyapunov",
         "nonconvex_rate_minkowski",
+        "pace_raise",
         "psp_lag_mean",
         "psp_lag_second_moment",
         "regret_tail",

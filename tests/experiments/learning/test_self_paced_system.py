@@ -29,7 +29,7 @@ def test_the_result_says_what_came_of_it() -> None:
     assert found["sent_bytes"] >= found["step_count"] * 3 * 4 * 8
     assert found["moved_count"] == 18 + 2 + 2
     words = line({"system": "spl", **found})
-    assert "it never rose" in words
+    assert "the Lagrangian never rose" in words
     assert f"{found['sent_bytes']} bytes" in words
 
 
