@@ -1,8 +1,8 @@
 """What does a selection of the exchanged variables do to consensus ADMM? How far L may rise, and a damping that cures.
 
 Each batch sends a selection C of what all lack of its proposal u_i = w_i + α_i/ρ, so that they know
-h_i ← h_i + C(u_i − h_i), with the error e_i = u_i − h_i. Only z is inexact, and ∇f_i(w_i) = −α_i still holds after every
-step. The estimates are those of EF21 (Richtárik, Sokolov and Fatkhullin 2021); statements and proofs are ours.
+h_i ← h_i + C(u_i − h_i), with the error e_i = u_i − h_i. Only z is inexact, and ∇f_i(w_i) = −α_i still holds after
+every step. The estimates are those of EF21 (Richtárik, Sokolov and Fatkhullin 2021); statements and proofs are ours.
 """
 
 import sympy

@@ -1,0 +1,1 @@
+"""What the learning systems around the core have shown: a study each."""
