@@ -171,7 +171,7 @@ class BatchModel:
     def _most_residue(self, consensus: Tensor) -> float:
         """What roundings may leave of ∇f_i(w_i) + α_i.
 
-        Cholesky's answer is that of a matrix off by less than p(3p + 1) roundings (Higham 2002, Theorem 10.3); to make
+        Cholesky's answer is that of a matrix off by less than p(3p + 1) roundings (Higham 2002, Theorem 10.4); to make
         the matrix and the right side, and to ask for the residue, takes p(n + 5) more each; twice for both.
         """
         count, width = self.batch.features.shape

@@ -10,9 +10,9 @@ penalty = sympy.Symbol("penalty", positive=True)
 batch_curvature = sympy.Symbol("batch_curvature", nonnegative=True)
 """Bound φ on the eigenvalues of every ∇²f_i, f_i the squared loss of a batch."""
 mean_proposal = sympy.Symbol("mean_proposal", real=True)
-"""One coordinate of ū, the mean of the proposals w_i + α_i/ρ of n batches."""
+"""One coordinate of ū, the mean of the proposals w_i + α_i/ρ of n batches."""
 proposal_energy = sympy.Symbol("proposal_energy", nonnegative=True)
-"""‖ū‖²."""
+"""‖ū‖²."""
 consensus_move = sympy.Symbol("consensus_move", nonnegative=True)
 """‖Δz‖² of a step."""
 model_move = sympy.Symbol("model_move", nonnegative=True)
@@ -28,7 +28,7 @@ pace = sympy.Symbol("pace", positive=True)
 raised_pace = sympy.Symbol("raised_pace", positive=True)
 """The pace λ⁺ ≥ λ of the next round."""
 error_energy = sympy.Symbol("error_energy", nonnegative=True)
-"""‖ē‖² of the mean ē of what all lack of the proposals."""
+"""‖ē‖² of the mean ē of what all lack of the proposals."""
 damping = sympy.Symbol("damping", positive=True)
 """Damping γ ≤ 1 of the step z ← z + γ(θ·mean − z)."""
 

@@ -24,7 +24,7 @@ _MORE = sympy.Symbol("more", nonnegative=True)
 
 
 def admm_compressed_step() -> Statement:
-    """A step of z lets L rise by at most γ/(2 − γ)·ρ²n²/(2(2 + ρn))·‖ē‖², which some z attains; γ = 1 is ADMM.
+    """A step of z lets L rise by at most γ/(2 − γ)·ρ²n²/(2(2 + ρn))·‖ē‖², which some z attains; γ = 1 is ADMM.
 
     So what was not sent bounds how far L rises in all, and where h_i = u_i it does not rise.
 
@@ -39,9 +39,9 @@ def admm_compressed_step() -> Statement:
         domain=(sympy.Le(damping, 1),),
         source="ours",
         derivation=(
-            Step("L(z) − min L is (2 + ρn)/2·‖z − θū‖²: with d = z − θū, d⁺ = (1 − γ)d − γθē", _distance),
+            Step("L(z) − min L is (2 + ρn)/2·‖z − θū‖²: with d = z − θū, d⁺ = (1 − γ)d − γθē", _distance),
             Step(
-                "‖(1 − γ)d − γθē‖² − ‖d‖² is γ/(2 − γ)·θ²‖ē‖² less a square, which vanishes for one d",
+                "‖(1 − γ)d − γθē‖² − ‖d‖² is γ/(2 − γ)·θ²‖ē‖² less a square, which vanishes for one d",
                 _completed_square,
             ),
             Step(
@@ -81,7 +81,7 @@ def admm_compressed_damping() -> Statement:
         derivation=(
             Step("‖e + Δu‖² ≤ ‖e‖²/q + ‖Δu‖²/(1 − q), so E⁺ ≤ qE + q²/(1 − q)·Σ‖Δu_i‖²", _young),
             Step("Δu = (1 − h/ρ)Δw, so ‖Δu‖² is 2/ρ times the fall (ρ − h)(ρ + 2h)/(2ρ)·(Δw)², or less", _driven),
-            Step("‖ē‖² ≤ E/n, so z lets L rise by γ/(2 − γ)·(ρθ/2)·E at most", _injected),
+            Step("‖ē‖² ≤ E/n, so z lets L rise by γ/(2 − γ)·(ρθ/2)·E at most", _injected),
             Step(
                 "b with b(1 − q) ≥ γ/(2 − γ)·ρθ/2 and b ≤ ρ(1 − q)/(2q²) is there iff γ/(2 − γ) ≤ s",
                 lambda: sympy.simplify(_largest_damping() - _at_root(bound)),

@@ -64,7 +64,7 @@ def admm_consensus_step() -> Statement:
                 ),
             ),
             Step(
-                "so L is z² − ρnūz + (ρn/2)z² and something without z, and its slope vanishes there",
+                "so L is z² − ρnz·ū + (ρn/2)z² and something without z, and its slope vanishes there",
                 lambda: _solved(_in_consensus(_Z)) - bound,
                 concludes=bound,
             ),
@@ -74,7 +74,7 @@ def admm_consensus_step() -> Statement:
 
 
 def admm_printed_step() -> Statement:
-    """The mean of the proposals in z's place costs 2‖ū‖²/(2 + ρn): L rises at the optimum itself unless that is 0.
+    """The mean of the proposals in z's place costs 2‖ū‖²/(2 + ρn): L rises at the optimum itself unless that is 0.
 
     It is the step of ADMM without the term ‖z‖², and ends where Σ_i α_i = 0: at a minimiser of Σ_i f_i.
     With one example x = 1, y = 2 and ρ = 2 the optimum has w = z = 1, α = 2 and L = 2; one printed step makes it 4.
@@ -91,7 +91,7 @@ def admm_printed_step() -> Statement:
         source="ours",
         derivation=(
             Step(
-                "L(ū) − L(θū), coordinate by coordinate",
+                "L(ū) − L(θū), coordinate by coordinate",
                 lambda: sympy.simplify(
                     _in_consensus(mean_proposal)
                     - _in_consensus(_SHARE * mean_proposal)
@@ -99,7 +99,7 @@ def admm_printed_step() -> Statement:
                 ),
                 concludes=bound,
             ),
-            Step("where the printed step stands still, w_i = z = ū, and so Σ_i α_i = 0", _printed_rest),
+            Step("where the printed step stands still, w_i = z = ū, and so Σ_i α_i = 0", _printed_rest),
             Step("one example: L is 2 before the printed step, and 4 after it", _printed_witness),
         ),
     )
@@ -150,7 +150,7 @@ def admm_least_penalty() -> Statement:
         source="ours",
         derivation=(
             Step("for h ≤ φ ≤ ρ nothing rises: (ρ − h)(ρ + 2h) ≥ 0", lambda: decided(_fall_of_more().is_nonnegative)),
-            Step("w and −w with α and −α have ū = 0, and so z = 0 again and again", _twins_stay),
+            Step("w and −w with α and −α have ū = 0, and so z = 0 again and again", _twins_stay),
             Step("then Δw⁺ = hΔw/(h + ρ), which never vanishes", _twins_move),
             Step(
                 "and with h = φ the rise has the sign of φ − ρ: the factor vanishes at ρ = φ and nowhere else",
@@ -229,7 +229,7 @@ def _solved(lagrangian: sympy.Expr) -> sympy.Expr:
 
 
 def _printed_rest() -> sympy.Expr:
-    # ū = z + (1/(ρn)) Σ α_i where all w_i = z.
+    # ū = z + (1/(ρn)) Σ α_i where all w_i = z.
     total = sympy.Symbol("total", real=True)
     (found,) = sympy.solve(sympy.Eq(_Z, _Z + total / (penalty * n)), total)
     return found

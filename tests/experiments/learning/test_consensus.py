@@ -52,7 +52,7 @@ def exact_part(model: BatchModel, consensus: Tensor, pace: float) -> Fraction:
 def test_a_step_solves_its_normal_equations(example_count: int) -> None:
     """With no example, one, fewer than features (XᵀX is singular), and many.
 
-    Cholesky's answer is that of a matrix off by less than p(3p + 1) roundings (Higham 2002, Theorem 10.3), and making
+    Cholesky's answer is that of a matrix off by less than p(3p + 1) roundings (Higham 2002, Theorem 10.4), and making
     the matrix and the right side takes at most n + 3 more.
     """
     batch, rho, width = batch_of(example_count, 7), 3.0, 7
