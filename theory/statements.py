@@ -33,7 +33,7 @@ from sparsync.theory.laws import (
     stretched_tails,
     weibull_tails,
 )
-from sparsync.theory.learning import distance_correlation
+from sparsync.theory.learning import compressed_consensus, consensus, distance_correlation, self_paced
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
     accumulation,
@@ -82,7 +82,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         coherent_descent,
         perturbations,
     ),
-    "Learning systems": (distance_correlation,),
+    "Learning systems": (distance_correlation, consensus, self_paced, compressed_consensus),
 }
 """The files that hold statements, by family, in the order of the paper."""
 

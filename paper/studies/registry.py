@@ -25,7 +25,7 @@ from paper.studies import (
 )
 from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
-from paper.studies.learning import split
+from paper.studies.learning import self_paced, split
 from paper.studies.links import study as links
 from paper.studies.races import study as races
 from paper.studies.study import Study
@@ -54,6 +54,7 @@ STUDIES: dict[str, Study] = {
     "advice": advice.STUDY,
     "split": split.STUDY,
     "headlines": headlines.STUDY,
+    "self_paced": self_paced.STUDY,
     "overview": overview.STUDY,
 }
 """By the name of the study's file."""
