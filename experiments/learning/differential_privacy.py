@@ -55,7 +55,8 @@ class Mechanism:
     def clipped_sum(self, gradients: Tensor) -> Tensor:
         """[d], the sum over rows [b, d] of min(1, C/‖g‖)·g; zeros of none."""
         norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True)
-        return (gradients * (self.clip / norms.clamp(min=self.clip))).sum(dim=0)
+        clipped: Tensor = gradients * (self.clip / norms.clamp(min=self.clip))
+        return clipped.sum(dim=0)
 
     def noisy(self, total: Tensor, generator: torch.Generator) -> Tensor:
         """[d], with noise from a generator of the CPU."""
@@ -109,7 +110,9 @@ def poisson_sample(count: int, rate: float, generator: torch.Generator) -> Tenso
     return torch.nonzero(torch.rand(count, generator=generator, dtype=torch.float64) < rate).flatten()
 
 
-def epsilon(noise: float, sample_rate: float, step_count: int, *, delta: float, accountant: Accountant = "rdp") -> float:
+def epsilon(
+    noise: float, sample_rate: float, step_count: int, *, delta: float, accountant: Accountant = "rdp"
+) -> float:
     """ε of (ε, δ)-differential privacy, of adding or removing one example, after so many Poisson-sampled steps.
 
     Args:
@@ -124,9 +127,8 @@ def epsilon(noise: float, sample_rate: float, step_count: int, *, delta: float, 
         ValueError: without noise there is no ε; or a number is out of range.
     """
     if not (0 < noise < math.inf and 0 < sample_rate <= 1 and step_count >= 0 and 0 < delta < 1):
-        raise ValueError(
-            f"ε needs noise > 0, a rate in (0, 1], steps ≥ 0 and δ in (0, 1), got {(noise, sample_rate, step_count, delta)}"
-        )
+        given = (noise, sample_rate, step_count, delta)
+        raise ValueError(f"ε needs noise > 0, a rate in (0, 1], steps ≥ 0 and δ in (0, 1), got {given}")
     try:
         from opacus.accountants import PRVAccountant, RDPAccountant
     except ImportError as error:

@@ -9,7 +9,7 @@ leaks in `membership_inference.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -33,7 +33,6 @@ from sparsync.experiments.learning.private_schemes import (
     Minutes,
     federated_client,
     federated_server,
-    set_weights,
     split_client,
     split_network,
     split_server,
@@ -79,9 +78,7 @@ def run(settings: FederatedSettings, party: Party) -> dict[str, Any] | None:
     return result(settings, data, member.trained(minutes), books)
 
 
-def simulated(
-    settings: FederatedSettings, client_count: int, *, data: Dataset | None = None
-) -> tuple[Trained, Books]:
+def simulated(settings: FederatedSettings, client_count: int, *, data: Dataset | None = None) -> tuple[Trained, Books]:
     """The server and so many clients in this process, with the bits of a run on as many processes and one.
 
     Raises:
@@ -102,13 +99,12 @@ def result(settings: FederatedSettings, data: Dataset, trained: Trained, books: 
 
     `accuracy` is a mean over the clients' models where there are several.
     """
-    minutes, clients = trained.minutes, len(trained.minutes.example_counts)
-    lower, upper = split_network(settings, data, CPU)
-    sizes = {"lower_count": len(weights_of(lower)), "parameter_count": len(weights_of(lower)) + len(weights_of(upper))}
-    stated = stated_bytes(settings, minutes, cut_values=cut_values(settings, data), **sizes)
+    minutes = trained.minutes
+    sizes = network_sizes(settings, data)
+    stated = stated_bytes(settings, minutes, **sizes)
     attacks = [attacked(settings, data, network) for network in trained.networks]
     return {
-        "client_count": clients,
+        "client_count": len(minutes.example_counts),
         "example_counts": minutes.example_counts,
         **sizes,
         "accuracy": fmean(accuracy(data, network) for network in trained.networks),
@@ -149,7 +145,9 @@ def spent(settings: FederatedSettings, minutes: Minutes) -> float | None:
         for rank in range(1, len(minutes.example_counts) + 1)
     ]
     spending = {
-        (sample_rate(settings, count), taken) for count, taken in zip(minutes.example_counts, steps, strict=True) if taken
+        (sample_rate(settings, count), taken)
+        for count, taken in zip(minutes.example_counts, steps, strict=True)
+        if taken
     }
     return max(epsilon(settings.noise, rate, taken, delta=settings.delta) for rate, taken in spending)
 
@@ -169,11 +167,14 @@ def accuracy(data: Dataset, network: nn.Module) -> float:
     return float((network(data.test_images).argmax(dim=1) == data.test_labels).double().mean())
 
 
-def cut_values(settings: FederatedSettings, data: Dataset) -> int:
-    """q: activations of an example at the cut."""
-    lower, _ = split_network(settings, data, CPU)
-    with torch.no_grad():
-        return lower(data.test_images[:1]).numel()
+def network_sizes(settings: FederatedSettings, data: Dataset) -> dict[str, int]:
+    """`parameter_count`, and of split learning `lower_count` of them, the clients', and `cut_values` of an example."""
+    sizes = {"parameter_count": new_model(settings, data, CPU).parameters.numel(), "lower_count": 0, "cut_values": 0}
+    if settings.scheme == "split":
+        lower, _ = split_network(settings, data, CPU)
+        with torch.no_grad():
+            sizes |= {"lower_count": len(weights_of(lower)), "cut_values": lower(data.test_images[:1]).numel()}
+    return sizes
 
 
 class _Member:
@@ -196,7 +197,8 @@ class _Member:
         own = shards(settings, data, client_count)
         self._client = Client(settings, data, own[rank - 1], rank, device) if rank != SERVER else None
         self._model = new_model(settings, data, device) if rank == SERVER else None
-        self._lower, self._upper = split_network(settings, data, device)
+        if settings.scheme == "split":
+            self._lower, self._upper = split_network(settings, data, device)
         self._lowers: list[Tensor] = []
 
     def talk(self, advance: Callable[[], None] = lambda: None) -> Talk[Minutes | None]:
@@ -218,7 +220,9 @@ class _Member:
         """
         if self._client is not None:
             yield from give(SERVER, "layers", weights_of(self._lower))
-            yield from give(SERVER, "books", torch.frombuffer(bytearray(json.dumps(books.rows()).encode()), dtype=torch.uint8))
+            yield from give(
+                SERVER, "books", torch.frombuffer(bytearray(json.dumps(books.rows()).encode()), dtype=torch.uint8)
+            )
             return
         for rank in range(1, self._count + 1):
             self._lowers.append((yield from take(rank, "layers")))
@@ -248,7 +252,9 @@ def _line(record: dict[str, Any]) -> str:
     compared = "; ".join(
         f"{', '.join(row['subjects'])}: {row['bytes']} bytes, stated {row['stated_bytes']}" for row in record["stated"]
     )
-    privacy = "" if record["epsilon"] is None else f", ε = {record['epsilon']:.2f} at δ = {record['settings']['delta']:g}"
+    privacy = (
+        "" if record["epsilon"] is None else f", ε = {record['epsilon']:.2f} at δ = {record['settings']['delta']:g}"
+    )
     lost = "".join(f", client {row['rank']} lost in exchange {row['exchange']}" for row in record["lost"])
     return (
         f"accuracy {record['accuracy']:.3f}, attack's area {record['attack_area']:.3f}{privacy}{lost}, "

@@ -300,7 +300,9 @@ def sample_rate(settings: FederatedSettings, count: int) -> float:
     return min(1.0, settings.batch_size / count)
 
 
-def participants(settings: FederatedSettings, present: Sequence[int], counts: Sequence[int], exchange: int) -> list[int]:
+def participants(
+    settings: FederatedSettings, present: Sequence[int], counts: Sequence[int], exchange: int
+) -> list[int]:
     """Who of the present takes part in an exchange: a sample of those with examples, or all of them; ascending.
 
     Raises:

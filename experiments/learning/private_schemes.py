@@ -1,8 +1,8 @@
 """How do a server and its clients train one model? Federated averaging, large batches and split learning as talks.
 
-Federated: the model goes down, or what changed of it; the sum of each client's local gradients comes up, dense, selected
-or masked; the server steps along their mean, weighed by examples. With one local step and all clients that is SGD on a
-large batch. Split: a client's activations go up and the gradient at them comes down; client after client.
+Federated: the model goes down, or what changed of it; the sum of each client's local gradients comes up, dense,
+selected or masked; the server steps along their mean, weighed by examples. With one local step and all clients that is
+SGD on a large batch. Split: a client's activations go up and the gradient at them comes down; client after client.
 
 Bytes are those of `theory/learning/byte_laws.py`; the setting of their comparison is that of Singh, Vepakomma, Gupta
 and Raskar (2019), arXiv 1909.09145. Federated averaging: McMahan et al. (2017), arXiv 1602.05629.
@@ -99,9 +99,10 @@ def federated_server(
         _step(model.parameters, mean, found.places, settings.step_size)
         present = [rank for rank in present if rank not in chosen or rank in found.survivors]
         minutes.meetings.append(found.meeting(chosen, len(present)))
-        for rank in present if found.places is not None else ():
-            yield from give_unless_lost(rank, "mean indices", found.places.int())
-            yield from give_unless_lost(rank, "mean values", mean)
+        if found.places is not None:
+            for rank in present:
+                yield from give_unless_lost(rank, "mean indices", found.places.int())
+                yield from give_unless_lost(rank, "mean values", mean)
         advance()
     return minutes
 
@@ -189,9 +190,7 @@ def split_client(settings: FederatedSettings, client: Client, lower: nn.Module, 
         set_weights(lower, (yield from take(before, "client layers")))
 
 
-def split_network(
-    settings: FederatedSettings, data: Dataset, device: torch.device
-) -> tuple[nn.Sequential, nn.Sequential]:
+def split_network(settings: FederatedSettings, data: Dataset, device: torch.device) -> tuple[nn.Module, nn.Module]:
     """The layers below and above the cut, with the parameters that the whole network begins with.
 
     Raises:

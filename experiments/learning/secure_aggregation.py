@@ -164,15 +164,11 @@ def take_part(
     mask_secret, seal_secret, own_seed = (int.from_bytes(entropy(SEED_BYTES), "big") for _ in range(3))
     yield from give(SERVER, "public keys", _tensor(public_key(mask_secret) + public_key(seal_secret)))
     keys = _entries((yield from take(SERVER, "public keys")), clients)
-    others = [client for client in keys if client != rank]
-    points = [client for client in clients if client in keys]
-    pairs = zip(
-        split_secret(own_seed, points, threshold, entropy), split_secret(mask_secret, points, threshold, entropy)
-    )
-    shares = {client: pair for client, pair in zip(points, pairs, strict=True)}
+    held = _shares_to_hold((own_seed, mask_secret), list(keys), threshold, entropy)
     sealed = {
-        client: _sealed(b"".join(map(_as_bytes, shares[client])), _seal_key(seal_secret, keys[client], rank, client))
-        for client in others
+        client: _sealed(b"".join(pair), _seal_key(seal_secret, keys[client], rank, client))
+        for client, pair in held.items()
+        if client != rank
     }
     yield from give(SERVER, "sealed shares", _rows(sealed, clients, SEALED_BYTES))
     arrived = _entries((yield from take(SERVER, "sealed shares")), clients)
@@ -185,15 +181,16 @@ def take_part(
     for client in arrived:
         masked += sign(rank, client) * expanded(_mask_seed(mask_secret, keys[client]), len(vector))
     yield from give(SERVER, "masked vector", masked)
-    held = {
+    flags = yield from take(SERVER, "survivors")
+    if int(flags.sum()) < threshold:
+        raise ExchangeError(f"client {rank} was asked to unmask {flags.tolist()}, fewer than {threshold} survivors")
+    opened = {
         client: _opened(content, _seal_key(seal_secret, keys[client], client, rank), client)
         for client, content in arrived.items()
-    }
-    held[rank] = tuple(map(_as_bytes, shares[rank]))
-    survives = {client: bool(flag) for client, flag in zip(clients, (yield from take(SERVER, "survivors")), strict=True)}
-    if sum(survives.values()) < threshold:
-        raise ExchangeError(f"client {rank} was asked to unmask {survives}, fewer than {threshold} survivors")
-    given = {client: pair[0 if survives[client] else 1] for client, pair in held.items()}
+    } | {rank: held[rank]}
+    survives = dict(zip(clients, flags.tolist(), strict=True))
+    # Of nobody both: the own mask of who survives, the key of who does not.
+    given = {client: pair[0] if survives[client] else pair[1] for client, pair in opened.items()}
     yield from give(SERVER, "shares of masks", _rows(given, clients, SHARE_BYTES))
 
 
@@ -277,6 +274,16 @@ def recovered(shares: Mapping[int, int], threshold: int) -> int:
     return total % FIELD
 
 
+def _shares_to_hold(
+    of: tuple[int, int], holders: Sequence[int], threshold: int, entropy: Entropy
+) -> dict[int, tuple[bytes, bytes]]:
+    """The shares of two secrets by who is to hold them, whose rank is the point."""
+    first, second = (split_secret(secret, holders, threshold, entropy) for secret in of)
+    return {
+        holder: (_as_bytes(one), _as_bytes(other)) for holder, one, other in zip(holders, first, second, strict=True)
+    }
+
+
 def _shares_of_masks(
     clients: Sequence[int], survivors: Sequence[int], threshold: int
 ) -> Talk[dict[int, dict[int, int]]]:
@@ -333,7 +340,9 @@ def _collected(clients: Iterable[int], subject: str, size: int) -> Talk[dict[int
 def _require_enough(present: Iterable[int], clients: Sequence[int], threshold: int) -> None:
     there = sorted(present)
     if len(there) < threshold:
-        raise ExchangeError(f"of the clients {list(clients)} only {there} are left, and {threshold} are needed to unmask")
+        raise ExchangeError(
+            f"of the clients {list(clients)} only {there} are left, and {threshold} are needed to unmask"
+        )
 
 
 def _mask_seed(secret: int, keys: bytes) -> bytes:
