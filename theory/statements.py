@@ -33,7 +33,7 @@ from sparsync.theory.laws import (
     stretched_tails,
     weibull_tails,
 )
-from sparsync.theory.learning import byte_laws, masked_sums, privacy_losses
+from sparsync.theory.learning import byte_laws, masked_sums, privacy_losses, selected_exchanges
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
     accumulation,
@@ -82,7 +82,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         coherent_descent,
         perturbations,
     ),
-    "Learning systems": (byte_laws, masked_sums, privacy_losses),
+    "Learning systems": (byte_laws, selected_exchanges, masked_sums, privacy_losses),
 }
 """The files that hold statements, by family, in the order of the paper."""
 

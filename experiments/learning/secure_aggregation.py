@@ -166,8 +166,8 @@ def take_part(
     keys = _entries((yield from take(SERVER, "public keys")), clients)
     held = _shares_to_hold((own_seed, mask_secret), list(keys), threshold, entropy)
     sealed = {
-        client: _sealed(b"".join(pair), _seal_key(seal_secret, keys[client], rank, client))
-        for client, pair in held.items()
+        client: _sealed(b"".join(held[client]), _seal_key(seal_secret, keys[client], rank, client))
+        for client in keys
         if client != rank
     }
     yield from give(SERVER, "sealed shares", _rows(sealed, clients, SEALED_BYTES))
@@ -177,20 +177,18 @@ def take_part(
     if leaves:
         yield from give(SERVER, "masked vector", torch.empty(0, dtype=torch.int64))
         return
-    masked = vector + expanded(_as_seed(own_seed), len(vector))
-    for client in arrived:
-        masked += sign(rank, client) * expanded(_mask_seed(mask_secret, keys[client]), len(vector))
-    yield from give(SERVER, "masked vector", masked)
+    shared = {client: _mask_seed(mask_secret, keys[client]) for client in arrived}
+    yield from give(SERVER, "masked vector", vector + _masks(rank, _as_seed(own_seed), shared, len(vector)))
     flags = yield from take(SERVER, "survivors")
     if int(flags.sum()) < threshold:
         raise ExchangeError(f"client {rank} was asked to unmask {flags.tolist()}, fewer than {threshold} survivors")
-    opened = {
+    held |= {
         client: _opened(content, _seal_key(seal_secret, keys[client], client, rank), client)
         for client, content in arrived.items()
-    } | {rank: held[rank]}
+    }
     survives = dict(zip(clients, flags.tolist(), strict=True))
     # Of nobody both: the own mask of who survives, the key of who does not.
-    given = {client: pair[0] if survives[client] else pair[1] for client, pair in opened.items()}
+    given = {client: held[client][0 if survives[client] else 1] for client in (rank, *arrived)}
     yield from give(SERVER, "shares of masks", _rows(given, clients, SHARE_BYTES))
 
 
@@ -272,6 +270,14 @@ def recovered(shares: Mapping[int, int], threshold: int) -> int:
                 factor = factor * other * pow(other - point, -1, FIELD) % FIELD
         total += shares[point] * factor
     return total % FIELD
+
+
+def _masks(rank: int, own: bytes, shared: Mapping[int, bytes], length: int) -> Tensor:
+    """[m] int64, what a client adds: its own mask, and those that it shares, with their signs."""
+    total = expanded(own, length)
+    for client, seed in shared.items():
+        total += sign(rank, client) * expanded(seed, length)
+    return total
 
 
 def _shares_to_hold(
