@@ -76,11 +76,11 @@ class FixedPoint:
         Raises:
             ValueError: an entry is not finite, or so large that a sum of as many clients could overflow.
         """
-        largest = self.largest(client_count)
-        if not bool((vector.abs() <= largest).all()):
-            found = float(vector.abs().max())
+        largest, exact = self.largest(client_count), vector.double()
+        if not bool((exact.abs() <= largest).all()):
+            found = float(exact.abs().max())
             raise ValueError(f"an entry of magnitude {found} among {client_count} clients, of at most {largest:g} each")
-        return (vector.double() * self.scale).round().long()
+        return (exact * self.scale).round().long()
 
     def decode(self, total: Tensor) -> Tensor:
         """[m] float64."""
