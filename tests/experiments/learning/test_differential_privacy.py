@@ -125,7 +125,9 @@ def test_no_step_costs_nothing() -> None:
     assert epsilon(1.0, 0.5, 0, delta=DELTA) == 0
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps", "delta"), [(0.0, 1, 1, 0.1), (1, 2.5, 1, 0.1), (1, 1, -3, 0.1), (1, 1, 1, 1.0)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "delta"), [(0.0, 1, 1, 0.1), (1, 2.5, 1, 0.1), (1, 1, -3, 0.1), (1, 1, 1, 1.0)]
+)
 def test_an_account_out_of_range_is_refused(noise: float, rate: float, steps: int, delta: float) -> None:
     with pytest.raises(ValueError, match="ε needs"):
         epsilon(noise, rate, steps, delta=delta)
