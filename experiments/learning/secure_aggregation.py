@@ -166,27 +166,23 @@ def take_part(
     keys = _entries((yield from take(SERVER, "public keys")), clients)
     held = _shares_to_hold((own_seed, mask_secret), list(keys), threshold, entropy)
     sealed = {
-        client: _sealed(b"".join(held[client]), _seal_key(seal_secret, keys[client], rank, client))
-        for client in keys
-        if client != rank
+        client: _sealed(b"".join(pair), _seal_key(seal_secret, keys[client], rank, client))
+        for client, pair in held.items()
     }
-    yield from give(SERVER, "sealed shares", _rows(sealed, clients, SEALED_BYTES))
+    yield from give(SERVER, "sealed shares", _rows(sealed | {rank: b""}, clients, SEALED_BYTES))
     arrived = _entries((yield from take(SERVER, "sealed shares")), clients)
     if len(arrived) + 1 < threshold:
         raise ExchangeError(f"client {rank} was given shares of {sorted(arrived)}, too few for {threshold} survivors")
-    if leaves:
-        yield from give(SERVER, "masked vector", torch.empty(0, dtype=torch.int64))
-        return
     shared = {client: _mask_seed(mask_secret, keys[client]) for client in arrived}
-    yield from give(SERVER, "masked vector", vector + _masks(rank, _as_seed(own_seed), shared, len(vector)))
-    flags = yield from take(SERVER, "survivors")
-    if int(flags.sum()) < threshold:
-        raise ExchangeError(f"client {rank} was asked to unmask {flags.tolist()}, fewer than {threshold} survivors")
-    held |= {
-        client: _opened(content, _seal_key(seal_secret, keys[client], client, rank), client)
-        for client, content in arrived.items()
-    }
-    survives = dict(zip(clients, flags.tolist(), strict=True))
+    masked = vector + _masks(rank, _as_seed(own_seed), shared, len(vector))
+    yield from give(SERVER, "masked vector", masked[:0] if leaves else masked)
+    if leaves:
+        return
+    survives = dict(zip(clients, (yield from take(SERVER, "survivors")).tolist(), strict=True))
+    if sum(survives.values()) < threshold:
+        raise ExchangeError(f"client {rank} was asked to unmask {survives}, fewer than {threshold} survivors")
+    for client, content in arrived.items():
+        held[client] = _opened(content, _seal_key(seal_secret, keys[client], client, rank), client)
     # Of nobody both: the own mask of who survives, the key of who does not.
     given = {client: held[client][0 if survives[client] else 1] for client in (rank, *arrived)}
     yield from give(SERVER, "shares of masks", _rows(given, clients, SHARE_BYTES))
@@ -390,7 +386,7 @@ def _tensor(content: bytes) -> Tensor:
 
 def _rows(content: Mapping[int, bytes], clients: Sequence[int], width: int) -> Tensor:
     """[n, width] uint8, a row of zeros for whoever has nothing."""
-    return _tensor(b"".join(content.get(client, bytes(width)) for client in clients)).view(len(clients), width)
+    return _tensor(b"".join(content.get(client, b"").ljust(width, b"\0") for client in clients)).view(-1, width)
 
 
 def _entries(rows: Tensor, clients: Sequence[int]) -> dict[int, bytes]:

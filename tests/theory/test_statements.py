@@ -15,10 +15,10 @@ from tests.support.slow_cases import LONG, slow_except
 PAIRS = list(combinations_with_replacement(range(1, 9), 2))
 
 TEX_COMMANDS = """
-Gamma Phi Pr arctan bar begin beta binom cdot cos delta dots ell end epsilon eta frac gamma ge geq hat in infty int
-kappa lVert lambda langle lceil le left leq lfloor lim limsup ln log lvert mathbb mathcal mathrm max mid min mu nabla
-neq nu omega operatorname partial phi pi pm rVert rangle rceil rfloor rho right rvert sigma sim sin sqrt star sum sup
-tau text theta tilde to varphi zeta
+Gamma Phi Pr alpha arctan bar begin beta bigcup binom cdot cos delta dots ell end epsilon eta frac gamma ge geq hat
+in infty int kappa lVert lambda langle lceil le left leq lfloor lim limsup ln log lvert mathbb mathcal mathrm max
+mid min mu nabla neq nu omega operatorname partial phi pi pm rVert rangle rceil rfloor rho right rvert sigma sim sin
+sqrt star sum sup tau text theta tilde to varphi zeta
 """
 """What statements use of LaTeX."""
 

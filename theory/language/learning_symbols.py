@@ -97,7 +97,7 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     unmasked_sum: r"\text{unmasked sum}",
     input_sum: r"\sum_{i\in S}x_i",
     unknown_masks: "M",
-    fixed_scale: r"\varsigma",
+    fixed_scale: "r",
     magnitude_bound: "b",
     encoding_error: r"|\text{decoded sum}-\sum_i x_i|",
     encoded_magnitude: r"|\text{sum of the integers}|",
@@ -109,7 +109,7 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     sample_share: "q",
     noise_ratio: r"\sigma",
     renyi_divergence: r"D_{\alpha}",
-    loss_factor: r"e^{\varepsilon}",
+    loss_factor: r"e^{\epsilon}",
     loss_excess: r"\delta",
     membership_advantage: r"\mathrm{TPR}-\mathrm{FPR}",
 }

@@ -23,8 +23,8 @@ from sparsync.theory.language.symbols import (
 CLIENTS = range(1, 5)
 """Of whom all sets of survivors are gone through; a mask is one client's, or two clients'."""
 FIXED = (
-    r"$x_i$ of $n$ clients have $|x_i|\leq b$, and $\varsigma b$ is a whole number",
-    r"each sends the nearest integer to $\varsigma x_i$; the sum over $\varsigma$ is what is decoded",
+    r"$x_i$ of $n$ clients have $|x_i|\leq b$, and $r b$ is a whole number",
+    r"each sends the nearest integer to $r x_i$; the sum over $r$ is what is decoded",
 )
 
 _FRACTION = sympy.Symbol("f", nonnegative=True)
@@ -72,7 +72,7 @@ def masks_cancel() -> Statement:
 
 
 def fixed_point_error() -> Statement:
-    """|decoded sum − Σ x_i| ≤ n/(2ς): half a step for each client, attained where all are rounded the same way.
+    """|decoded sum − Σ x_i| ≤ n/(2r): half a step for each client, attained where all are rounded the same way.
 
     Source: classical.
     """
@@ -87,7 +87,7 @@ def fixed_point_error() -> Statement:
         derivation=(
             Step("a fraction f ≤ 1/2 is rounded by f, a larger one by 1 − f: 1/2 at most", _half_a_step),
             Step(
-                "n of them, in steps of 1/ς",
+                "n of them, in steps of 1/r",
                 lambda: sympy.summation(sympy.Rational(1, 2), (_CLIENT, 1, n)) / fixed_scale - bound,
                 concludes=bound,
             ),
@@ -96,7 +96,7 @@ def fixed_point_error() -> Statement:
 
 
 def fixed_point_room() -> Statement:
-    """|Σ of the integers| ≤ nςb: as long as this is below 2^(w − 1) the sum modulo 2^w is the sum.
+    """|Σ of the integers| ≤ nrb: as long as this is below 2^(w − 1) the sum modulo 2^w is the sum.
 
     Source: classical.
     """
@@ -109,9 +109,9 @@ def fixed_point_room() -> Statement:
         domain=(),
         source="classical",
         derivation=(
-            Step("ςb is whole: nothing between it and ςx ≤ ςb is nearer to ςx than what lies below it", _rounds_inside),
+            Step("rb is whole: nothing between it and rx ≤ rb is nearer to rx than what lies below it", _rounds_inside),
             Step(
-                "n integers of ςb",
+                "n integers of rb",
                 lambda: sympy.summation(fixed_scale * magnitude_bound, (_CLIENT, 1, n)) - bound,
                 concludes=bound,
             ),
@@ -137,11 +137,12 @@ def _message(client: int) -> sympy.Expr:
     return sympy.Symbol(f"x{client}") + _own(client) + sympy.Add(*shared)
 
 
-def _survivor_sets() -> list[tuple[int, ...]]:
+def survivor_sets() -> list[tuple[int, ...]]:
+    """All but the empty one."""
     return [some for size in range(1, len(CLIENTS) + 1) for some in combinations(CLIENTS, size)]
 
 
-def _masks_of(survivors: tuple[int, ...]) -> dict[sympy.Symbol, sympy.Expr]:
+def masks_taken_off(survivors: tuple[int, ...]) -> dict[sympy.Symbol, sympy.Expr]:
     """What is taken off, by the mask that it takes to know."""
     lost = [client for client in CLIENTS if client not in survivors]
     found: dict[sympy.Symbol, sympy.Expr] = {_own(client): _own(client) for client in survivors}
@@ -158,29 +159,29 @@ def _pairs_are_gone() -> sympy.Basic:
     return sympy.And(
         *(
             sympy.sympify(_shared(i, j) not in sympy.Add(*map(_message, survivors)).free_symbols)
-            for survivors in _survivor_sets()
+            for survivors in survivor_sets()
             for i, j in combinations(survivors, 2)
         )
     )
 
 
-def _left(survivors: tuple[int, ...], taken: dict[sympy.Symbol, sympy.Expr]) -> sympy.Expr:
+def left(survivors: tuple[int, ...], taken: dict[sympy.Symbol, sympy.Expr]) -> sympy.Expr:
     """What is left beside the inputs."""
     inputs = sympy.Add(*(sympy.Symbol(f"x{client}") for client in survivors))
     return sympy.expand(sympy.Add(*map(_message, survivors)) - sympy.Add(*taken.values()) - inputs)
 
 
 def _inputs_left() -> sympy.Basic:
-    return sympy.And(*(sympy.Eq(_left(survivors, _masks_of(survivors)), 0) for survivors in _survivor_sets()))
+    return sympy.And(*(sympy.Eq(left(survivors, masks_taken_off(survivors)), 0) for survivors in survivor_sets()))
 
 
 def _difference_of_lost() -> sympy.Basic:
     claims = []
-    for survivors in _survivor_sets():
-        masks = _masks_of(survivors)
+    for survivors in survivor_sets():
+        masks = masks_taken_off(survivors)
         for mask in masks:
             known = {other: value for other, value in masks.items() if other != mask}
-            claims.append(sympy.Eq(_left(survivors, known), masks[mask]))
+            claims.append(sympy.Eq(left(survivors, known), masks[mask]))
     return sympy.And(*claims)
 
 
@@ -191,7 +192,7 @@ def _half_a_step() -> sympy.Basic:
 
 
 def _rounds_inside() -> sympy.Basic:
-    """ςx = ςb − f with f ≥ 0 is rounded to ςb − ⌈f − 1/2⌉ at most, and a whole number above −1 is at least 0."""
+    """rx = rb − f with f ≥ 0 is rounded to rb − ⌈f − 1/2⌉ at most, and a whole number above −1 is at least 0."""
     return sympy.sympify(_FRACTION - sympy.Rational(1, 2) > -1)
 
 

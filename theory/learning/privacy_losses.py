@@ -131,7 +131,7 @@ def membership_bound() -> Statement:
         label="membership_bound",
         title="Advantage of an attack on membership",
         assumptions=(
-            r"the model is $(\varepsilon,\delta)$-differentially private for adding or removing an example",
+            r"the model is $(\epsilon,\delta)$-differentially private for adding or removing an example",
             "TPR and FPR are the chances that the attack says yes with the example and without",
         ),
         relation=sympy.Le(membership_advantage, bound),
