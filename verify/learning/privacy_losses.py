@@ -47,8 +47,9 @@ def move_margin(vectors: Sequence[tuple[Vector, Fraction]], limit: Fraction) -> 
     """
     rows = [clipped(vector, length, limit) for vector, length in vectors]
     totals = [[sum((row[axis] for row in some), Fraction(0)) for axis in (0, 1)] for some in (rows, rows[1:])]
-    moved = sum((one - other) ** 2 for one, other in zip(*totals, strict=True))
-    return STATEMENTS["clipped_sum_move"].fraction(clip_norm=limit) ** 2 - moved
+    moved = sum(((one - other) ** 2 for one, other in zip(*totals, strict=True)), Fraction(0))
+    stated = STATEMENTS["clipped_sum_move"].fraction(clip_norm=limit)
+    return stated * stated - moved
 
 
 def selection_margin(largest: int, halves: int) -> Fraction:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import sympy
 
+from sparsync.theory.language.symbols import d, n, value_bytes
 from sparsync.theory.learning import byte_laws
 from sparsync.theory.statements import STATEMENTS
 
@@ -41,8 +42,8 @@ def test_where_all_is_handed_on_and_averaged_every_other_epoch_split_learning_ne
     ("label", "name", "replacement"),
     [
         ("split_epoch_bytes", "_split_total", lambda: sympy.Integer(0)),
-        ("federated_epoch_bytes", "_both_ways", lambda: byte_laws.d * byte_laws.value_bytes),
-        ("ring_epoch_bytes", "_ring_traffic", lambda: byte_laws.n * byte_laws.d * byte_laws.value_bytes),
+        ("federated_epoch_bytes", "_both_ways", lambda: d * value_bytes),
+        ("ring_epoch_bytes", "_ring_traffic", lambda: n * d * value_bytes),
         ("split_federated_crossover", "_excess", lambda _examples: sympy.Integer(1)),
     ],
 )

@@ -6,7 +6,9 @@ import math
 from fractions import Fraction
 
 import pytest
+import sympy
 
+from sparsync.theory.language.symbols import largest_entry
 from sparsync.theory.learning import privacy_losses
 from sparsync.theory.statements import STATEMENTS
 
@@ -48,8 +50,8 @@ def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, o
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
-        ("selected_sum_move", "_runner_up", lambda: privacy_losses.largest_entry),
-        ("sampled_gaussian_divergence", "_quotient", lambda: privacy_losses.sympy.Integer(1)),
+        ("selected_sum_move", "_runner_up", lambda: largest_entry),
+        ("sampled_gaussian_divergence", "_quotient", lambda: sympy.Integer(1)),
         ("membership_bound", "_gained", lambda: privacy_losses._FIRST + privacy_losses._SECOND),
     ],
 )

@@ -22,10 +22,10 @@ ONE = Fraction(1)
 
 def test_clipping_by_hand() -> None:
     vector, length = vector_of((3, 4, 5), Fraction(-2))
-    assert (vector, length) == ((-6, -8), 10)
-    assert clipped(vector, length, Fraction(5)) == (-3, -4)
-    assert clipped(vector, length, Fraction(20)) == (-6, -8)
-    assert clipped((Fraction(0), Fraction(0)), Fraction(0), ONE) == (0, 0)
+    assert [*vector, length] == [-6, -8, 10]
+    assert [*clipped(vector, length, Fraction(5))] == [-3, -4]
+    assert [*clipped(vector, length, Fraction(20))] == [-6, -8]
+    assert [*clipped((Fraction(0), Fraction(0)), Fraction(0), ONE)] == [0, 0]
     assert move_margin([(vector, length)], Fraction(5)) == 0
     assert move_margin([vector_of((3, 4, 5), Fraction(1, 10))], ONE) == Fraction(3, 4)
 
