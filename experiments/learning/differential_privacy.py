@@ -7,7 +7,7 @@ says by how much.
 
 The accountant is Opacus's and must be told what was done: a Poisson sample at every step, and that σ is relative to C.
 Noise comes from PyTorch's generator in float32: as good as a simulation, not as a release of secrets, for which both
-would have to be replaced (Mironov 2012). Source: Abadi et al. (2016), arXiv 1607.00133.
+would have to be replaced (Mironov 2012). Source: Abadi et al. 2016, arXiv 1607.00133.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from sparsync.experiments.learning.differential_privacy import epsilon
 from sparsync.experiments.learning.federated_clients import (
     Client,
     FederatedSettings,
+    member_places,
     new_model,
     require_fit,
     sample_rate,
@@ -153,11 +154,18 @@ def spent(settings: FederatedSettings, minutes: Minutes) -> float | None:
 
 
 def attacked(settings: FederatedSettings, data: Dataset, network: nn.Module) -> Attack:
-    """The attack on a model, whose members are all training examples, and others those of the test."""
-    members = slice(settings.examples)
+    """The attack on a model: members are the examples of all clients, others the training examples of nobody.
+
+    Where clients have all of these, the others are those of the test.
+    """
+    is_member = torch.zeros(len(data.train_labels), dtype=torch.bool)
+    is_member[member_places(settings, data)] = True
     with torch.no_grad():
-        own = losses(network(data.train_images[members]), data.train_labels[members])
-        other = losses(network(data.test_images), data.test_labels)
+        own = losses(network(data.train_images[is_member]), data.train_labels[is_member])
+        if bool(is_member.all()):
+            other = losses(network(data.test_images), data.test_labels)
+        else:
+            other = losses(network(data.train_images[~is_member]), data.train_labels[~is_member])
     return attack(own, other)
 
 

@@ -76,7 +76,7 @@ class FederatedSettings:
     data: str = "embedded"
     """source of the data"""
     examples: int | None = None
-    """training examples of all clients; None is all there are"""
+    """training examples of all clients, drawn by the seed; None is all there are"""
     seed: int = 0
     """of parameters, shards, batches and noise"""
 
@@ -148,9 +148,19 @@ def require_fit(settings: FederatedSettings, data: Dataset, client_count: int) -
 
 def shards(settings: FederatedSettings, data: Dataset, client_count: int) -> list[Tensor]:
     """By client, from the first: places of its training examples, ascending."""
-    labels = data.train_labels[: settings.examples]
+    places = member_places(settings, data)
     stream = random_stream(settings.seed, "shards", client_count)
-    return dirichlet_split(labels, client_count, settings.dirichlet, stream)
+    parts = dirichlet_split(data.train_labels[places], client_count, settings.dirichlet, stream)
+    return [places[part] for part in parts]
+
+
+def member_places(settings: FederatedSettings, data: Dataset) -> Tensor:
+    """Places of the training examples that anybody has, ascending; drawn, so that all others are as these were."""
+    count = len(data.train_labels)
+    if settings.examples is None:
+        return torch.arange(count)
+    order = torch.randperm(count, generator=random_stream(settings.seed, "members"))
+    return order[: settings.examples].sort().values
 
 
 def dirichlet_split(
@@ -158,7 +168,7 @@ def dirichlet_split(
 ) -> list[Tensor]:
     """Places of the examples of each client: of every class in shares of Dirichlet's law, and at least one in all.
 
-    Who would have none gets one from whoever has most. Source: Hsu, Qi and Brown (2019), arXiv 1909.06335, who draw the
+    Who would have none gets one from whoever has most. Source: Hsu, Qi and Brown 2019, arXiv 1909.06335, who draw the
     classes of a client; shares of a class are drawn here, as is usual since, so that no example is left over.
 
     Args:

@@ -6,8 +6,8 @@ stands the area under the curve, one half for whoever guesses. Neither trains a 
 they do not prove that nothing else does: a bound is what differential privacy gives, see `membership_advantage` in
 `theory/learning/privacy_losses.py`.
 
-Source: Yeom, Giacomelli, Fredrikson and Jha (2018), arXiv 1709.01604; the interval is that of DeLong, DeLong and
-Clarke-Pearson (1988).
+Source: Yeom, Giacomelli, Fredrikson and Jha 2018, arXiv 1709.01604; the interval is that of DeLong, DeLong and
+Clarke-Pearson 1988.
 """
 
 from __future__ import annotations

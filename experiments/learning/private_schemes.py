@@ -5,7 +5,7 @@ selected or masked; the server steps along their mean, weighed by examples. With
 SGD on a large batch. Split: a client's activations go up and the gradient at them comes down; client after client.
 
 Bytes are those of `theory/learning/byte_laws.py`; the setting of their comparison is that of Singh, Vepakomma, Gupta
-and Raskar (2019), arXiv 1909.09145. Federated averaging: McMahan et al. (2017), arXiv 1602.05629.
+and Raskar 2019, arXiv 1909.09145. Federated averaging: McMahan et al. 2017, arXiv 1602.05629.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Every two clients add and subtract one mask, and each adds one of its own. Of a 
 secrets, the others give back the shares of its key; of all others those of their own masks: nobody's both. Integers
 modulo 2⁶⁴, so that what cancels does so exactly. Any `threshold` clients suffice, and fewer learn nothing.
 
-Source: Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving machine learning", the protocol
+Source: Bonawitz et al. 2017, "Practical secure aggregation for privacy-preserving machine learning", the protocol
 against a server that follows it and is curious. Written anew.
 
 What it does not protect: the sum itself; positions that travel beside it; anything from a server that lies, since

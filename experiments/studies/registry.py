@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from sparsync.experiments.studies.learning import private
 from sparsync.experiments.studies.links import accuracy
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
@@ -76,6 +77,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "budgets": CaseStudy(budgets.run_budgets, budgets.case_count),
     "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
+    "private_learning": CaseStudy(private.run_private, private.case_count),
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     **{
         f"link_accuracy_{model}": CaseStudy(

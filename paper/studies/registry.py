@@ -25,6 +25,7 @@ from paper.studies import (
 )
 from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
+from paper.studies.learning import private
 from paper.studies.links import study as links
 from paper.studies.races import study as races
 from paper.studies.study import Study
@@ -51,6 +52,7 @@ STUDIES: dict[str, Study] = {
     "staleness": staleness.STUDY,
     "real_races": real_races.STUDY,
     "advice": advice.STUDY,
+    "private": private.STUDY,
     "headlines": headlines.STUDY,
     "overview": overview.STUDY,
 }

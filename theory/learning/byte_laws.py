@@ -1,6 +1,6 @@
 """Who sends more, split learning, federated averaging or synchronous SGD?
 
-The setting is that of Singh, Vepakomma, Gupta and Raskar (2019), arXiv 1909.09145, which was not read; the laws here
+The setting is that of Singh, Vepakomma, Gupta and Raskar 2019, arXiv 1909.09145, which was not read; the laws here
 count every value, label and position of an epoch, and are ours. n clients, a server, N = d parameters, p examples, q
 values at the cut.
 """
@@ -40,7 +40,7 @@ _MORE = sympy.Symbol("more", positive=True)
 def split_epoch_bytes() -> Statement:
     """p(2qs + ℓ) + nhs: what examples cost does not depend on how many clients share them.
 
-    Source: ours; without labels and element sizes it is 2pq + ηNK, which is said to be Singh et al. (2019)'s.
+    Source: ours; without labels and element sizes it is 2pq + ηNK, which is said to be Singh et al. 2019's.
     """
     bound = example_count * (2 * cut_values * value_bytes + label_bytes) + n * passed_count * value_bytes
     return Statement(
@@ -64,7 +64,7 @@ def split_epoch_bytes() -> Statement:
 def federated_epoch_bytes() -> Statement:
     """2nRds: nothing depends on the examples.
 
-    Source: ours; for R = 1 it is 2KN, which is said to be Singh et al. (2019)'s.
+    Source: ours; for R = 1 it is 2KN, which is said to be Singh et al. 2019's.
     """
     bound = 2 * n * round_count * d * value_bytes
     return Statement(
@@ -142,7 +142,7 @@ def split_federated_crossover() -> Statement:
     With h = ηN, R = 1, no labels: p < KN(2 − η)/(2q). It never does where h ≥ 2Rd, which takes
     R ≤ 1/2: an average every other epoch.
 
-    Source: ours; the direction is that of Singh et al. (2019).
+    Source: ours; the direction is that of Singh et al. 2019.
     """
     bound = n * value_bytes * (2 * round_count * d - passed_count) / (2 * cut_values * value_bytes + label_bytes)
     return Statement(
@@ -151,7 +151,7 @@ def split_federated_crossover() -> Statement:
         assumptions=(*SPLIT, *AVERAGED),
         relation=sympy.Eq(split_crossover, bound),
         domain=(),
-        source="ours",
+        source="ours; the setting is that of Singh et al. 2019",
         derivation=(
             Step("with p* examples both send equally much", lambda: _excess(bound), concludes=bound),
             Step("with more, split learning sends more; so with fewer less", lambda: _excess(bound + _MORE) > 0),

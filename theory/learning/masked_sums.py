@@ -1,7 +1,7 @@
 """What is left of pairwise masks when the server has added up, and what do fixed-point integers cost?
 
 Client i of those that shared secrets sends x_i + b_i + Σ_j s_ij m_ij, with s_ij = 1 for i < j and −1 for i > j, in
-integers modulo 2^w. The protocol is that of Bonawitz et al. (2017); the statements and proofs are ours.
+integers modulo 2^w. The protocol is that of Bonawitz et al. 2017; the statements and proofs are ours.
 """
 
 from itertools import combinations
@@ -38,7 +38,7 @@ def masks_cancel() -> Statement:
     each client that is lost. The threshold is that of the secret sharing: so many survivors suffice, whoever they are.
     A mask that is lost is uniform modulo 2^w, and so is then the sum.
 
-    Source: Bonawitz et al. (2017) for the protocol; the statement is ours.
+    Source: Bonawitz et al. 2017 for the protocol; the statement is ours.
     """
     bound = input_sum + unknown_masks
     return Statement(
@@ -51,7 +51,7 @@ def masks_cancel() -> Statement:
         ),
         relation=sympy.Eq(unmasked_sum, bound),
         domain=(),
-        source="ours; the protocol is that of Bonawitz et al. (2017)",
+        source="ours; the protocol is that of Bonawitz et al. 2017",
         derivation=(
             Step("s_ij + s_ji = 0: for all pairs of four clients", _signs_cancel),
             Step(

@@ -36,7 +36,7 @@ _FIRST, _SECOND = sympy.symbols("T F", real=True)
 def clipped_sum_move() -> Statement:
     """‖Σ clip(g) with an example − that without‖ ≤ C, however long its gradient is.
 
-    Source: Abadi et al. (2016).
+    Source: Abadi et al. 2016.
     """
     bound = clip_norm
     return Statement(
@@ -45,7 +45,7 @@ def clipped_sum_move() -> Statement:
         assumptions=PRIVATE,
         relation=sympy.Le(clipped_move, bound, evaluate=False),
         domain=(),
-        source="Abadi et al. (2016)",
+        source="Abadi et al. 2016",
         derivation=(
             Step("the sums differ by the clipped gradient, of length min(1, C/r)·r = min(r, C)", _clipped_length),
             Step(
@@ -93,9 +93,9 @@ def sampled_gaussian_divergence() -> Statement:
     """D_α = ln(Σ_j C(α, j)(1 − q)^(α − j) q^j e^{j(j − 1)/(2σ²)})/(α − 1) of (1 − q)N(0, σ²) + qN(1, σ²) from N(0, σ²).
 
     For q = 1 it is α/(2σ²). It adds up over steps, and the divergence the other way round is not larger (Mironov,
-    Talwar and Zhang 2019, theorem 5, as described to us), so that it bounds what one example changes.
+    Talwar and Zhang 2019, as described to us), so that it bounds what one example changes.
 
-    Source: Mironov, Talwar and Zhang (2019), arXiv 1908.10530; derived anew.
+    Source: Mironov, Talwar and Zhang 2019, arXiv 1908.10530; derived anew.
     """
     bound = sympy.log(_moment()) / (order - 1)
     return Statement(
@@ -107,7 +107,7 @@ def sampled_gaussian_divergence() -> Statement:
         ),
         relation=sympy.Eq(renyi_divergence, bound),
         domain=(sympy.Ge(order, 2), sympy.Lt(sample_share, 1)),
-        source="Mironov, Talwar and Zhang (2019)",
+        source="Mironov et al. 2019",
         derivation=(
             Step("N(1, σ²) over N(0, σ²) at x is e^{(2x − 1)/(2σ²)}", _density_quotient),
             Step("E e^{j(2x − 1)/(2σ²)} = e^{j(j − 1)/(2σ²)} under N(0, σ²)", _gaussian_moment),
@@ -124,7 +124,7 @@ def sampled_gaussian_divergence() -> Statement:
 def membership_bound() -> Statement:
     """TPR − FPR ≤ (e^ε − 1 + 2δ)/(e^ε + 1) of every attack that is asked of one example.
 
-    Source: Kairouz, Oh and Viswanath (2015) give the region of TPR and FPR; the bound follows.
+    Source: Kairouz, Oh and Viswanath 2015 give the region of TPR and FPR; the bound follows.
     """
     bound = (loss_factor - 1 + 2 * loss_excess) / (loss_factor + 1)
     return Statement(
@@ -136,7 +136,7 @@ def membership_bound() -> Statement:
         ),
         relation=sympy.Le(membership_advantage, bound),
         domain=(sympy.Ge(loss_factor, 1), sympy.Le(loss_excess, 1)),
-        source="Kairouz, Oh and Viswanath (2015)",
+        source="Kairouz et al. 2015",
         derivation=(
             Step(
                 "T ≤ e^ε F + δ and 1 − F ≤ e^ε(1 − T) + δ, added, say (e^ε + 1)(T − F) ≤ e^ε − 1 + 2δ",

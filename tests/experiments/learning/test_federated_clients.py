@@ -15,6 +15,7 @@ from sparsync.experiments.learning.federated_clients import (
     FederatedSettings,
     batches,
     dirichlet_split,
+    member_places,
     participants,
     require_fit,
     shards,
@@ -102,9 +103,14 @@ def test_settings_that_do_not_suit_the_clients_are_refused(settings: dict[str, o
         require_fit(FederatedSettings(**settings), DATA, 4)  # type: ignore[arg-type]
 
 
-def test_shards_are_of_the_examples_that_are_asked_for() -> None:
-    found = shards(FederatedSettings(examples=100), DATA, 3)
-    assert torch.cat(found).sort().values.tolist() == list(range(100))
+def test_shards_are_of_the_examples_that_are_drawn() -> None:
+    of = FederatedSettings(examples=100, seed=3)
+    members = member_places(of, DATA)
+    assert torch.equal(torch.cat(shards(of, DATA, 3)).sort().values, members)
+    assert len(members) == len(members.unique()) == 100
+    assert int(members.max()) > 6000
+    assert not torch.equal(members, member_places(FederatedSettings(examples=100, seed=4), DATA))
+    assert torch.equal(member_places(FederatedSettings(), DATA), ALL)
 
 
 @pytest.mark.parametrize(("size", "of_shard", "per_pass"), [(3, 10, 3), (10, 10, 1), (64, 10, 1), (1, 4, 4)])

@@ -1,0 +1,1 @@
+"""What the paper prints of the learning systems around the core: a file each."""
