@@ -67,7 +67,7 @@ class Sizes:
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(
         map_clients=(1, 2),
-        map_examples=(640, 1600),
+        map_examples=(512, 1024),
         concentrations=(0.1, 100.0),
         shard_clients=3,
         shard_rounds=1,
@@ -80,7 +80,7 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "quick": Sizes(
         map_clients=(2, 4, 8),
-        map_examples=(640, 3200),
+        map_examples=(512, 2048),
         concentrations=(0.1, 1.0, 100.0),
         shard_clients=4,
         shard_rounds=5,
@@ -93,7 +93,7 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "record": Sizes(
         map_clients=(1, 2, 4, 8, 16, 32),
-        map_examples=(640, 1600, 3200, 6400, 11_840),
+        map_examples=(512, 1024, 2048, 4096, 8192),
         concentrations=(0.1, 1.0, 100.0),
         shard_clients=8,
         shard_rounds=20,
@@ -106,7 +106,7 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "full": Sizes(
         map_clients=(1, 2, 4, 8, 16, 32, 64),
-        map_examples=(640, 1600, 3200, 6400, 11_840),
+        map_examples=(512, 1024, 2048, 4096, 8192),
         concentrations=(0.03, 0.1, 0.3, 1.0, 10.0, 100.0),
         shard_clients=16,
         shard_rounds=100,

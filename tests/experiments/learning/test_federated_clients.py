@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from sparsync.experiments.learning.differential_privacy import ExampleGradients, poisson_sample
 from sparsync.experiments.learning.federated_clients import (
     Client,
     FederatedSettings,
@@ -173,3 +174,32 @@ def test_participants_are_a_sample_of_those_with_examples() -> None:
     assert participants(FederatedSettings(), [1, 3], [5, 5, 5], 0) == [1, 3]
     with pytest.raises(ValueError, match=r"\[1, 2\]"):
         participants(settings, [1, 2], [0, 0, 5], 0)
+
+
+def test_a_private_step_divides_by_the_examples_that_are_expected_not_by_those_drawn() -> None:
+    """What was drawn is nobody's to know: one example more would change a mean by more than its own gradient."""
+    one = client(ALL[:40], clip=1e9, noise=0.0, batch_size=10, scheme="large_batch")
+    drawn = poisson_sample(40, 0.25, random_stream(0, "privacy", 1))
+    assert len(drawn) != 10
+    reference = ExampleGradients("fnn2", DATA, one.model)(*one.examples(drawn)).sum(dim=0) / 10
+    # Clipped by a factor of 1, and nothing else is done to them.
+    assert torch.equal(one.local_gradients(), reference)
+
+
+def test_private_steps_take_new_noise_each() -> None:
+    one = client(torch.tensor([5]), clip=1e-6, noise=1e6, batch_size=1, scheme="large_batch")
+    first, second = one.local_gradients(), one.local_gradients()
+    # Noise of deviation 1 hides a gradient of length 10⁻⁶.
+    assert float(first.std()) == pytest.approx(1.0, abs=0.05)
+    assert abs(float((first * second).mean())) < 5 / len(first) ** 0.5
+
+
+def test_no_two_clients_share_their_noise_or_batches_and_no_two_passes_their_order() -> None:
+    of = FederatedSettings(clip=1e-6, noise=1e6, batch_size=1, scheme="large_batch")
+    one, other = (Client(of, DATA, ALL[:4], rank, CPU).local_gradients() for rank in (1, 2))
+    assert not bool((one == other).any())
+    plain = FederatedSettings(batch_size=1)
+    orders = [torch.cat(list(islice(batches(plain, ALL[:50], rank), 50))).tolist() for rank in (1, 2)]
+    assert orders[0] != orders[1]
+    passes = torch.cat(list(islice(batches(plain, ALL[:50], 1), 100))).view(2, 50)
+    assert not torch.equal(*passes)
