@@ -33,7 +33,16 @@ from sparsync.theory.laws import (
     stretched_tails,
     weibull_tails,
 )
-from sparsync.theory.learning import compressed_consensus, consensus, distance_correlation, self_paced
+from sparsync.theory.learning import (
+    byte_laws,
+    compressed_consensus,
+    consensus,
+    distance_correlation,
+    masked_sums,
+    privacy_losses,
+    selected_exchanges,
+    self_paced,
+)
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
     accumulation,
@@ -82,7 +91,16 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         coherent_descent,
         perturbations,
     ),
-    "Learning systems": (distance_correlation, consensus, self_paced, compressed_consensus),
+    "Learning systems": (
+        distance_correlation,
+        byte_laws,
+        selected_exchanges,
+        masked_sums,
+        privacy_losses,
+        consensus,
+        self_paced,
+        compressed_consensus,
+    ),
 }
 """The files that hold statements, by family, in the order of the paper."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sparsync.experiments.learning import self_paced_system, split
+from sparsync.experiments.learning import federated, self_paced_system, split
 from sparsync.experiments.learning.party import System
 
 SYSTEMS: dict[str, System] = {
     "split": split.SYSTEM,
+    "federated": federated.SYSTEM,
     "spl": self_paced_system.SYSTEM,
 }
 """By the name that `--system` takes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from sparsync.experiments.studies.learning import self_paced, split
+from sparsync.experiments.studies.learning import private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
@@ -78,6 +78,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
     "split": CaseStudy(split.run_split, split.case_count),
+    "private_learning": CaseStudy(private.run_private, private.case_count),
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
     **{

@@ -25,7 +25,7 @@ from paper.studies import (
 )
 from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
-from paper.studies.learning import self_paced, split
+from paper.studies.learning import private, self_paced, split
 from paper.studies.links import study as links
 from paper.studies.races import study as races
 from paper.studies.study import Study
@@ -53,6 +53,7 @@ STUDIES: dict[str, Study] = {
     "real_races": real_races.STUDY,
     "advice": advice.STUDY,
     "split": split.STUDY,
+    "private": private.STUDY,
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
     "overview": overview.STUDY,

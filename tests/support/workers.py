@@ -36,7 +36,7 @@ _SETTINGS = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _STREAMS = ("output", "errors")
 # What ranks import; wrapped models and optimisers import the compiler, for seconds on each rank.
 _PRELOADED = [
-    *("sparsync.experiments.train", "torch.distributed.run", "torch._dynamo"),
+    *("sparsync.experiments.train", "sparsync.experiments.learn", "torch.distributed.run", "torch._dynamo"),
     *("torch.distributed.fsdp", "torch.distributed.checkpoint"),
 ]
 

@@ -287,8 +287,7 @@ def optimum(batches: Sequence[Batch]) -> Tensor:
 
     features, targets = _together(batches)
     model = cvxpy.Variable(features.shape[1])
-    miss = features.numpy() @ model - targets.numpy()
-    loss = cvxpy.norm(miss) ** 2 + cvxpy.norm(model) ** 2
+    loss = cvxpy.sum_squares(features.numpy() @ model - targets.numpy()) + cvxpy.sum_squares(model)
     problem = cvxpy.Problem(cvxpy.Minimize(loss))
     problem.solve(solver=cvxpy.CLARABEL)
     if problem.status != cvxpy.OPTIMAL or model.value is None:

@@ -1,1 +1,1 @@
-"""What the learning systems around the core have shown: a study each."""
+"""What the paper prints of the learning systems around the core: a file each."""

@@ -23,7 +23,7 @@ APART = {"torchrun"}
 
 
 def test_every_file_that_exports_a_study_has_a_line_of_its_name() -> None:
-    """Or a folder of its name, whose `study.py` exports it; learning systems have a folder of all."""
+    """Or a folder of its name, whose `study.py` exports it; learning systems share a folder."""
     modules = {path.stem: path.stem for path in FOLDER.glob("*.py")}
     modules |= {path.parent.name: f"{path.parent.name}.study" for path in FOLDER.glob("*/study.py")}
     modules |= {path.stem: f"learning.{path.stem}" for path in FOLDER.glob("learning/*.py")}
