@@ -265,7 +265,8 @@ def least_squares(batches: Sequence[Batch]) -> Tensor:
     """The minimiser of Σ_j (x_j·z − y_j)² + ‖z‖²."""
     features, targets = _together(batches)
     normal = features.T @ features + torch.eye(features.shape[1], dtype=torch.float64)
-    return torch.linalg.solve(normal, features.T @ targets)
+    model: Tensor = torch.linalg.solve(normal, features.T @ targets)
+    return model
 
 
 def huber(batches: Sequence[Batch]) -> Tensor:
@@ -287,9 +288,9 @@ def optimum(batches: Sequence[Batch]) -> Tensor:
 
     features, targets = _together(batches)
     model = cvxpy.Variable(features.shape[1])
-    loss = cvxpy.sum_squares(features.numpy() @ model - targets.numpy()) + cvxpy.sum_squares(model)
+    loss = ((features.numpy() @ model - targets.numpy()) ** 2).sum() + (model**2).sum()
     problem = cvxpy.Problem(cvxpy.Minimize(loss))
-    problem.solve(solver=cvxpy.CLARABEL)
+    problem.solve(solver=cvxpy.CLARABEL)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     if problem.status != cvxpy.OPTIMAL or model.value is None:
         raise RuntimeError(f"cvxpy says {problem.status}")
     return torch.as_tensor(model.value, dtype=torch.float64)

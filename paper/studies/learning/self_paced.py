@@ -66,7 +66,8 @@ def moved_share(data_folder: Path, source: str) -> float:
     study = result(data_folder, NAME)
     most = max(study["corrupted_count"])
     rows = [row for row in study.records("recovery") if (row["source"], row["corrupted_count"]) == (source, most)]
-    return sum(row["selected_moved_count"] for row in rows) / max(1, sum(row["selected_count"] for row in rows))
+    moved, selected = (sum(int(row[f"selected_{name}count"]) for row in rows) for name in ("moved_", ""))
+    return moved / max(1, selected)
 
 
 def violations(data_folder: Path) -> int:
@@ -112,7 +113,7 @@ def cheapest_density(data_folder: Path) -> float:
     """Below 1, with the fewest bytes on average."""
     study = result(data_folder, NAME)
     costs = {density: cost_ratio(data_folder, density, "sent_bytes") for density in study["density"] if density < 1}
-    return min((density for density, cost in costs.items() if cost), key=lambda density: _value(costs[density]))
+    return float(min((density for density, cost in costs.items() if cost), key=lambda density: _value(costs[density])))
 
 
 def descent_table(data_folder: Path) -> str:
