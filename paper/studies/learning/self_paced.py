@@ -21,6 +21,8 @@ from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from sparsync.verify.tools.intervals import Estimate, mean
 
 NAME = "self_paced"
+NEVER = "--"
+"""Where no selection ended, as in a short run."""
 METHODS: dict[str, Look] = {
     "plain": Look("least squares", GREY, (0, (4, 1.5))),
     "huber": Look("Huber", VERMILION, (0, (1, 1))),
@@ -66,7 +68,8 @@ def moved_share(data_folder: Path, source: str) -> float:
     study = result(data_folder, NAME)
     most = max(study["corrupted_count"])
     rows = [row for row in study.records("recovery") if (row["source"], row["corrupted_count"]) == (source, most)]
-    return sum(row["selected_moved_count"] for row in rows) / max(1, sum(row["selected_count"] for row in rows))
+    moved, selected = (sum(int(row[f"selected_{name}count"]) for row in rows) for name in ("moved_", ""))
+    return moved / max(1, selected)
 
 
 def violations(data_folder: Path) -> int:
@@ -108,11 +111,11 @@ def cost_ratio(data_folder: Path, density: float, field: str) -> Estimate | None
     return ratio(selected, whole)
 
 
-def cheapest_density(data_folder: Path) -> float:
-    """Below 1, with the fewest bytes on average."""
-    study = result(data_folder, NAME)
-    costs = {density: cost_ratio(data_folder, density, "sent_bytes") for density in study["density"] if density < 1}
-    return min((density for density, cost in costs.items() if cost), key=lambda density: _value(costs[density]))
+def cheapest_density(data_folder: Path) -> float | None:
+    """Below 1, with the fewest bytes on average, of those whose residuals became small in every run; None: of none."""
+    densities = [float(density) for density in result(data_folder, NAME)["density"] if density < 1]
+    costs = [(cost_ratio(data_folder, density, "sent_bytes"), density) for density in densities]
+    return min(((cost.value, density) for cost, density in costs if cost is not None), default=(0.0, None))[1]
 
 
 def descent_table(data_folder: Path) -> str:
@@ -178,11 +181,6 @@ def _draw_residual(axes: Axes, rows: Sequence[Result], look: Look) -> None:
     axes.plot(range(1, len(residuals) + 1), residuals, **look.line)
 
 
-def _value(estimate: Estimate | None) -> float:
-    assert estimate is not None
-    return estimate.value
-
-
 def _density(data_folder: Path) -> float:
     return float(result(data_folder, NAME)["memory_density"])
 
@@ -197,9 +195,9 @@ def _at_most(source: str, other: str) -> Macro:
 
 def _cost(field: str) -> Macro:
     def macro(data_folder: Path) -> str:
-        found = cost_ratio(data_folder, cheapest_density(data_folder), field)
-        assert found is not None
-        return ratio_phrase(found)
+        density = cheapest_density(data_folder)
+        found = None if density is None else cost_ratio(data_folder, density, field)
+        return NEVER if found is None else ratio_phrase(found)
 
     return macro
 
@@ -226,9 +224,17 @@ def _damping(data_folder: Path) -> str:
     return latex.decimal(fmean(float(row["damping"]) for row in rows), 3)
 
 
-def _slow_count(data_folder: Path) -> str:
-    rows = selections(result(data_folder, NAME), _density(data_folder), is_damped=True)
-    return f"{sum(row['step_count'] is None for row in rows)} of {len(rows)}"
+def _slow_count(*, is_damped: bool) -> Macro:
+    def macro(data_folder: Path) -> str:
+        rows = selections(result(data_folder, NAME), _density(data_folder), is_damped=is_damped)
+        return f"{sum(row['step_count'] is None for row in rows) or 'none'} of {len(rows)}"
+
+    return macro
+
+
+def _cheapest(data_folder: Path) -> str:
+    density = cheapest_density(data_folder)
+    return NEVER if density is None else latex.shortest(density)
 
 
 def _seed_count(data_folder: Path) -> str:
@@ -258,7 +264,7 @@ MACROS: dict[str, Macro] = {
     "SelfPacedRightRises": _rises("right"),
     "SelfPacedPrintedRises": _rises("printed"),
     "SelfPacedTolerance": lambda folder: latex.scientific(result(folder, NAME)["tolerance"]),
-    "SelfPacedDensity": lambda folder: latex.shortest(cheapest_density(folder)),
+    "SelfPacedDensity": _cheapest,
     "SelfPacedBytes": _cost("sent_bytes"),
     "SelfPacedSteps": _cost("step_count"),
     "SelfPacedMemoryDensity": lambda folder: latex.shortest(_density(folder)),
@@ -266,7 +272,8 @@ MACROS: dict[str, Macro] = {
     "SelfPacedResidualDistance": _mean_distance("ef14"),
     "SelfPacedNoMemoryDistance": _mean_distance("none"),
     "SelfPacedDamping": _damping,
-    "SelfPacedSlow": _slow_count,
+    "SelfPacedSlow": _slow_count(is_damped=True),
+    "SelfPacedUndampedSlow": _slow_count(is_damped=False),
     "SelfPacedStepLimit": _of(lambda study: study["selection_step_count"]),
 }
 """Numbers of the text."""

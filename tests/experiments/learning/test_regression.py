@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sparsync.experiments.learning.regression import TEST_COUNT, Regression, make_task
+from sparsync.experiments.learning.regression import TEST_COUNT, Regression, Source, make_task
 
 SMALL = Regression(batch_count=4, corrupted_count=1, feature_count=3, example_count=83)
 
 
 @pytest.mark.parametrize("source", ["synthetic", "diabetes"])
-def test_targets_are_moved_in_the_shares_asked_for_and_nowhere_else(source: str) -> None:
+def test_targets_are_moved_in_the_shares_asked_for_and_nowhere_else(source: Source) -> None:
     regression = replace(SMALL, source=source)
     moved, plain = make_task(regression), make_task(replace(regression, corruption=0.0))
     shares = [0.9, 0.1, 0.1, 0.1]

@@ -61,11 +61,12 @@ def reference(batches: list[Batch], weights: list[Tensor]) -> Tensor:
     """cvxpy's minimiser of F with the weights frozen."""
     model = cvxpy.Variable(batches[0].features.shape[1])
     losses = [
-        weight.numpy() @ cvxpy.square(batch.features.numpy() @ model - batch.targets.numpy())
+        weight.numpy() @ (batch.features.numpy() @ model - batch.targets.numpy()) ** 2
         for batch, weight in zip(batches, weights, strict=True)
         if batch.example_count
     ]
-    cvxpy.Problem(cvxpy.Minimize(sum(losses) + cvxpy.sum_squares(model))).solve(solver=cvxpy.CLARABEL)
+    problem = cvxpy.Problem(cvxpy.Minimize(sum(losses) + (model**2).sum()))
+    problem.solve(solver=cvxpy.CLARABEL)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     assert model.value is not None
     return torch.from_numpy(model.value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sparsync.theory.language.symbols import raised_pace, selected_count
 from sparsync.theory.learning import self_paced
 from sparsync.theory.statements import STATEMENTS
 
@@ -23,7 +24,7 @@ def test_a_raised_pace_gains_the_raise_for_each_example() -> None:
     ("label", "name", "replacement"),
     [
         ("pace_weights", "_with_less", lambda: -self_paced._REST),
-        ("pace_raise", "_raised_terms", lambda: -self_paced.raised_pace * self_paced.selected_count),
+        ("pace_raise", "_raised_terms", lambda: -raised_pace * selected_count),
     ],
 )
 def test_a_broken_model_leaves_a_claim_unproved(

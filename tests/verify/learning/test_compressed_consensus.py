@@ -15,7 +15,7 @@ def test_from_the_minimiser_an_undamped_error_costs_what_is_stated() -> None:
     state = consistent(ONE, [ZERO], (Fraction(1), Fraction(0)))
     error, rho = (Fraction(1), Fraction(0)), Fraction(2)
     assert best_consensus(state, rho) == state.consensus == compressed.worst_consensus(state, error, rho, Fraction(1))
-    assert compressed.damped(state, error, rho, Fraction(1)) == (Fraction(1, 2), 0)
+    assert compressed.damped(state, error, rho, Fraction(1)) == (Fraction(1, 2), Fraction(0))
     assert compressed.step_margin(ONE, state, error, rho, Fraction(1)) == 0
     assert compressed.step_margin(ONE, state, error, rho, Fraction(1, 2)) == 0
 

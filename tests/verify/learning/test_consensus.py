@@ -17,9 +17,10 @@ ONE: list[BatchOf] = [[((Fraction(1), Fraction(0)), Fraction(2))]]
 def test_a_step_by_hand() -> None:
     """x = 1, y = 2, ρ = 2 from w = z = 0 and α = 4: z = 1, w = 1/2 and α = 3."""
     state = consensus.consistent(ONE, [consensus.ZERO], consensus.ZERO)
-    assert state.multipliers == ((4, 0),)
+    assert state.multipliers == ((Fraction(4), Fraction(0)),)
     after = consensus.step(ONE, state, Fraction(2))
-    assert (after.models, after.consensus, after.multipliers) == (((Fraction(1, 2), 0),), (1, 0), ((3, 0),))
+    none = Fraction(0)
+    assert after == State(((Fraction(1, 2), none),), (Fraction(1), none), ((Fraction(3), none),))
     assert consensus.lagrangian(ONE, state, Fraction(2)) == 4
     assert consensus.lagrangian(ONE, after, Fraction(2)) == Fraction(9, 4) + 1 - Fraction(3, 2) + Fraction(1, 4)
 

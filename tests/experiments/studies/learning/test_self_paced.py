@@ -62,7 +62,7 @@ def test_the_right_step_never_rises_and_the_printed_one_does() -> None:
 
 
 def test_a_run_that_never_ends_has_neither_steps_nor_bytes_and_one_that_does_has_both() -> None:
-    short = run_case(SelectionCase(0.25, "ef21", True, 0, TINY))
+    short = run_case(SelectionCase(0.25, "ef21", True, 0, TINY, keeps_residuals=True))
     assert (short["step_count"], short["sent_bytes"]) == (None, None)
     assert 0 < short["damping"] < 1
     assert len(short["residual"]) == 12
@@ -80,4 +80,5 @@ def test_the_study_has_a_row_for_every_case(monkeypatch: pytest.MonkeyPatch) -> 
     study = run_self_paced("smoke", Pool(advance=lambda: advanced.append(None)))
     rows = sum(len(study[part]) for part in ("recovery", "descent", "selection"))
     assert len(advanced) == case_count("smoke") == rows == 2 + 2 + 5
+    assert all(len(row["residual"]) == 2 for row in study["selection"])
     assert study["corrupted_count"] == [9]

@@ -71,6 +71,10 @@ def test_costs_are_ratios_to_sending_all_and_none_where_a_run_never_ended(folder
     record["selection"][0]["step_count"] = None
     write(folder / "self_paced.json", record)
     assert cost_ratio(folder, 0.25, "step_count") is None
+    record["selection"][0]["sent_bytes"] = None
+    write(folder / "self_paced.json", record)
+    assert cheapest_density(folder) is None
+    assert MACROS["SelfPacedBytes"](folder) == MACROS["SelfPacedDensity"](folder) == "--"
 
 
 def test_shares_and_violations_are_counted(folder: Path) -> None:
@@ -94,6 +98,7 @@ def test_every_macro_can_be_written(folder: Path) -> None:
     assert written["SelfPacedHuberTally"] == "less in none, more in none, inconclusive in 2"
     assert written["SelfPacedPlainRatio"] == "0.25 (0.25 to 0.25)"
     assert written["SelfPacedSlow"] == "2 of 2"
+    assert written["SelfPacedUndampedSlow"] == "none of 2"
     assert written["SelfPacedViolations"] == "none"
     assert written["SelfPacedMovedShare"] == "15.0"
     assert written["SelfPacedPrintedRises"] in {"27", "28"}
