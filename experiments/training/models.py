@@ -120,6 +120,11 @@ class FlatModel:
         """their entries"""
         self._recorded: dict[tuple[int, ...], _Recorded] = {}
 
+    @property
+    def network(self) -> nn.Module:
+        """The network itself, for whoever hangs hooks on it; parameters and gradients are views into the vectors."""
+        return self._network
+
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""
         if not images.is_cuda:
