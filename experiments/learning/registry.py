@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from sparsync.experiments.learning.kfac_training import KFAC
 from sparsync.experiments.learning.party import System
 
-SYSTEMS: dict[str, System] = {}
+SYSTEMS: dict[str, System] = {"kfac": KFAC}
 """By the name that `--system` takes."""
