@@ -33,6 +33,7 @@ from sparsync.theory.laws import (
     stretched_tails,
     weibull_tails,
 )
+from sparsync.theory.learning import curvature, curvature_bytes
 from sparsync.theory.selectors import count_band, released_laws, released_rotation, released_rule
 from sparsync.theory.synchronisation import (
     accumulation,
@@ -81,7 +82,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         coherent_descent,
         perturbations,
     ),
-    "Learning systems": (),
+    "Learning systems": (curvature, curvature_bytes),
 }
 """The files that hold statements, by family, in the order of the paper."""
 
