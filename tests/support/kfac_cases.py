@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from sparsync.experiments.learning.kfac import Kfac
 from sparsync.experiments.learning.kfac_layers import Layer, find_layers
 from sparsync.experiments.learning.kfac_settings import KfacSettings
+from sparsync.experiments.training.data import Dataset, load_dataset
 
 Loss = Callable[[nn.Module, Tensor], Tensor]
 """The losses [B] of a batch."""
@@ -78,7 +82,8 @@ def empirical_fisher(model: nn.Module, losses: Tensor) -> dict[str, Tensor]:
 def solved(block: Tensor, damping: float, gradient: Tensor) -> Tensor:
     """(F + γI)⁻¹ vec W as a matrix, by a dense solver."""
     damped = block + damping * torch.eye(len(block), dtype=block.dtype)
-    return torch.linalg.solve(damped, gradient.flatten()).view_as(gradient)
+    found: Tensor = torch.linalg.solve(damped, gradient.flatten())
+    return found.view_as(gradient)
 
 
 def solution_error(block: Tensor, damping: float, gradient: Tensor) -> float:
@@ -111,3 +116,40 @@ def step_once(
     after = {layer.name: layer.matrix() for layer in layers}
     kfac.remove()
     return before, after, kfac
+
+
+def losses_of(model: nn.Module, inputs: Tensor) -> Tensor:
+    """A loss for each example that is neither linear nor quadratic in the outputs."""
+    outputs: Tensor = model(inputs).flatten(1)
+    return torch.logsumexp(outputs, dim=1) + outputs.square().sum(dim=1) / 2
+
+
+def small_network(seed: int = 0) -> nn.Module:
+    """Convolution, normalisation and two linear layers, one without a bias."""
+    return nn.Sequential(
+        seeded(lambda: nn.Conv2d(1, 2, 2), seed),
+        nn.BatchNorm2d(2).double(),
+        nn.ReLU(),
+        nn.Flatten(),
+        seeded(lambda: nn.Linear(8, 3, bias=False), seed),
+        nn.Tanh(),
+        seeded(lambda: nn.Linear(3, 2), seed),
+    )
+
+
+@cache
+def small_data() -> Dataset:
+    """The embedded images, each of 7 by 7 means of 4 by 4 pixels, so that a first layer has a small factor."""
+    data = load_dataset("embedded")
+
+    def pooled(images: Tensor) -> Tensor:
+        return functional.avg_pool2d(images.view(-1, 1, 28, 28), 4).flatten(1)
+
+    return replace(
+        data,
+        train_images=pooled(data.train_images[:400]),
+        train_labels=data.train_labels[:400],
+        test_images=pooled(data.test_images[:50]),
+        test_labels=data.test_labels[:50],
+        image_shape=(1, 7, 7),
+    )

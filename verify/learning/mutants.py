@@ -101,10 +101,10 @@ MUTANTS: dict[str, Mutant] = {
         "rational",
         "property",
     ),
-    "kfac_owners_bytes_once": wrong_bound(
+    "kfac_owners_bytes_gradients": wrong_bound(
         "kfac_owners_bytes",
-        "preconditioned gradients in the place of gradients",
-        lambda bound: bound.subs(parameter_count, 0),
+        "gradients as often as factors",
+        lambda bound: bound.subs(parameter_count, parameter_count / factor_period),
         "rational",
         "property",
     ),

@@ -44,10 +44,10 @@ def factors_by_loops(convolution: nn.Conv2d, images: Tensor, slopes: Tensor) -> 
     """A and G of per-example gradients at the outputs, by the definition, an entry at a time."""
     (high, across), (down, right) = convolution.kernel_size, convolution.stride
     (tall, wide), padding = convolution.dilation, convolution.padding
-    if padding == "valid":
-        padding = (0, 0)
-    margins = [(gap * (size - 1)) for gap, size in ((tall, high), (wide, across))]
-    top, left = (margins[0] // 2, margins[1] // 2) if padding == "same" else padding
+    if isinstance(padding, str):
+        is_same = padding == "same"
+        padding = (is_same * (tall * (high - 1) // 2), is_same * (wide * (across - 1) // 2))
+    top, left = padding
     count, channels, height, width = images.shape
     inputs = torch.zeros((), dtype=images.dtype)
     for image in images:
@@ -112,7 +112,7 @@ def test_a_batch_of_one_at_one_place_has_its_fisher_block(kind: str, bias: bool)
 
 def loss_of(model: nn.Module, inputs: Tensor) -> Tensor:
     """Losses of a batch from one call of the model."""
-    outputs = model(inputs)
+    outputs: Tensor = model(inputs)
     return outputs.square().sum(dim=1) + outputs[:, 0]
 
 
@@ -240,7 +240,8 @@ class Twice(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Both uses."""
-        return self.shared(torch.tanh(self.shared(inputs)))
+        outputs: Tensor = self.shared(torch.tanh(self.shared(inputs)))
+        return outputs
 
 
 def test_a_layer_that_is_used_twice_in_a_pass_is_refused() -> None:

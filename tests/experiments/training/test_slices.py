@@ -161,7 +161,9 @@ def test_workers_that_are_too_many_or_send_what_cannot_be_are_refused_on_all_pro
 def handed_round() -> list[list[float]]:
     averager = SlicedAverager("dense", worker_count=3)
     own = shares(3, dist.get_world_size())[dist.get_rank()]
-    return [vector.tolist() for vector in averager.gather_vectors([torch.full((2,), rank) + 0.5 for rank in own]).vectors]
+    return [
+        vector.tolist() for vector in averager.gather_vectors([torch.full((2,), rank) + 0.5 for rank in own]).vectors
+    ]
 
 
 def test_the_vectors_of_all_workers_reach_all_processes_in_rank_order() -> None:
