@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from sparsync.experiments.studies.learning import kfac
 from sparsync.experiments.studies.links import accuracy
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
@@ -77,6 +78,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "staleness": CaseStudy(staleness.run_staleness, staleness.case_count),
     "headlines": CaseStudy(headlines.run_headlines, headlines.case_count),
     "variants": CaseStudy(variants.run_variants, variants.case_count),
+    "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
     **{
         f"link_accuracy_{model}": CaseStudy(
             partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)
