@@ -13,6 +13,7 @@ from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.contraction import ladder
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
+from tests.support.studies.kfac_data import kfac_record
 
 COMMITTED = ROOT / "paper/data"
 DIMENSION = 6000
@@ -79,7 +80,8 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels"}:
+    write(folder / "kfac.json", kfac_record(profile))
+    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels", "kfac"}:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
         # Density means nothing to a dense run: like the study, write it once.

@@ -1,11 +1,11 @@
 """Does K-FAC reach an accuracy in fewer steps, and in less time? And what do rarer decompositions and Top-k cost it?
 
 Heavy-ball descent, AdamW and K-FAC train the same network with four workers. Each has as many settings to choose from,
-and takes the one that first reaches the target on seeds of its own; all falls in a straight line to zero over the same
-steps. Then come, on paired seeds, the three of them; K-FAC with other periods between decompositions; with Top-k of
-gradients, and descent with it; and with Top-k of factors under two variants of error feedback. What a step takes is
-measured apart, in rounds in which all take turns, where a profile asks for it. Bytes are those of both schemes beside
-the closed forms of `theory/learning/curvature_bytes.py`. Read by `paper/studies/kfac.py`.
+and takes the one that first reaches the target on seeds of its own; step sizes fall in straight lines to zero. Then
+come, on paired seeds, the three of them; K-FAC with other periods between decompositions; with Top-k of gradients, and
+descent with it; and with Top-k of factors under two variants of error feedback. What a step takes is measured apart, in
+rounds in which all take turns, where a profile asks for it. Bytes are those of both schemes beside the closed forms of
+`theory/learning/curvature_bytes.py`. Read by `paper/studies/kfac.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from statistics import fmean
 from time import perf_counter
 from typing import Any
@@ -253,9 +253,11 @@ def run_case(run: KfacRun) -> dict[str, Any]:
 
 
 def steps_to(target: float, step_counts: Sequence[int], accuracies: Sequence[float | None]) -> int | None:
-    """The steps after which an accuracy is first at least the target; None where none is."""
-    pairs = zip(step_counts, accuracies, strict=True)
-    return next((count for count, accuracy in pairs if accuracy is not None and accuracy >= target), None)
+    """The steps after which the mean of an accuracy and the one before is first at least the target; None if never."""
+    for count, (before, now) in zip(step_counts[1:], pairwise(accuracies), strict=True):
+        if before is not None and now is not None and (before + now) / 2 >= target:
+            return count
+    return None
 
 
 def step_seconds(timing: Timing) -> dict[str, list[float]]:
