@@ -14,7 +14,7 @@ from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.races.times import repetitions
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
-from sparsync.experiments import advise, network, predict, race_real, replay
+from sparsync.experiments import advise, learn, network, predict, race_real, replay
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
@@ -57,6 +57,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
+    "sparsync.experiments.learn": lambda words: bool(learn.read_arguments(words)),
     "sparsync.verify.judge": lambda words: bool(judge.read(words)),
 }
 """Is a command line accepted? By module; a new one in the pages needs a line."""

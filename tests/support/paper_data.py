@@ -80,7 +80,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     write(folder / "phases.json", phases_record(profile))
     write(folder / "quadratics.json", quadratics_record(profile))
     write(folder / "kernels-test.json", kernels_record(profile))
-    write(folder / "kfac.json", kfac_record(profile))
+    write(folder / "kfac.json", kfac_record(profile) | {"provenance": PROVENANCE})
     for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels", "kfac"}:
         write(folder / f"{name}.json", committed_record(name, profile))
     for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):

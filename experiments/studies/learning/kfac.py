@@ -119,7 +119,7 @@ SIZES: dict[ProfileName, Sizes] = {
             evaluate_every=10,
             test_limit=1000,
         ),
-        target=0.8,
+        target=0.75,
         grid_step=1,
         tuning_seed_count=1,
         seed_count=5,
