@@ -37,6 +37,8 @@ from sparsync.theory.learning import (
     byte_laws,
     compressed_consensus,
     consensus,
+    curvature,
+    curvature_bytes,
     distance_correlation,
     masked_sums,
     privacy_losses,
@@ -92,6 +94,8 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         perturbations,
     ),
     "Learning systems": (
+        curvature,
+        curvature_bytes,
         distance_correlation,
         byte_laws,
         selected_exchanges,

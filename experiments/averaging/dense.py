@@ -65,12 +65,34 @@ def gathered_vectors_mean(vector: Tensor, step: int, place: Place) -> Conversati
     Raises:
         ExchangeError: on every worker alike, if headers do not fit together or results differ.
     """
-    dtype = vector.dtype if vector.dtype in DTYPES else None
-    fault = Fault.NONE if dtype else Fault.DTYPE
-    header = Header("mean", step, dimension=vector.numel(), dtype=dtype, count=vector.numel(), fault=fault)
-    exchange = yield from begun(header, place, vector.device)
+    exchange = yield from _begun("mean", vector, step, place)
     vectors = yield AllGather(vector)
     return (yield from exchange.agreed(lambda: vectors_mean(vectors, vector.dtype)))
+
+
+def gathered_vectors(vector: Tensor, step: int, place: Place) -> Conversation[list[Tensor]]:
+    """Every worker's vector, in rank order, as it is; they are of one length and one dtype, which is floating.
+
+    Args:
+        vector: this worker's, [n] with n > 0.
+        step: of the call.
+        place: of the worker.
+
+    Raises:
+        ExchangeError: on every worker alike, if headers do not fit together or what arrives differs.
+    """
+    exchange = yield from _begun("vectors", vector, step, place)
+    vectors = yield AllGather(vector)
+    whole = yield from exchange.agreed(lambda: torch.cat(vectors))
+    return list(whole.split(len(vector)))
+
+
+def _begun(kind: str, vector: Tensor, step: int, place: Place) -> Conversation[Exchange]:
+    """The begin of an exchange of whole vectors."""
+    dtype = vector.dtype if vector.dtype in DTYPES else None
+    fault = Fault.NONE if dtype else Fault.DTYPE
+    header = Header(kind, step, dimension=vector.numel(), dtype=dtype, count=vector.numel(), fault=fault)
+    return (yield from begun(header, place, vector.device))
 
 
 def vectors_mean(vectors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:

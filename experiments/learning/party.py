@@ -14,7 +14,7 @@ import torch
 
 from sparsync.experiments.learning.talk import Answer, Books, Talk, carry, side_by_side
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS
-from sparsync.experiments.training.averager import Averager
+from sparsync.experiments.training.averager import VectorAverager
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager
 from sparsync.experiments.training.slices import SlicedAverager
 
@@ -39,7 +39,7 @@ class Party:
     timeout_seconds: float = TIMEOUT_SECONDS
     advance: Callable[[], None] = lambda: None
 
-    def averager(self, collective: str, *, worker_count: int | None = None) -> Averager:
+    def averager(self, collective: str, *, worker_count: int | None = None) -> VectorAverager:
         """How the workers of this process meet all others.
 
         Args:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sparsync.experiments.learning import federated, self_paced_system, split
+from sparsync.experiments.learning import federated, kfac_training, self_paced_system, split
 from sparsync.experiments.learning.party import System
 
 SYSTEMS: dict[str, System] = {
+    "kfac": kfac_training.SYSTEM,
     "split": split.SYSTEM,
     "federated": federated.SYSTEM,
     "spl": self_paced_system.SYSTEM,

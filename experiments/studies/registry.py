@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from sparsync.experiments.studies.learning import private, self_paced, split
+from sparsync.experiments.studies.learning import kfac, private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
@@ -81,6 +81,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "private_learning": CaseStudy(private.run_private, private.case_count),
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
+    "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
     **{
         f"link_accuracy_{model}": CaseStudy(
             partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)

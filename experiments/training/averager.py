@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
@@ -36,6 +37,27 @@ class Averager(Protocol):
 
         It is for what is measured: whole vectors travel, and their bytes are nobody's.
         """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The vectors of all workers.
+
+    Args:
+        vectors: [n] each, in rank order.
+        sent_bytes: what all workers together handed to the exchange, headers included.
+    """
+
+    vectors: list[Tensor]
+    sent_bytes: int
+
+
+class VectorAverager(Averager, Protocol):
+    """An averager that also hands round vectors as they are."""
+
+    def gather_vectors(self, vectors: Sequence[Tensor]) -> Gathered:
+        """One vector per local worker in, those of all workers of the run out; they are of one length and dtype."""
         ...
 
 

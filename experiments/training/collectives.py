@@ -21,8 +21,8 @@ import torch.distributed.nn.functional
 from torch import Tensor
 
 from sparsync.experiments.averaging.automatic import measured_link
-from sparsync.experiments.averaging.dense import gathered_vectors_mean, vectors_mean
-from sparsync.experiments.averaging.envelope import begun, gathered_floats
+from sparsync.experiments.averaging.dense import gathered_vectors, gathered_vectors_mean, vectors_mean
+from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES, begun, gathered_floats
 from sparsync.experiments.averaging.header import Header
 from sparsync.experiments.averaging.link import NOMINAL_LINK, Link
 from sparsync.experiments.averaging.messages import (
@@ -40,12 +40,12 @@ from sparsync.experiments.averaging.messages import (
 from sparsync.experiments.averaging.payloads import common_dimension
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
-from sparsync.experiments.training.averager import Averager, require_rows
+from sparsync.experiments.training.averager import Gathered, VectorAverager, require_rows
 from sparsync.experiments.training.groups import kept, present
 from sparsync.kernels.payload import SparsePayload
 
 
-class LocalAverager(Averager):
+class LocalAverager(VectorAverager):
     """All workers in this process; counts the bytes that the same exchange would send between processes.
 
     Args:
@@ -89,6 +89,16 @@ class LocalAverager(Averager):
         """The mean of the given vectors, in their order."""
         return vectors_mean(vectors, vectors[0].dtype)
 
+    def gather_vectors(self, vectors: Sequence[Tensor]) -> Gathered:
+        """The given vectors, in their order.
+
+        Raises:
+            ValueError: there are none, or they are not of one length and dtype.
+        """
+        if len({(vector.shape, vector.dtype) for vector in vectors}) != 1:
+            raise ValueError(f"expected vectors of one length and dtype, got {[tuple(one.shape) for one in vectors]}")
+        return gathered(vectors)
+
     def state(self) -> dict[str, Tensor]:
         """The notes of the collective, see `Place`."""
         return dict(self._notes[0] if self._notes else self._first_notes)
@@ -110,7 +120,7 @@ class LocalAverager(Averager):
         return procedure(self._collective, place)
 
 
-class GroupAverager(Averager):
+class GroupAverager(VectorAverager):
     """One worker in this process; its peers are the ranks of a process group.
 
     Every call begins with a header from each rank, which says kind and step: all of them raise `ExchangeError`, alike
@@ -208,6 +218,18 @@ class GroupAverager(Averager):
         place = Place(dist.get_rank(self._group), dist.get_world_size(self._group))
         return self._carried("mean", lambda step: gathered_vectors_mean(vectors[0], step, place))
 
+    def gather_vectors(self, vectors: Sequence[Tensor]) -> Gathered:
+        """This rank's one vector in, those of all ranks out.
+
+        Raises:
+            ValueError: not exactly one vector.
+            ExchangeError: on every rank alike, see the class.
+        """
+        if len(vectors) != 1:
+            raise ValueError(f"expected exactly one vector, that of this rank, got {len(vectors)}")
+        place = Place(dist.get_rank(self._group), dist.get_world_size(self._group))
+        return gathered(self._carried("vectors", lambda step: gathered_vectors(vectors[0], step, place)))
+
     def state(self) -> dict[str, Tensor]:
         """The notes of the collective, see `Place`."""
         return dict(self._notes)
@@ -223,6 +245,12 @@ class GroupAverager(Averager):
         """What the conversation of the next step returns."""
         step, self._step = self._step, self._step + 1
         return converse(say(step), Call(f"{kind}, step {step}", self._group, self._timeout_seconds), watch)
+
+
+def gathered(vectors: Sequence[Tensor]) -> Gathered:
+    """The vectors of all workers, with the bytes that an exchange of them takes."""
+    size = ENVELOPE_BYTES + vectors[0].numel() * vectors[0].element_size()
+    return Gathered(list(vectors), len(vectors) * size)
 
 
 def measure_link(

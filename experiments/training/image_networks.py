@@ -1,5 +1,7 @@
 """The convolutional networks for images [n, channels, height, width]: ResNet-20 and VGG-16, as they are for CIFAR-10.
 
+And a small one, for many short runs.
+
 Both normalise over the batch, so that a worker has running statistics beside its parameters; see `models.py`.
 Sources: He, Zhang, Ren and Sun (2016), arXiv 1512.03385, section 4.2; Simonyan and Zisserman (2015), arXiv 1409.1556,
 configuration D, with batch normalisation and one linear layer, as is usual for small images.
@@ -33,6 +35,14 @@ def resnet20(image_shape: ImageShape, class_count: int) -> nn.Module:
         _MeanOverPlaces(),
         nn.Linear(last, class_count),
     )
+
+
+def conv3(image_shape: ImageShape, class_count: int) -> nn.Module:
+    """Three convolutions that halve height and width: 6,418 parameters on three channels and 10 classes."""
+    layers: list[nn.Module] = []
+    for before, width in pairwise((image_shape[0], 8, 16, 32)):
+        layers += [nn.Conv2d(before, width, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    return nn.Sequential(*layers, _MeanOverPlaces(), nn.Linear(32, class_count))
 
 
 def vgg16(image_shape: ImageShape, class_count: int) -> nn.Module:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sparsync.experiments.training.image_networks import ImageShape, resnet20, vgg16
+from sparsync.experiments.training.image_networks import ImageShape, conv3, resnet20, vgg16
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.experiments.training.text_networks import gpt, lstm
 from sparsync.kernels.magnitude import is_finite
@@ -55,7 +55,11 @@ VECTOR_MODELS: dict[str, Callable[[int, int], nn.Module]] = {
     **{f"deep{hidden_count}": partial(deep, hidden_count=hidden_count) for hidden_count in range(7)},
 }
 """By number of features and of classes; an image is the vector of its pixels."""
-IMAGE_MODELS: dict[str, Callable[[ImageShape, int], nn.Module]] = {"resnet20": resnet20, "vgg16": vgg16}
+IMAGE_MODELS: dict[str, Callable[[ImageShape, int], nn.Module]] = {
+    "conv3": conv3,
+    "resnet20": resnet20,
+    "vgg16": vgg16,
+}
 """By shape of an image and number of classes."""
 TEXT_MODELS: dict[str, Callable[[int, int], nn.Module]] = {"lstm": lstm, "gpt": gpt}
 """By tokens of an example and number of different tokens."""
@@ -148,6 +152,11 @@ class FlatModel:
         sizes = [sum(each.numel() for each in layer.parameters()) for layer in layers]
         places = slice(sum(sizes[:first]), sum(sizes[:end]))
         return Part(nn.Sequential(*layers[first:end]), self.parameters[places], self.gradient[places])
+
+    @property
+    def network(self) -> nn.Module:
+        """The network itself, for whoever hangs hooks on it; parameters and gradients are views into the vectors."""
+        return self._network
 
     def loss_and_gradient(self, images: Tensor, labels: Tensor) -> tuple[float, Tensor]:
         """Mean cross-entropy of a batch and its gradient [d]; the vector is overwritten by the next call."""

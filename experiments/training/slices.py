@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from sparsync.experiments.averaging.dense import gathered_vectors_mean
+from sparsync.experiments.averaging.dense import gathered_vectors, gathered_vectors_mean
 from sparsync.experiments.averaging.envelope import gathered_floats
 from sparsync.experiments.averaging.link import Link
 from sparsync.experiments.averaging.messages import (
@@ -30,8 +30,8 @@ from sparsync.experiments.averaging.messages import (
 )
 from sparsync.experiments.averaging.registry import procedure, require_collective
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call, require_timeout
-from sparsync.experiments.training.averager import Averager, require_rows
-from sparsync.experiments.training.collectives import answer
+from sparsync.experiments.training.averager import Gathered, VectorAverager, require_rows
+from sparsync.experiments.training.collectives import answer, gathered
 from sparsync.kernels.payload import SparsePayload
 
 
@@ -48,7 +48,7 @@ def shares(worker_count: int, process_count: int) -> list[range]:
     return [range(first, end) for first, end in zip([0, *ends], ends, strict=False)]
 
 
-class SlicedAverager(Averager):
+class SlicedAverager(VectorAverager):
     """The workers of this process, which meet all others as if each had a process of its own.
 
     Dense vectors are gathered and added in rank order. Bytes are those that as many processes as workers would send.
@@ -127,6 +127,18 @@ class SlicedAverager(Averager):
         step = self._begin()
         said = [gathered_vectors_mean(vector, step, place) for vector, place in zip(vectors, self._places, strict=True)]
         return self._carried("mean", step, said)
+
+    def gather_vectors(self, vectors: Sequence[Tensor]) -> Gathered:
+        """A vector of each local worker in, those of all workers out.
+
+        Raises:
+            ValueError: not as many as there are local workers.
+            ExchangeError: on every process alike, see `GroupAverager`.
+        """
+        self._require_one_each(vectors)
+        step = self._begin()
+        said = [gathered_vectors(vector, step, place) for vector, place in zip(vectors, self._places, strict=True)]
+        return gathered(self._carried("vectors", step, said))
 
     def state(self) -> dict[str, Tensor]:
         """The notes of the collective, see `Place`."""

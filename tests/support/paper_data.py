@@ -14,6 +14,7 @@ from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.contraction import ladder
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
+from tests.support.studies.kfac_data import kfac_record
 from tests.support.studies.private_data import private_record
 from tests.support.studies.self_paced_data import self_paced_record
 from tests.support.studies.split_data import split_record
@@ -71,6 +72,7 @@ RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {
     "gaussian_k_released": [(0, 0, 0), (1, 1, 1), (0, 2, 9), (1, 1.5, 2)],
 }
 EXAMPLES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "kfac": kfac_record,
     "split": split_record,
     "private_learning": private_record,
     "self_paced": self_paced_record,

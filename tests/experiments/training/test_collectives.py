@@ -128,6 +128,7 @@ def exchange() -> dict[str, Any]:
     seen["group"] = exchange_in_a_group()
     seen["numbers"] = GroupAverager("sparse", rank_order=True).gather([LARGE - rank])
     seen["mean"] = GroupAverager("sparse").mean([vector_of(rank)])
+    seen["vectors"] = GroupAverager("sparse").gather_vectors([vector_of(rank)])
     return seen
 
 
@@ -376,3 +377,19 @@ def test_vectors_are_averaged_in_rank_order_in_processes_as_in_one(seen: list[di
 def test_a_rank_averages_one_vector_its_own(count: int) -> None:
     with pytest.raises(ValueError, match=f"expected exactly one vector, that of this rank, got {count}"):
         GroupAverager("sparse").mean([vector_of(0)] * count)
+
+
+def test_vectors_arrive_as_they_are_in_rank_order_in_processes_as_in_one(seen: list[dict[str, Any]]) -> None:
+    vectors = [vector_of(rank) for rank in range(WORLD_SIZE)]
+    in_one = LocalAverager("sparse").gather_vectors(vectors)
+    assert in_one.sent_bytes == WORLD_SIZE * (ENVELOPE_BYTES + 4 * DIMENSION)
+    for of_rank in (in_one, *(of_rank["vectors"] for of_rank in seen)):
+        assert all(torch.equal(*pair) for pair in zip(of_rank.vectors, vectors, strict=True))
+        assert of_rank.sent_bytes == in_one.sent_bytes
+
+
+def test_vectors_that_do_not_belong_together_are_not_handed_round() -> None:
+    with pytest.raises(ValueError, match=r"of one length and dtype, got \[\(3,\), \(4,\)\]"):
+        LocalAverager("sparse").gather_vectors([torch.ones(3), torch.ones(4)])
+    with pytest.raises(ValueError, match="expected exactly one vector, that of this rank, got 2"):
+        GroupAverager("sparse").gather_vectors([vector_of(0)] * 2)

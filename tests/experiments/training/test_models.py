@@ -74,6 +74,11 @@ def vgg16_count() -> int:
     return FILTER * pairs + 3 * sum(widths) + 512 * 10 + 10
 
 
+def conv3_count() -> int:
+    """Three convolutions, each with a scale and a shift a channel, and the linear layer."""
+    return FILTER * (CHANNELS * 8 + 8 * 16 + 16 * 32) + 2 * (8 + 16 + 32) + 32 * 10 + 10
+
+
 def lstm_count() -> int:
     """Two layers of four gates, each with two matrices and two biases, between the embedding and the linear layer."""
     layer = 4 * (256 * 256 + 256 * 256 + 256 + 256)
@@ -90,6 +95,7 @@ def gpt_count() -> int:
 @pytest.mark.parametrize(
     ("name", "by_hand", "published"),
     [
+        ("conv3", conv3_count(), 6_418),
         ("resnet20", resnet20_count(), 269_722),
         ("vgg16", vgg16_count(), 14_728_266),
         ("lstm", lstm_count(), 1_184_000),

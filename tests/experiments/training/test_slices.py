@@ -138,6 +138,7 @@ def misuse() -> list[str]:
         lambda: averager.gather([1.0, 2.0, 3.0]),
         lambda: averager.average([payload] * 3),
         lambda: averager.mean([]),
+        lambda: averager.gather_vectors([]),
     ):
         with pytest.raises(ValueError, match="expected one for each of") as caught:
             act()
@@ -153,5 +154,17 @@ def misuse() -> list[str]:
 
 def test_workers_that_are_too_many_or_send_what_cannot_be_are_refused_on_all_processes() -> None:
     of_two, of_one = run_workers(misuse, 2)
-    assert of_two == [f"expected one for each of 2 local workers, got {count}" for count in (3, 3, 0)]
-    assert of_one == [f"expected one for each of 1 local workers, got {count}" for count in (3, 3, 0)]
+    assert of_two == [f"expected one for each of 2 local workers, got {count}" for count in (3, 3, 0, 0)]
+    assert of_one == [f"expected one for each of 1 local workers, got {count}" for count in (3, 3, 0, 0)]
+
+
+def handed_round() -> list[list[float]]:
+    averager = SlicedAverager("dense", worker_count=3)
+    own = shares(3, dist.get_world_size())[dist.get_rank()]
+    return [
+        vector.tolist() for vector in averager.gather_vectors([torch.full((2,), rank) + 0.5 for rank in own]).vectors
+    ]
+
+
+def test_the_vectors_of_all_workers_reach_all_processes_in_rank_order() -> None:
+    assert run_workers(handed_round, 2) == [[[0.5, 0.5], [1.5, 1.5], [2.5, 2.5]]] * 2
