@@ -219,7 +219,7 @@ def permuted_corrected_square() -> Statement:
                 _patterns_of_four,
             ),
             Step(
-                "a pattern has the mean of its sum for b over its places; all make 2P_aP_b/(n(n − 3)) together",
+                "a pattern has the mean of its sum for b over its places; all make 2P_a P_b/(n(n − 3)) together",
                 lambda: _permuted_second_moment() - bound,
                 concludes=bound,
             ),
