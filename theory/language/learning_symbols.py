@@ -116,9 +116,9 @@ union_size = sympy.Symbol("union_size", integer=True, nonnegative=True)
 """|∪_i S_i|."""
 unmasked_sum = sympy.Symbol("unmasked_sum", real=True)
 """What a server is left with when it has taken off the masks that it knows, modulo 2^w."""
-input_sum = sympy.Symbol("input_sum", integer=True)
+input_sum = sympy.Symbol("input_sum", real=True)
 """Sum of the integers of the clients that survive."""
-unknown_masks = sympy.Symbol("unknown_masks", integer=True)
+unknown_masks = sympy.Symbol("unknown_masks", real=True)
 """Sum, with their signs, of the masks in the survivors' messages that the server could not take off."""
 fixed_scale = sympy.Symbol("fixed_scale", positive=True)
 """Steps of a fixed-point number per unit."""
