@@ -169,7 +169,7 @@ def triangle_selection() -> Statement:
     bound = sympy.Max(kept_count, 2 * kept_count - row_count) / entry_count
     return Statement(
         label="triangle_selection",
-        title="Top-$k$ of the upper triangles of symmetric matrices",
+        title="Top-k of the upper triangles of symmetric matrices",
         assumptions=(
             r"$C$ keeps the $k$ largest entries of the upper triangles, and their mirror images",
             r"the matrices have $r$ rows and $s$ entries together",
