@@ -17,8 +17,8 @@ PAIRS = list(combinations_with_replacement(range(1, 9), 2))
 TEX_COMMANDS = """
 Gamma Phi Pr arctan bar begin beta binom cdot cos delta dots ell end epsilon eta frac gamma ge geq hat in infty int
 kappa lVert lambda langle lceil le left leq lfloor lim limsup ln log lvert mathbb mathcal mathrm mathsf max mid min mu
-nabla neq nu omega operatorname otimes partial phi pi pm rVert rangle rceil rfloor rho right rvert sigma sim sin sqrt star
-sum sup tau text theta tilde to varphi zeta
+nabla neq nu omega operatorname otimes partial phi pi pm rVert rangle rceil rfloor rho right rvert sigma sim sin sqrt
+star sum sup tau text theta tilde to varphi zeta
 """
 """What statements use of LaTeX."""
 
