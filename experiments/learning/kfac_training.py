@@ -45,7 +45,7 @@ class KfacRun:
     """over all processes, of which there may be fewer; the bits depend on this number alone"""
     batch_size: int = 8
     """examples per worker and step"""
-    steps: int = 150
+    steps: int = 120
     """updates"""
     step_size: float = 0.05
     """at the first step; it falls in a straight line to zero behind the last"""
@@ -57,11 +57,11 @@ class KfacRun:
     """who preconditions: everyone after decompositions are sent, or the owners of layers, who send at every step"""
     factor_period: int = 5
     """steps from one averaging of factors to the next"""
-    decomposition_period: int = 25
+    decomposition_period: int = 20
     """steps from one decomposition to the next"""
     decay: float = 0.95
     """of the running means of factors"""
-    damping: float = 0.01
+    damping: float = 0.003
     """gamma at the first step"""
     damping_end: float | None = None
     """gamma at the last step, by equal ratios; None keeps it"""
@@ -77,7 +77,7 @@ class KfacRun:
     """key of FEEDBACKS: what becomes of what is not sent of gradients"""
     factor_feedback: str = "ef21"
     """the same of factors"""
-    evaluate_every: int = 50
+    evaluate_every: int = 60
     """updates from one evaluation to the next; there is one behind the last"""
     test_limit: int | None = None
     """test examples that are used; None takes all"""

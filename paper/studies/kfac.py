@@ -146,7 +146,7 @@ def _draw_steps(axes: Axes, study: Result, runs: dict[str, Result]) -> None:
             )
     axes.set_yticks(range(len(ordered)), [title(study, run) for run in ordered])
     axes.invert_yaxis()
-    axes.set(xlabel=f"steps to {100 * study['target']:g} %", xlim=(0, 1.05 * study["steps"]))
+    axes.set(xlabel=f"steps to {100 * study['target']:g} %", xlim=(0, 1.15 * study["steps"]))
     axes.grid(visible=False, axis="y")
 
 
