@@ -15,7 +15,7 @@ from sparsync.verify.tools.outcome import Grade
 
 def wrong_centring(label: str, change: str, name: str, centring: Any, *killed_by: Grade) -> Mutant:
     """The evidence computes with another centring than it should."""
-    return Mutant(label, change, lambda: ((vars(distance_correlation), name, centring),), killed_by)
+    return Mutant(label, change, lambda: ((distance_correlation.__dict__, name, centring),), killed_by)
 
 
 def _rows_alone(distances: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
