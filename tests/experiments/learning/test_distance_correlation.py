@@ -6,7 +6,6 @@ import math
 from itertools import permutations
 from typing import Any
 
-import dcor
 import pytest
 import torch
 from hypothesis import given, settings
@@ -22,8 +21,7 @@ from sparsync.experiments.learning.distance_correlation import (
     distance_excess,
     resolution,
 )
-
-THEIRS = {"biased": dcor.distance_correlation, "corrected": dcor.u_distance_correlation_sqr}
+from tests.support.dcor_values import correlation, squared_covariance
 
 
 def samples(count: int, width: int, other: int, *, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -36,9 +34,7 @@ def samples(count: int, width: int, other: int, *, seed: int = 0) -> tuple[Tenso
 
 def variance_share(points: Tensor, bias: Bias) -> float:
     """The mean square of the centred distances over the square of the largest distance."""
-    array = points.numpy()
-    squared = dcor.distance_covariance_sqr if bias == "biased" else dcor.u_distance_covariance_sqr
-    return float(squared(array, array, method="naive")) / float(torch.cdist(points, points).max()) ** 2
+    return squared_covariance(points, points, bias) / float(torch.cdist(points, points).max()) ** 2
 
 
 @given(
@@ -55,7 +51,7 @@ def test_values_are_those_of_dcor_for_every_shape_and_block(
 ) -> None:
     x, y = samples(count, width, other, seed=seed)
     ours = float(distance_correlation(x, y, bias=bias, block=block))
-    theirs = float(THEIRS[bias](x.numpy(), y.numpy(), method="naive"))
+    theirs = correlation(x, y, bias)
     # Of distances of size one a centred one is wrong by the resolution at most, and a mean of products by twice that;
     # so are numerator and denominator, of either package, before they are divided by the variances.
     shares = [variance_share(points, bias) for points in (x, y)]

@@ -178,11 +178,12 @@ def test_labels_go_to_the_server_or_stay_and_bytes_are_those_of_the_shapes() -> 
     server_width, batch, steps, numbers = 200, 16, 12, 4
     for stays in (False, True):
         settings = replace(QUICK, labels_stay=stays)
-        _, books = simulated(settings, DATA, client_count=1)
+        parties, books = simulated(settings, DATA, client_count=1)
         per_batch = {ACTIVATIONS: server_width * numbers, ACTIVATION_SLOPES: server_width * numbers}
         per_batch |= dict.fromkeys((FEATURES, FEATURE_SLOPES), server_width * numbers) if stays else {LABELS: 8}
         held_out = 50 * numbers
         wanted = {subject: size * batch * steps for subject, size in per_batch.items()}
+        assert summary(parties[SERVER], books)["sent_bytes"] == sum(wanted.values())
         wanted |= {HELD_OUT: held_out * server_width, HELD_OUT_REPLY: held_out * (server_width if stays else 10)}
         found = {subject: books.total(subject=subject) for _, _, subject in books.bytes}
         assert {name: size for name, size in found.items() if name != REPORT} == wanted

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-import dcor
-import numpy as np
 import pytest
+import torch
 
 from sparsync.verify.learning import distance_correlation as evidence
 from sparsync.verify.learning.distance_correlation import Distances
 from sparsync.verify.tools.outcome import Outcome, Profile
+from tests.support.dcor_values import squared_covariance
 
 POINTS = (
     [Fraction(0), Fraction(1), Fraction(5), Fraction(2), Fraction(2)],
@@ -22,10 +22,10 @@ PROFILE = Profile(dimensions=(2, 3), examples_count=10)
 
 def test_the_fractions_are_those_of_dcor() -> None:
     first, second = map(evidence.on_line, POINTS)
-    arrays = [np.array([[float(value)] for value in points]) for points in POINTS]
+    x, y = (torch.tensor([[float(value)] for value in points], dtype=torch.float64) for points in POINTS)
     # Sums of 25 products of numbers below 5, each rounded a few times, over at least 10.
-    assert abs(float(evidence.biased(first, second)) - dcor.distance_covariance_sqr(*arrays)) < 1e-13
-    assert abs(float(evidence.corrected(first, second)) - dcor.u_distance_covariance_sqr(*arrays)) < 1e-13
+    assert abs(float(evidence.biased(first, second)) - squared_covariance(x, y, "biased")) < 1e-13
+    assert abs(float(evidence.corrected(first, second)) - squared_covariance(x, y, "corrected")) < 1e-13
 
 
 def test_two_examples_by_hand() -> None:
