@@ -12,7 +12,7 @@ from sparsync.verify.tools.outcome import Grade
 
 def wrong_centring(label: str, change: str, name: str, centring: Any, *killed_by: Grade) -> Mutant:
     """The evidence computes with another centring than it should."""
-    return Mutant(label, change, lambda: ((vars(distance_correlation), name, centring),), killed_by)
+    return Mutant(label, change, lambda: ((distance_correlation.__dict__, name, centring),), killed_by)
 
 
 def _rows_alone(distances: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
@@ -21,6 +21,13 @@ def _rows_alone(distances: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]
 
 
 MUTANTS: dict[str, Mutant] = {
+    "equal_distance_correlation_examples": wrong_bound(
+        "equal_distance_correlation",
+        "less the share of the diagonal, as if the mean were over pairs of examples",
+        lambda bound: bound * (sample_size - 1) / sample_size,
+        "rational",
+        "property",
+    ),
     "permuted_distance_covariance_examples": wrong_bound(
         "permuted_distance_covariance",
         "n for n − 1, as if an example had a distance from itself",
