@@ -46,18 +46,23 @@ _EXAMPLES = 128
 """NoPeek's batch, as its public code has it."""
 
 
-def frontier_area(points: Sequence[tuple[float, float]]) -> float:
-    """The mean over all shares s in [0, 1] of the best accuracy among points (accuracy, share read) with at most s.
+def frontier_area(points: Sequence[tuple[float, float]], least: float = 0.0) -> float:
+    """The mean over all shares s in [least, 1] of the best accuracy among points (accuracy, share read) with at most s.
 
     What a decoder reads below zero counts as zero.
+
+    Raises:
+        ValueError: `least` is not in [0, 1).
     """
+    if not 0 <= least < 1:
+        raise ValueError(f"least must lie in [0, 1), got {least}")
     ordered = sorted((max(share, 0.0), accuracy) for accuracy, share in points)
-    area, best, last = 0.0, GUESS, 0.0
+    area, best, last = 0.0, GUESS, least
     for share, accuracy in ordered:
-        here = min(share, 1.0)
+        here = min(max(share, least), 1.0)
         area, last = area + best * (here - last), here
         best = max(best, accuracy)
-    return area + best * (1 - last)
+    return (area + best * (1 - last)) / (1 - least)
 
 
 def of_method(study: Result, method: str) -> list[Result]:
@@ -74,18 +79,30 @@ def of_method(study: Result, method: str) -> list[Result]:
 
 def areas(study: Result, method: str) -> list[float]:
     """The area of a method's frontier for every seed."""
+    return [frontier_area(points) for points in _points(study, method)]
+
+
+def _points(study: Result, method: str) -> list[list[tuple[float, float]]]:
+    """Accuracy and share read of every strength of a method, seed by seed."""
     runs = of_method(study, method)
     return [
-        frontier_area([(run["accuracy"][place], run["explained_share"][place]) for run in runs])
+        [(run["accuracy"][place], run["explained_share"][place]) for run in runs]
         for place in range(len(study["seeds"]))
     ]
 
 
 def area_difference(data_folder: Path, first: str, second: str) -> Estimate:
-    """By how many points of mean accuracy the first method's frontier lies above the second's."""
+    """By how many points of mean accuracy the first method's frontier lies above the second's, where there are both.
+
+    Below the least share that both methods reach, one of them has nothing to show but a guess.
+    """
     study = result(data_folder, "split")
-    points = [[100 * area for area in areas(study, method)] for method in (first, second)]
-    return paired_difference(*points)
+    found: list[list[float]] = [[], []]
+    for both in zip(_points(study, first), _points(study, second), strict=True):
+        least = max(min(max(share, 0.0) for _, share in points) for points in both)
+        for areas_of, points in zip(found, both, strict=True):
+            areas_of.append(100 * frontier_area(points, least))
+    return paired_difference(*found)
 
 
 def against_none(data_folder: Path, method: str, field: str) -> list[Estimate]:

@@ -43,6 +43,14 @@ def test_an_area_by_hand() -> None:
     assert frontier_area([]) == GUESS
 
 
+def test_an_area_over_the_shares_that_both_reach() -> None:
+    """From 0.4 on: 0.5 up to 0.6, then 0.8."""
+    points = [(0.8, 0.6), (0.5, 0.2), (0.4, 0.3)]
+    assert frontier_area(points, 0.4) == pytest.approx((0.2 * 0.5 + 0.4 * 0.8) / 0.6)
+    with pytest.raises(ValueError, match="1"):
+        frontier_area(points, 1.0)
+
+
 @given(
     st.lists(st.tuples(st.floats(0.1, 1), st.floats(-1, 2)), max_size=6), st.tuples(st.floats(0.1, 1), st.floats(0, 1))
 )
@@ -59,8 +67,11 @@ def test_areas_are_of_seeds_and_differences_are_paired(folder: Path) -> None:
         [0.2 * 0.1 + 0.4 * 0.3 + 0.2 * 0.7 + 0.2 * 0.8, 0.2 * 0.1 + 0.4 * 0.3 + 0.2 * 0.8 + 0.2 * 0.9]
     )
     found = area_difference(folder, "corrected", "biased")
-    pairs = zip(areas(study, "corrected"), areas(study, "biased"), strict=True)
-    assert found.value == pytest.approx(sum(100 * (one - other) for one, other in pairs) / 2)
+    # From 0.2 on, the least share that both reach with either seed.
+    biased = [0.4 * 0.3 + 0.2 * 0.7 + 0.2 * 0.8, 0.4 * 0.3 + 0.2 * 0.8 + 0.2 * 0.9]
+    corrected = [0.4 * 0.2 + 0.4 * 0.8, 0.3 * 0.4 + 0.3 * 0.8 + 0.2 * 0.9]
+    pairs = zip(corrected, biased, strict=True)
+    assert found.value == pytest.approx(sum(100 * (one - other) / 0.8 for one, other in pairs) / 2)
 
 
 def test_what_less_reads_is_set_against_the_same_seed_without_protection(folder: Path) -> None:
