@@ -11,7 +11,6 @@ from paper.studies import (
     engine_speed,
     hook_cost,
     kernels,
-    kfac,
     ledger,
     overview,
     phases,
@@ -26,7 +25,7 @@ from paper.studies import (
 )
 from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
-from paper.studies.learning import private, self_paced, split
+from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
 from paper.studies.races import study as races
 from paper.studies.study import Study

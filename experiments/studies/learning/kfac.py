@@ -5,7 +5,7 @@ and takes the one that first reaches the target on seeds of its own; step sizes 
 come, on paired seeds, the three of them; K-FAC with other periods between decompositions; with Top-k of gradients, and
 descent with it; and with Top-k of factors under two variants of error feedback. What a step takes is measured apart, in
 rounds in which all take turns, where a profile asks for it. Bytes are those of both schemes beside the closed forms of
-`theory/learning/curvature_bytes.py`. Read by `paper/studies/kfac.py`.
+`theory/learning/curvature_bytes.py`. Read by `paper/studies/learning/kfac.py`.
 """
 
 from __future__ import annotations

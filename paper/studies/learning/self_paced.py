@@ -281,7 +281,7 @@ MACROS: dict[str, Macro] = {
 STUDY = Study(
     macros=MACROS,
     figures={NAME: self_paced},
-    tables={"self_paced_descent": descent_table},
+    tables={"self_paced_descent.tex": descent_table},
     results=(NAME,),
 )
 """What the paper prints of it."""

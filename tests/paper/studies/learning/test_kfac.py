@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper.results import Result, result
-from paper.studies.kfac import (
+from paper.studies.learning.kfac import (
     DIVERGED,
     MACROS,
     NOT_MEASURED,
