@@ -32,6 +32,7 @@ CUDA_TESTS = (
     "tests/kernels/cuda/test_native.py",
     "tests/experiments/engine/real/test_cuda.py",
     "tests/experiments/hooks/test_hook_cuda.py",
+    "tests/experiments/learning/test_cuda.py",
     "tests/experiments/local/test_cuda.py",
     "tests/experiments/studies/kernels/test_replay.py",
     "tests/experiments/test_simulate_cuda.py",
@@ -91,7 +92,7 @@ def steps(folder: Path, *, sanitizer: str | None) -> list[Step]:
     # An interrupt ends compute-sanitizer at once and leaves what it watches behind, so both are killed.
     return [
         Step("build", [python, "-m", "sparsync.kernels.native_build", "--device", "cuda"], 70, is_needed=True),
-        Step("cuda-tests", [python, *_PYTEST, "-k", "cuda", *CUDA_TESTS], 60),
+        Step("cuda-tests", [python, *_PYTEST, "-k", "cuda", *CUDA_TESTS], 90),
         Step("other-tests", [python, *_PYTEST, "-k", "not cuda", *CPU_TESTS], 50),
         Step("checks", [python, *_CHECKS], 40),
         Step("bench", [python, *_STUDY, "--output-folder", str(folder)], 140),

@@ -79,14 +79,16 @@ def run(settings: FederatedSettings, party: Party) -> dict[str, Any] | None:
     return result(settings, data, member.trained(minutes), books)
 
 
-def simulated(settings: FederatedSettings, client_count: int, *, data: Dataset | None = None) -> tuple[Trained, Books]:
+def simulated(
+    settings: FederatedSettings, client_count: int, *, data: Dataset | None = None, device: torch.device = CPU
+) -> tuple[Trained, Books]:
     """The server and so many clients in this process, with the bits of a run on as many processes and one.
 
     Raises:
         ValueError: see `run`; or FloatingPointError.
     """
     data = load_dataset(settings.data) if data is None else data
-    members = [_Member(settings, data, rank, client_count, CPU) for rank in range(client_count + 1)]
+    members = [_Member(settings, data, rank, client_count, device) for rank in range(client_count + 1)]
     books = Books()
     minutes = side_by_side([member.talk() for member in members], books)[SERVER]
     if settings.scheme == "split":

@@ -239,9 +239,11 @@ def new_client(settings: SplitSettings, model: FlatModel, rank: int) -> Client:
     return Client(_layers(settings, model, 0, 2 * settings.cut), last, settings.shield, stream)
 
 
-def simulated(settings: SplitSettings, data: Dataset, *, client_count: int) -> tuple[list[Trained], Books]:
+def simulated(
+    settings: SplitSettings, data: Dataset, *, client_count: int, device: torch.device = CPU
+) -> tuple[list[Trained], Books]:
     """All parties in this process, with the bits of real ones: the server's end and the clients', and the bytes."""
-    books, parties = Books(), [Party(rank, client_count + 1) for rank in range(client_count + 1)]
+    books, parties = Books(), [Party(rank, client_count + 1, device) for rank in range(client_count + 1)]
     talks = [server_talk(settings, data, parties[SERVER])]
     talks += [client_talk(settings, data, party, books) for party in parties[1:]]
     return side_by_side(talks, books), books
