@@ -181,7 +181,7 @@ class Exchange:
 
         first = self.pieces[0].gradient
         if self._side is not None:
-            return self._side.after(futures, finish, of=gathered, result=first)
+            return self._side.after(futures, finish, of=[gathered, *scaling.on_device], result=first)
 
         def finished(arrived: Arrivals) -> Tensor:
             finish(arrived)

@@ -97,6 +97,11 @@ class Scaling:
     clip: Factor = 1.0
     loss_scale: Factor = 1.0
 
+    @property
+    def on_device(self) -> list[Tensor]:
+        """The factors that are no numbers of the host."""
+        return [factor for factor in (self.clip, self.loss_scale) if isinstance(factor, Tensor)]
+
 
 def multiply(vectors: list[Tensor], factor: Factor) -> None:
     """Vectors of one dtype, in place; a factor on their device gives the bits of the same number on the host."""

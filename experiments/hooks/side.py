@@ -31,14 +31,14 @@ class Side:
         self._stream: Any = None if self._module is None else self._module.Stream(device)
 
     def after(
-        self, arrivals: Sequence[Arrival], work: Callable[[Arrivals], None], *, of: Tensor, result: Tensor
+        self, arrivals: Sequence[Arrival], work: Callable[[Arrivals], None], *, of: Sequence[Tensor], result: Tensor
     ) -> torch.futures.Future[Tensor]:
         """Do the work, here, once the others have sent theirs.
 
         Args:
             arrivals: to be waited for.
             work: of them together, once all have arrived or one has failed; raises what the future shall raise.
-            of: a tensor that it works on and nobody else holds.
+            of: the tensors of this step that it reads, which may have no other holder.
             result: of the future; whose stream waits for that, waits for the work.
         """
         ended = self.future()
@@ -59,13 +59,14 @@ class Side:
         return torch.futures.Future(devices=None if self._stream is None else [self._device])
 
     @contextmanager
-    def entered(self, used: Tensor) -> Iterator[None]:
+    def entered(self, used: Sequence[Tensor]) -> Iterator[None]:
         """Here work follows all that the current stream has been given; until it ends, nothing else gets the memory."""
         if self._stream is None:
             yield
             return
         self._stream.wait_stream(self._module.current_stream(self._device))
-        used.record_stream(self._stream)
+        for tensor in used:
+            tensor.record_stream(self._stream)
         with self._module.stream(self._stream):
             yield
 

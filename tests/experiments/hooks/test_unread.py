@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsync.experiments.averaging.header import ExchangeError
@@ -54,11 +55,41 @@ class NoWaiting(TorchDispatchMode):
         return found
 
 
+class Reading(TorchDispatchMode):
+    """Which tensors that are made beside it a side reads, by their memory."""
+
+    def __init__(self, side: Nowhere) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # PyTorch leaves it unannotated.
+        self._side, self._made, self.read = side, storages(()), storages(())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        given_tensors = storages((args, kwargs))
+        if self._side.is_entered:
+            self.read |= {place: tensor for place, tensor in given_tensors.items() if place in self._made}
+        else:
+            self._made |= {place: one for place, one in storages(found).items() if place not in given_tensors}
+        return found
+
+
+def storages(tree: Any) -> dict[int, Tensor]:
+    """Tensors of the device by their memory, which lasts as long as they are kept."""
+    tensors = (one for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor) and one.device == DEVICE)
+    return {one.untyped_storage()._cdata: one for one in tensors}
+
+
 class Nowhere(Side):
     """Of that device; what it copies to the host stays there."""
 
     def __init__(self) -> None:
         super().__init__(torch.device("cpu"))
+        self.is_entered, self.held = False, storages(())
+
+    @contextmanager
+    def entered(self, used: Sequence[Tensor]) -> Iterator[None]:
+        self.is_entered, self.held = True, storages(used)
+        yield
+        self.is_entered = False
 
     def room(self, shape: Sequence[int]) -> Tensor:
         return torch.empty(tuple(shape), dtype=torch.int32, device=DEVICE)
@@ -88,7 +119,9 @@ def refuse(step: int, found: Sequence[tuple[str, int]]) -> None:
     raise AssertionError(f"step {step} asked: {found}")
 
 
-def exchange_of(feedback: str, selector: str, *, is_joint: bool, dtype: torch.dtype) -> Exchange:
+def exchange_of(
+    feedback: str, selector: str, *, is_joint: bool, dtype: torch.dtype, side: Side | None = None
+) -> Exchange:
     bucket = torch.zeros(sum(LENGTHS.values()), dtype=dtype, device=DEVICE)
     variant = new_feedback(feedback, step_location="outside")
     wide = torch.promote_types(dtype, torch.float32)
@@ -98,7 +131,7 @@ def exchange_of(feedback: str, selector: str, *, is_joint: bool, dtype: torch.dt
         memory = None if is_dense else variant.memory(length, dtype=wide, device=DEVICE)
         pieces.append(Piece(name, part, "dense" if is_dense else 0.1, memory))
     rule = Rule(selector, variant, "exact", 0, is_joint=is_joint)
-    return Exchange(pieces, [bucket], group=Group(None, 0, 2), rule=rule, side=Nowhere())
+    return Exchange(pieces, [bucket], group=Group(None, 0, 2), rule=rule, side=side or Nowhere())
 
 
 @needs_compiler
@@ -125,6 +158,21 @@ def test_a_step_asks_the_device_for_nothing(feedback: str, selector: str, is_joi
             # At first it places what stays: without a wait, as only memory of a GPU's host can be.
             with NoWaiting() if step else nullcontext():
                 ages.note(exchange.passage, step)
+
+
+@needs_compiler
+@pytest.mark.parametrize("feedback", ["ef14", "decayed", "dgc", "rmsprop"])
+@pytest.mark.usefixtures("_alone")
+def test_memory_that_the_side_reads_is_held_for_it(feedback: str) -> None:
+    """What a step has made elsewhere could be given to another before the side has read it, but for what is held."""
+    side = Nowhere()
+    exchange = exchange_of(feedback, "top_k", is_joint=False, dtype=torch.float32, side=side)
+    scaler = torch.amp.GradScaler("cpu")
+    for step in range(3):
+        with Reading(side) as reading:
+            exchange.begin(step, exchange.scaling(scaler, 1.0, "local"), refuse).wait()
+        # In the first step they make what stays.
+        assert step == 0 or (reading.read and reading.read.keys() <= side.held.keys())
 
 
 def test_whoever_waits_is_found_out() -> None:
