@@ -1,8 +1,9 @@
 // Chunk-wise Top-k in one pass: a block adds a tile, which is a chunk of its group, decides in registers and emits.
 //
-// A tile's cut is read off histograms of its own, digit by digit. What its entries come after is found by look-back, as
-// in emit.cuh; how many they are is known before the cut is, so other blocks are told early. (What tables.cuh calls a
-// chunk is another thing.)
+// A tile that sends few entries ranks those that could be among them. Another's cut is read off histograms of its own,
+// digit by digit. What its entries come after is found by look-back, as in emit.cuh; how many they are is known before
+// the cut is, so other blocks are told early. While a tile is decided, the block's next one is on its way to the cache.
+// (What tables.cuh calls a chunk is another thing.)
 #pragma once
 
 #include "cuda/accumulate.cuh"
@@ -11,21 +12,28 @@
 
 namespace sparsync {
 
-struct TileScratch {
-  uint32_t bins[kHistogramBins];
-  DecisionScratch decision;
-  uint32_t unusable_count;
-  uint32_t tie_totals[kWarps];
-  uint32_t sent_totals[kWarps];
-  int64_t unit;
-  Tally before;
-};
-
 // What a tile sends: magnitudes of at least `least`, and of those that are `tie` the first `tie_count`.
 struct TileCut {
   uint32_t least;
   uint32_t tie;
   int32_t tie_count;
+};
+
+// Entries that are ranked at most: of random ones some ten reach the least of eight warps' largest.
+constexpr uint32_t kMostRanked = 64;
+
+struct TileScratch {
+  uint32_t bins[kHistogramBins];
+  DecisionScratch decision;
+  uint32_t unusable_count;
+  uint32_t largest[kWarps];
+  uint32_t ranked_count;
+  uint32_t ranked[kMostRanked];
+  TileCut cut;
+  uint32_t tie_totals[kWarps];
+  uint32_t sent_totals[kWarps];
+  int64_t unit;
+  Tally before;
 };
 
 // Beyond its end a tile goes on with what is never sent.
@@ -63,8 +71,79 @@ __device__ inline bool is_settled(const OrderStatistic& statistic, int32_t rank)
   return statistic.is_absent != 0 || statistic.above + statistic.inside == rank;
 }
 
+// The largest magnitude of a warp's entries, in all lanes.
+__device__ inline uint32_t largest_in_warp(const float (&values)[kEntries]) {
+  uint32_t largest = 0;
+#pragma unroll
+  for (int entry = 0; entry < kEntries; ++entry) {
+    const uint32_t own = ranked_magnitude(values[entry]);
+    largest = own > largest ? own : largest;
+  }
+#pragma unroll
+  for (int distance = 16; distance >= 1; distance /= 2) {
+    const uint32_t other = __shfl_xor_sync(kFullMask, largest, distance);
+    largest = other > largest ? other : largest;
+  }
+  return largest;
+}
+
+// The `share`-th largest of the warps' largest magnitudes, which at least so many entries reach; all threads.
+__device__ inline uint32_t find_floor(const float (&values)[kEntries], int32_t share, TileScratch& scratch) {
+  const uint32_t own = largest_in_warp(values);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  if (lane == 0) scratch.largest[threadIdx.x / 32] = own;
+  if (threadIdx.x == 0) scratch.ranked_count = 0;
+  __syncthreads();
+  const uint32_t mine = scratch.largest[lane % kWarps];
+  int before = 0;
+#pragma unroll
+  for (int other = 0; other < kWarps; ++other) {
+    const uint32_t theirs = scratch.largest[other];
+    before += theirs > mine || (theirs == mine && other < lane) ? 1 : 0;
+  }
+  const uint32_t found = __ballot_sync(kFullMask, lane < kWarps && before == share - 1);
+  return __shfl_sync(kFullMask, mine, __ffs(static_cast<int>(found)) - 1);
+}
+
+// Puts the entries that reach the floor aside, to be ranked; whether there is room for all of them. All threads.
+__device__ inline bool gather_ranked(const float (&values)[kEntries], uint32_t floor, TileScratch& scratch) {
+  const uint32_t reaching = mark(values, [=](float value) { return is_at_least(value, floor); });
+  if (reaching != 0) {
+    uint32_t place = atomicAdd(&scratch.ranked_count, static_cast<uint32_t>(__popc(reaching)));
+#pragma unroll
+    for (int entry = 0; entry < kEntries; ++entry) {
+      if ((reaching >> entry & 1u) == 0) continue;
+      if (place < kMostRanked) scratch.ranked[place] = magnitude(values[entry]);
+      ++place;
+    }
+  }
+  __syncthreads();
+  return scratch.ranked_count <= kMostRanked;
+}
+
+// The cut of a tile by the ranks of those put aside, of which there are `share` at least; all threads.
+__device__ inline TileCut cut_by_rank(int32_t share, TileScratch& scratch) {
+  const int count = static_cast<int>(scratch.ranked_count), thread = static_cast<int>(threadIdx.x);
+  if (thread < count) {
+    const uint32_t mine = scratch.ranked[thread];
+    int32_t above = 0, alike = 0;
+    bool is_first = true;
+    for (int other = 0; other < count; ++other) {
+      const uint32_t theirs = scratch.ranked[other];
+      above += theirs > mine ? 1 : 0;
+      alike += theirs == mine ? 1 : 0;
+      is_first = is_first && (theirs != mine || other >= thread);
+    }
+    const bool is_edge = is_first && above < share && share <= above + alike;
+    const bool is_apart = above + alike == share;
+    if (is_edge) scratch.cut = is_apart ? TileCut{mine, Emitter::kNoTie, 0} : TileCut{mine + 1, mine, share - above};
+  }
+  __syncthreads();
+  return scratch.cut;
+}
+
 // The cut of a tile of which the first digit is counted; all threads.
-__device__ inline TileCut find_cut(const float (&values)[kEntries], int32_t share, TileScratch& scratch) {
+__device__ inline TileCut cut_by_digits(const float (&values)[kEntries], int32_t share, TileScratch& scratch) {
   OrderStatistic found = refine<kFirstDigit>(OrderStatistic{}, scratch.bins, share, scratch.decision);
   int bits = bits_below(kFirstDigit);
   if (!is_settled(found, share)) {
@@ -80,6 +159,16 @@ __device__ inline TileCut find_cut(const float (&values)[kEntries], int32_t shar
   const uint32_t edge = found.prefix << bits;
   if (is_settled(found, share)) return {edge == 0 ? 1u : edge, Emitter::kNoTie, 0};
   return {edge + 1, edge, rest};
+}
+
+// The cut of a tile with a floor, or of which the first digit is counted; all threads.
+__device__ inline TileCut find_cut(const float (&values)[kEntries], int32_t share, uint32_t floor,
+                                   TileScratch& scratch) {
+  if (floor != 0) {
+    if (gather_ranked(values, floor, scratch)) return cut_by_rank(share, scratch);
+    count_first_digit(values, scratch);
+  }
+  return cut_by_digits(values, share, scratch);
 }
 
 // Which of the thread's entries a cut sends; all threads.
@@ -131,8 +220,19 @@ __device__ inline void emit_tile(const Tables& tables, uint32_t sent, int32_t co
   }
 }
 
+// Has a tile brought to the cache; one thread. Nothing is waited for.
 template <class Gradient>
-__device__ inline void select_from_tile(const Tables& tables, TileScratch& scratch) {
+__device__ inline void fetch_tile(const Tables& tables, int64_t position) {
+  if (position >= tables.tile_count) return;
+  const Tile tile = find_tile(tables, position);
+  if (!tile.is_whole) return;
+  using One = typename Gradient::One;
+  fetch(static_cast<const One*>(tile.gradients) + tile.offset, kTileSize * sizeof(One));
+  fetch(tile.residual, kTileSize * sizeof(float));
+}
+
+template <class Gradient>
+__device__ inline void select_from_tile(const Tables& tables, const Tickets& tickets, TileScratch& scratch) {
   const Tile tile = find_tile(tables, scratch.unit);
   const GroupRow& row = tables.groups[tile.group];
   const int64_t first = tile.first_index;
@@ -141,10 +241,17 @@ __device__ inline void select_from_tile(const Tables& tables, TileScratch& scrat
   float values[kEntries];
   add_tile<Gradient>(tile, tables.states[tile.group], values);
   fill_up(tile, values);
-  int32_t count = share == 0 ? 0 : count_first_digit(values, scratch);
-  count = count < share ? count : share;
-  if (threadIdx.x == 0) tell_count(tables, scratch.unit, count);
-  const uint32_t sent = count == 0 ? 0u : mark_sent(values, find_cut(values, share, scratch), scratch);
+  const uint32_t floor = share == 0 || share > kWarps ? 0u : find_floor(values, share, scratch);
+  int32_t count = share;
+  if (share != 0 && floor == 0) {
+    const int32_t finite = count_first_digit(values, scratch);
+    count = finite < share ? finite : share;
+  }
+  if (threadIdx.x == 0) {
+    tell_count(tables, scratch.unit, count);
+    fetch_tile<Gradient>(tables, tickets.ahead());
+  }
+  const uint32_t sent = count == 0 ? 0u : mark_sent(values, find_cut(values, share, floor, scratch), scratch);
   emit_tile(tables, sent, count, scratch);
 }
 
@@ -154,7 +261,7 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks) select_by_tile(Tabl
   Tickets tickets(&tables.agenda->tickets[kVector]);
   while (true) {
     if (tickets.take(scratch.unit) >= tables.tile_count) return;
-    select_from_tile<Gradient>(tables, scratch);
+    select_from_tile<Gradient>(tables, tickets, scratch);
   }
 }
 

@@ -102,6 +102,9 @@ class Tickets {
     return unit;
   }
 
+  // The unit that the next call takes; in the first thread.
+  __device__ inline int64_t ahead() const { return next_; }
+
  private:
   __device__ inline void draw() {
     if (threadIdx.x == 0) next_ = atomicAdd(counter_, 1u);

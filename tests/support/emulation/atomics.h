@@ -74,6 +74,9 @@ inline void pause(std::source_location site = std::source_location::current()) {
   emulation::current.block->pause(site);
 }
 
+// Brings nothing: what is read does not depend on it.
+inline void fetch(const void*, uint32_t) {}
+
 template <class T>
 T load_streaming(const T* source) {
   return *source;
