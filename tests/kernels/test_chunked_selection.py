@@ -51,6 +51,22 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         ("cuda/chunks.cuh", "statistic.above + statistic.inside == rank", "true"),
         "chunked_top_k: normal, d = 70001",
     ),
+    "the floor is the largest of all": (
+        ("cuda/chunks.cuh", "before == share - 1", "before == 0"),
+        "chunked_top_k: 20 of normal",
+    ),
+    "what has no room is left out": (
+        ("cuda/chunks.cuh", "scratch.ranked_count <= kMostRanked", "true"),
+        "chunked_top_k: 65 to be ranked",
+    ),
+    "every ranked tie is sent": (
+        ("cuda/chunks.cuh", "above + alike == share;", "true;"),
+        "chunked_top_k: 64 ties to be ranked",
+    ),
+    "the edge itself is not sent": (
+        ("cuda/chunks.cuh", "TileCut{mine, Emitter::kNoTie, 0}", "TileCut{mine + 1, Emitter::kNoTie, 0}"),
+        "chunked_top_k: 64 to be ranked",
+    ),
 }
 
 

@@ -178,6 +178,35 @@ def chunked_cases() -> dict[str, Case]:
     return cases
 
 
+def ranked_cases() -> dict[str, Case]:
+    """Chunks of which so few are sent that a GPU ranks those which reach the least of eight warps' largest."""
+    cases = {}
+    zeros, warps = torch.zeros(CHUNK_SIZE), 128 * torch.arange(1, 8)
+    # All others are the first warp's; there is room for 64.
+    for count in (63, 64, 65):
+        bits = zeros.long()
+        bits[warps] = ONE + torch.arange(7)
+        bits[: count - 7] = ONE + 7
+        ties = from_bits(bits)
+        bits[: count - 7] += 1000 * torch.arange(count - 7)
+        cases |= {
+            f"chunked_top_k: {count} to be ranked": make_case(zeros, from_bits(bits), "chunked_top_k", counts=[8]),
+            f"chunked_top_k: {count} ties to be ranked": make_case(zeros, ties, "chunked_top_k", counts=[8]),
+        }
+    vector = normal(5 * CHUNK_SIZE + 77, 6)
+    contents = {
+        "normal": vector,
+        "few values": (2 * vector).round(),
+        "rising": torch.arange(len(vector)).float(),
+        "in one warp": vector * (torch.arange(len(vector)) % 1024 < 128),
+        "NaN": torch.where(vector > -1.0, vector, math.nan),
+    }
+    for name, residual in contents.items():
+        for k in (len(vector) // 1000, 8 * len(vector) // CHUNK_SIZE, 9 * len(vector) // CHUNK_SIZE):
+            cases[f"chunked_top_k: {k} of {name}"] = make_case(vector * 0, residual, "chunked_top_k", counts=[k])
+    return cases
+
+
 def edge_cases() -> dict[str, Case]:
     """By name."""
     full = normal(CHUNK, 1), normal(CHUNK, 2)
@@ -192,6 +221,7 @@ def edge_cases() -> dict[str, Case]:
         | ladder_case()
         | cancelling_cases()
         | chunked_cases()
+        | ranked_cases()
     )
     for rule in RULES:
         cases[f"{rule}: a full chunk"] = make_case(*full, rule, memory=(0x40533333, 9))
