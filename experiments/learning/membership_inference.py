@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import torch
-from scipy import stats
 from torch import Tensor
 from torch.nn import functional
 
@@ -64,7 +64,7 @@ def area(members: Tensor, others: Tensor) -> Estimate:
     variance = sum(float(part.var(unbiased=True)) / part.numel() for part in (wins, yields) if part.numel() > 1)
     if min(wins.numel(), yields.numel()) == 1:
         return Estimate(value, 0.0, 1.0, members.numel())
-    reach = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(variance)
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), members.numel())
 
 

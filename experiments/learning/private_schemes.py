@@ -31,7 +31,7 @@ from sparsync.experiments.learning.secure_aggregation import MASK_BYTES, SERVER,
 from sparsync.experiments.learning.talk import Talk, give, give_unless_lost, take, take_unless_lost
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.models import FlatModel, new_network
-from sparsync.theory.statements import STATEMENTS
+from sparsync.theory.learning.byte_laws import federated_epoch_bytes, split_epoch_bytes
 
 VALUE_BYTES, INDEX_BYTES, LABEL_BYTES = 4, 4, 1
 """Of what travels: float32, int32 and uint8."""
@@ -236,7 +236,7 @@ def stated_bytes(
     """
     meetings, clients = minutes.meetings, len(minutes.example_counts)
     if settings.scheme == "split":
-        total = STATEMENTS["split_epoch_bytes"].evaluate(
+        total = split_epoch_bytes().evaluate(
             example_count=minutes.sample_count,
             cut_values=cut_values,
             label_bytes=LABEL_BYTES,
@@ -256,7 +256,7 @@ def stated_bytes(
     if settings.density == 1 and settings.secure:
         stated["model",] = VALUE_BYTES * parameter_count * asked
     elif settings.density == 1:
-        stated["model", "update"] = STATEMENTS["federated_epoch_bytes"].evaluate(
+        stated["model", "update"] = federated_epoch_bytes().evaluate(
             n=1, d=parameter_count, round_count=asked, value_bytes=VALUE_BYTES
         )
     else:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 CONFIDENCE = 0.95
 
@@ -58,7 +58,7 @@ def mean(values: Sequence[float]) -> Estimate:
     if len(values) == 1:
         return Estimate(middle, -math.inf, math.inf, 1)
     error = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1) / len(values))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
+    reach = float(special.stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
     return Estimate(middle, middle - reach, middle + reach, len(values))
 
 
