@@ -29,6 +29,7 @@ from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Lost, Released, Stepped, trace_hash
 from tests.support.fitting import usual_for
 from tests.support.simulated_runs import LosesMessages, times
+from tests.support.slow_cases import slow_except
 
 INFINITY = math.inf
 ARITHMETIC = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS")
@@ -97,7 +98,7 @@ def behaviour_without_barriers(worker_count: int, seed: int) -> list[tuple[Any, 
     return behaviour(run_to(("asp", {}), random_cluster(worker_count, seed), 25))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", slow_except({0}, (0, 1, 2)))
 @pytest.mark.parametrize("worker_count", [4, 8])
 @pytest.mark.parametrize("named", BARRIERS, ids=str)
 def test_barriers_coincide_exactly(named: Named, worker_count: int, seed: int) -> None:
@@ -129,7 +130,7 @@ def dense_run(name: str) -> Simulation:
     return run_to((name, {}), random_cluster(4, 1), 12, descent=Descent(), **options)
 
 
-@pytest.mark.parametrize("selector", ["keep_all", "top_k", "gaussian_k"])
+@pytest.mark.parametrize("selector", slow_except({"top_k"}, ("keep_all", "top_k", "gaussian_k")))
 @pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if not policy.is_decentralised])
 def test_density_one_is_dense_exactly(name: str, selector: str) -> None:
     cluster, options = random_cluster(4, 1), {"make_judge": None} if name in BROKEN else {}
@@ -339,7 +340,7 @@ def attack(
     machine().runTest()
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", slow_except({"top_k"}, COMPRESSIONS))
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in BROKEN])
 def test_no_adversary_makes_a_policy_break_its_promise_or_lose_mass(name: str, compression: str) -> None:
     attack(name, compression, 3)
@@ -352,7 +353,7 @@ TOLERANT = [name for name, policy in POLICIES.items() if policy.tolerates_loss a
 def test_who_comes_back_goes_on_though_messages_were_lost_with_its_earlier_life(name: str) -> None:
     parameters = {**usual_for(name, 4), **({"period": 2.0} if name == "adsp" else {})}
     lost = 0
-    for crash in (2.0 + tenth / 10 for tenth in range(20)):
+    for crash in (2.0 + tenth / 10 for tenth in range(0, 20, 4)):
         changes = (Change(crash, 1, "crash"), Change(crash + 0.5, 1, "join"))
         cluster = replace(random_cluster(4, 1), upload=Link(latency_seconds=0.5), changes=changes)
         options: dict[str, Any] = {"descent": Descent(), "kind": LosesMessages}
