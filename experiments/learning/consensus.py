@@ -33,7 +33,8 @@ class Batch:
         targets: [examples] float64.
 
     Raises:
-        ValueError: shapes that do not fit together, another dtype, no feature, or a value that is not finite.
+        ValueError: shapes that do not fit together, another dtype, no feature, or a value that is not finite, the first
+            of which is named.
     """
 
     features: Tensor
@@ -45,8 +46,8 @@ class Batch:
             raise ValueError(f"expected features [n, p] and targets [n], got {shape} and {tuple(self.targets.shape)}")
         if self.features.dtype != torch.float64 or self.targets.dtype != torch.float64:
             raise ValueError(f"expected float64, got {self.features.dtype} and {self.targets.dtype}")
-        if not (self.features.isfinite().all() and self.targets.isfinite().all()):
-            raise ValueError("a feature or a target is not finite")
+        for name in ("features", "targets"):
+            _require_finite(name, getattr(self, name))
 
     @property
     def example_count(self) -> int:
@@ -91,6 +92,7 @@ class BatchModel:
         self.model, self.multiplier = zeros, zeros.clone()
         self._magnitudes, self._size = batch.features.abs(), float(batch.features.norm())
         self._factor: Tensor | None = None
+        self._least: float | None = None
         self._before: _Roundings | None = None
 
     def proposal(self) -> Tensor:
@@ -105,11 +107,25 @@ class BatchModel:
         """∇f_i(w) = 2XᵀV(Xw − y), [p]."""
         return 2 * self.batch.features.T @ (self.weights * (self.batch.features @ model - self.batch.targets))
 
+    def slope(self, model: Tensor) -> Tensor:
+        """∇f_i(w); behind it a bound on the norm of its roundings, and one on λ_min(∇²f_i) from below, [p + 2]."""
+        misses = self.batch.features @ model - self.batch.targets
+        rounding = 2 * _MARGIN * self._blurred(misses, self._blurs(model)).norm()
+        return torch.cat([self.gradient(model), rounding[None], rounding.new_tensor([self._least_curvature()])])
+
+    def _least_curvature(self) -> float:
+        """λ_min(2XᵀVX), lowered by more than its roundings: γ_n of the product, and 4p² of the eigenvalues."""
+        count, width = self.batch.features.shape
+        if self._least is None:
+            least = torch.linalg.eigvalsh(2 * self.batch.features.T @ (self.weights[:, None] * self.batch.features))[0]
+            self._least = max(0.0, float(least) - 2 * _gamma(count + 4 * width**2 + 4) * self._size**2)
+        return self._least
+
     def set_weights(self, weights: Tensor) -> int:
         """Weigh the examples anew, [examples] in [0, 1]; how many changed. The factorisation stays if none did."""
         changed_count = int((weights != self.weights).sum())
         if changed_count:
-            self.weights, self._factor = weights, None
+            self.weights, self._factor, self._least = weights, None, None
         return changed_count
 
     def begin(self, consensus: Tensor) -> None:
@@ -118,12 +134,17 @@ class BatchModel:
         self._before = None
 
     def step(self, consensus: Tensor) -> None:
-        """w_i = argmin f_i(w) + α_i·(w − z) + (ρ/2)‖w − z‖², then α_i ← α_i + ρ(w_i − z)."""
+        """w_i = argmin f_i(w) + α_i·(w − z) + (ρ/2)‖w − z‖², then α_i ← α_i + ρ(w_i − z).
+
+        NaN where roundings leave 2XᵀVX + ρ no Cholesky factor, so that all processes hear of it with the Lagrangian.
+        """
         features, targets = self.batch.features, self.batch.targets
         if self._factor is None:
             normal = 2 * features.T @ (self.weights[:, None] * features)
             normal.diagonal().add_(self.penalty)
-            self._factor = torch.linalg.cholesky(normal)
+            self._factor, failed = torch.linalg.cholesky_ex(normal)
+            if failed:
+                self._factor = torch.full_like(normal, math.nan)
         right = 2 * features.T @ (self.weights * targets) - self.multiplier + self.penalty * consensus
         self.model = torch.cholesky_solve(right[:, None], self._factor)[:, 0]
         self.multiplier = self.multiplier + self.penalty * (self.model - consensus)
@@ -154,19 +175,27 @@ class BatchModel:
         features, targets, weights = self.batch.features, self.batch.targets, self.weights
         apart, count, width = self.model - consensus, *features.shape
         misses = features @ self.model - targets
-        blurs = _gamma(width + 1) * (self._magnitudes @ self.model.abs() + targets.abs())
+        blurs = self._blurs(self.model)
         squares = misses.square()
         pull, distance = float(self.multiplier @ apart), float(apart.square().sum())
         value = float((weights * (squares - pace)).sum()) + pull + self.penalty / 2 * distance
         rounding = float((weights * (2 * misses.abs() * blurs + blurs.square())).sum())
         rounding += _gamma(count + 4) * float((weights * (squares + pace)).sum())
         rounding += _gamma(width + 5) * (float(self.multiplier.abs() @ apart.abs()) + self.penalty * distance)
-        sums = self._magnitudes.T @ (weights * (blurs + _gamma(count + 3) * misses.abs()))
+        sums = self._blurred(misses, blurs)
         residue = self.gradient(self.model) + self.multiplier
         slip = 4 * _UNIT * float((self.multiplier.abs() + self.penalty * apart.abs()).norm())
         blurred = float((2 * sums + 2 * _UNIT * self.multiplier.abs()).norm())
         most = min(float(residue.norm()) + blurred, self._most_residue(consensus))
         return _Roundings(self.model, self.multiplier, value, rounding, most, slip, distance)
+
+    def _blurs(self, model: Tensor) -> Tensor:
+        """By how much each computed x_j·w − y_j may be off, [examples]."""
+        return _gamma(self.batch.features.shape[1] + 1) * (self._magnitudes @ model.abs() + self.batch.targets.abs())
+
+    def _blurred(self, misses: Tensor, blurs: Tensor) -> Tensor:
+        """By how much XᵀV(Xw − y) may be off, where the misses Xw − y are off by `blurs`, [p]."""
+        return self._magnitudes.T @ (self.weights * (blurs + _gamma(len(misses) + 3) * misses.abs()))
 
     def _most_residue(self, consensus: Tensor) -> float:
         """What roundings may leave of ∇f_i(w_i) + α_i.
@@ -213,6 +242,43 @@ def consensus_share(batch_count: int, penalty: float) -> float:
 def sufficient_penalty(curvatures: Sequence[float]) -> float:
     """The largest φ_i: L never rises for this ρ; 1 where there is no curvature at all."""
     return max(curvatures, default=0.0) or 1.0
+
+
+def distance_bound(consensus: Tensor, slopes: Sequence[Tensor]) -> float:
+    """‖z − z*‖ ≤ ‖∇F(z)‖/m with m = 2 + Σ_i λ_min(∇²f_i), where z* minimises F = Σ_i f_i + ‖z‖²; and its roundings.
+
+    F has curvature m at least, so (∇F(z) − ∇F(z*))·(z − z*) ≥ m‖z − z*‖²; ∇F(z*) = 0, and by Cauchy and Schwarz the
+    left side is at most ‖∇F(z)‖‖z − z*‖. It holds for any z, whatever led there, and so for every ρ and selection.
+
+    Args:
+        consensus: z, [p].
+        slopes: `BatchModel.slope` of every batch there, [p + 2] each, in rank order.
+    """
+    total = 2 * consensus
+    size, rounding, curvature = float(total.norm()), 0.0, 2.0
+    for slope in slopes:
+        total = total + slope[:-2]
+        size += float(slope[:-2].norm())
+        rounding += float(slope[-2])
+        curvature += float(slope[-1])
+    return (float(total.norm()) + rounding + _gamma(len(slopes)) * size) / curvature * _MARGIN
+
+
+def needs_no_luck(penalty: float, curvature: float, feature_count: int) -> bool:
+    """Whether 2XᵀVX + ρ surely has a Cholesky factor in float64: 20p^(3/2)·u·cond < 1 (Higham 2002, equation (10.8)).
+
+    Args:
+        penalty: ρ.
+        curvature: the largest φ_i.
+        feature_count: p.
+    """
+    return 20 * math.sqrt(feature_count) * feature_count * _UNIT * (curvature + penalty) < penalty
+
+
+def _require_finite(name: str, values: Tensor) -> None:
+    if len(places := (~values.isfinite()).nonzero()):
+        place = places[0].tolist()
+        raise ValueError(f"{name}{place} is not finite: {float(values[tuple(place)])}")
 
 
 def _gamma(count: int) -> float:

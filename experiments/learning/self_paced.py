@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,10 +23,12 @@ from sparsync.experiments.learning.consensus import (
     ZStep,
     consensus_of,
     consensus_share,
+    distance_bound,
+    needs_no_luck,
     sufficient_penalty,
 )
 from sparsync.experiments.learning.proposals import Meeting, Met, Selection
-from sparsync.experiments.training.averager import Averager
+from sparsync.experiments.training.averager import VectorAverager
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Options:
         last_pace: τ ≥ λ.
         round_count: rounds at most; the first is least squares on all examples.
         step_count: steps of ADMM in a round at most.
-        tolerance: a round ends where the root mean square of ‖w_i − z‖ and the last move ‖Δz‖ are no larger.
+        tolerance: a round ends where z is proved to be no farther from the optimum of its examples, see
+            `distance_bound`; in units of the model.
         z_step: "printed" drops the term ‖z‖², see `consensus_of`.
         damping: γ in z ← z + γ(θ·mean − z); 1 is ADMM.
         selection: what is sent of proposals; None everything.
@@ -90,7 +93,8 @@ class Step:
         primal_residual: √(Σ‖w_i − z‖²/n).
         dual_residual: ‖Δz‖; ρ√n times that is the dual residual of ADMM.
         error_energy: mean over batches of ‖w_i + α_i/ρ − what was known of it‖².
-        sent_bytes: of all batches.
+        sent_bytes: of all batches, those of a look at the slope among them.
+        distance_bound: z is no farther than that from the optimum of the round; None where nobody looked.
     """
 
     lagrangian: float
@@ -101,6 +105,12 @@ class Step:
     dual_residual: float
     error_energy: float
     sent_bytes: int
+    distance_bound: float | None = None
+
+    @property
+    def residual(self) -> float:
+        """The larger of both, in units of the model; what it says of the distance depends on ρ and on the data."""
+        return max(self.primal_residual, self.dual_residual)
 
     @property
     def is_violation(self) -> bool:
@@ -120,6 +130,8 @@ class Round:
         start: the Lagrangian before the first step, when all batches are at one z: the objective there.
         start_rise: by how much coming together, weights and pace let the Lagrangian rise, which they do not.
         start_allowance: for roundings.
+        distance_bound: z is no farther than that from the optimum of the examples with weight.
+        is_settled: the bound is no larger than the tolerance; else the round ended because it had its steps.
     """
 
     pace: float | None
@@ -129,6 +141,8 @@ class Round:
     start: float
     start_rise: float
     start_allowance: float
+    distance_bound: float
+    is_settled: bool
 
     @property
     def violation_count(self) -> int:
@@ -153,18 +167,18 @@ class SelfPaced:
     Args:
         batches: those that live in this process, neighbours in rank.
         averager: how they meet the others; of the collective "dense" where nothing is selected.
-        batch_count: n, over all processes; None: there are no others.
+        batch_count: n, over all processes; None: there are no others, which is checked, as any n is.
         first_rank: of the first batch here, among all.
         options: how.
 
     Raises:
-        ValueError: no batch here, batches of different width or device, or ranks beyond n.
+        ValueError: no batch here, batches of different width or device, ranks beyond n, or not n batches in all.
     """
 
     def __init__(
         self,
         batches: Sequence[Batch],
-        averager: Averager,
+        averager: VectorAverager,
         *,
         batch_count: int | None = None,
         first_rank: int = 0,
@@ -175,8 +189,12 @@ class SelfPaced:
             raise ValueError(f"{len(batches)} batches from rank {first_rank} on are not among {self.batch_count}")
         if len(widths := {batch.features.shape[1] for batch in batches}) > 1:
             raise ValueError(f"batches have different numbers of features: {sorted(widths)}")
+        if len(devices := {str(part.device) for batch in batches for part in (batch.features, batch.targets)}) > 1:
+            raise ValueError(f"batches are on different devices: {sorted(devices)}")
         self._averager, self.options = averager, options
         self.curvatures = averager.gather([batch.curvature() for batch in batches])
+        if len(self.curvatures) != self.batch_count:
+            raise ValueError(f"batch_count is {self.batch_count}, but {len(self.curvatures)} batches meet")
         self.penalty = sufficient_penalty(self.curvatures) if options.penalty is None else options.penalty
         self._models = [BatchModel(batch, self.penalty) for batch in batches]
         first = batches[0].features
@@ -203,10 +221,13 @@ class SelfPaced:
             rise, allowance = self._begin()
             start = self._watch.value
             steps = list(self._steps(index))
-            yield Round(used, selected, self.consensus, steps, start, rise, allowance)
-            is_settled = used == self._pace == self.options.last_pace and self._is_done(steps[-1])
+            bound = steps[-1].distance_bound
+            assert bound is not None, "a round ends with a look"
+            is_settled = bound <= self.options.tolerance
+            yield Round(used, selected, self.consensus, steps, start, rise, allowance, bound, is_settled)
+            is_last = used == self._pace == self.options.last_pace
             selected, changed = self._select()
-            if is_settled and not changed:
+            if is_settled and is_last and not changed:
                 return
             used, self._pace = self._pace, min(self.options.pace_growth * self._pace, self.options.last_pace)
 
@@ -218,17 +239,41 @@ class SelfPaced:
         return self._watch.value - before.value, before.allowance + self._watch.allowance
 
     def _steps(self, index: int) -> Iterator[Step]:
-        for number in range(self.options.step_count):
-            met = self._meeting.average([model.proposal() for model in self._models])
-            step = self._step(met)
-            if not math.isfinite(step.lagrangian):
-                raise FloatingPointError(f"the model is not finite in step {number} of round {index}")
-            yield step
-            if self._is_done(step):
-                return
+        """Steps until a look at the slope says that z is near enough, or there were enough: then the last one looks.
 
-    def _is_done(self, step: Step) -> bool:
-        return max(step.primal_residual, step.dual_residual) <= self.options.tolerance
+        A look costs a dense exchange. So the first waits for residuals no larger than the tolerance. If z was b away
+        then, the next waits until residuals are smaller by 2b over the tolerance, as both fall together, or there
+        were twice as many steps, as that is no law: in N steps at most 3 + log₂(N) looks, and one a halving.
+        """
+        options = self.options
+        goal, due = options.tolerance, options.step_count
+        for number in range(1, options.step_count + 1):
+            step = self._step(self._meeting.average([model.proposal() for model in self._models]))
+            self._require_finite(step.lagrangian, number, index)
+            if step.residual < goal or number in (due, options.step_count):
+                step = self._looked(step)
+                assert step.distance_bound is not None
+                self._require_finite(step.distance_bound, number, index)
+                if step.distance_bound <= options.tolerance:
+                    yield step
+                    return
+                goal, due = step.residual * options.tolerance / step.distance_bound / 2, 2 * number
+            yield step
+
+    def _looked(self, step: Step) -> Step:
+        met = self._averager.gather_vectors([model.slope(self.consensus) for model in self._models])
+        bound = distance_bound(self.consensus, met.vectors)
+        return replace(step, distance_bound=bound, sent_bytes=step.sent_bytes + met.sent_bytes)
+
+    def _require_finite(self, value: float, number: int, index: int) -> None:
+        """Alike on all processes, as they all have the value."""
+        if math.isfinite(value):
+            return
+        curvature = max(self.curvatures)
+        words = f"the model is not finite in step {number - 1} of round {index}"
+        if not needs_no_luck(self.penalty, curvature, self.consensus.numel()):
+            words += f": the penalty {self.penalty} may be too small beside the curvature {curvature} for float64"
+        raise FloatingPointError(words)
 
     def _step(self, met: Met) -> Step:
         options, count = self.options, self.batch_count

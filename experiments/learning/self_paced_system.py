@@ -49,10 +49,10 @@ class Settings:
     """where it ends"""
     rounds: int = 40
     """rounds at most"""
-    steps: int = 100
+    steps: int = 30
     """steps of ADMM in a round at most"""
-    tolerance: float = 1e-4
-    """residuals with which a round ends"""
+    tolerance: float = 1e-3
+    """a round ends where the model is proved to be no farther from the optimum of its examples"""
     z_step: ZStep = "right"
     """the minimiser, or the printed mean that drops a term"""
     damping: float = 1.0
@@ -151,6 +151,8 @@ def judged(task: Task, rounds: list[Round]) -> dict[str, Any]:
         "test_error": task.test_error(rounds[-1].consensus),
         "plain_test_error": task.test_error(rounds[0].consensus),
         "selected_count": rounds[-1].selected_count,
+        "distance_bound": rounds[-1].distance_bound,
+        "is_settled": rounds[-1].is_settled,
         "round_count": len(rounds),
         "step_count": len(steps),
         "violation_count": sum(found.violation_count for found in rounds),
@@ -165,6 +167,8 @@ def round_facts(task: Task, found: Round) -> dict[str, Any]:
     return {
         "pace": found.pace,
         "selected_count": found.selected_count,
+        "distance_bound": found.distance_bound,
+        "is_settled": found.is_settled,
         "recovery_error": task.recovery_error(found.consensus),
         "test_error": task.test_error(found.consensus),
         "violation_count": found.violation_count,
@@ -174,14 +178,17 @@ def round_facts(task: Task, found: Round) -> dict[str, Any]:
 
 
 def line(result: dict[str, Any]) -> str:
-    """How far off the model is, before and after examples were chosen, and whether the Lagrangian ever rose."""
+    """How far off the model is, before and after examples were chosen, if it settled, and if the Lagrangian rose."""
     kind = "recovery_error" if result["recovery_error"] is not None else "test_error"
     words = {"recovery_error": "from the true model", "test_error": "mean absolute error of the test"}[kind]
     count = result["violation_count"]
     rose = f"rose {count} times" if count > 1 else "rose once" if count else "never rose"
+    near = f"at most {result['distance_bound']:.1g} from the optimum of these"
+    settled = f"settled, {near}" if result["is_settled"] else f"not settled, {near}"
     return (
         f"{result[kind]:.3g} {words} ({result[f'plain_{kind}']:.3g} with all examples), "
         f"{result['selected_count']} of {result['example_count']} examples in {result['round_count']} rounds, "
+        f"{settled}, "
         f"{result['sent_bytes']} bytes; the Lagrangian {rose}"
     )
 

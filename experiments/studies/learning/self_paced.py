@@ -32,7 +32,7 @@ DESCENT_SIZES = (5, 50, 500)
 """Examples of each batch."""
 SELECTION_BATCHES = 10
 TOLERANCE = 1e-6
-"""Residuals to which selections are run."""
+"""Distance from the optimum to which selections are run, as it is proved."""
 MEMORY_DENSITY = 0.25
 """Where memories are compared."""
 
@@ -154,10 +154,11 @@ def run_self_paced(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int =
     Returns:
         `recovery`: of each source, number of corrupted batches and seed the error of each of the `METHODS`, ‖ŵ − w*‖ or
         the mean absolute error on the test, how many examples had weight in the end, and how many of these were moved.
+        of the last round also the distance from its optimum, as it is proved, and whether that was small enough.
         `descent`: of each batch size, step of z and seed the share of steps in which L rose by more than roundings, and
         the distance of z from the optimum at the end. `selection`: of each density, memory, damping and seed the steps
-        and bytes until residuals were small (null: never), the distance from the optimum at the end, and, of the first
-        seed, the residuals.
+        and bytes until z was proved to be near (null: never), the distance from the optimum at the end, and, of the
+        first seed, the residuals.
     """
     sizes = sized(SIZES, profile_name)
     cases = _cases(sizes, seed)
@@ -218,6 +219,8 @@ def recovery(case: RecoveryCase) -> dict[str, Any]:
         "selected_count": int(weights.sum()),
         "selected_moved_count": int((weights & moved).sum()),
         "violation_count": sum(found.violation_count for found in rounds),
+        "distance_bound": rounds[-1].distance_bound,
+        "is_settled": rounds[-1].is_settled,
     }
 
 
@@ -236,7 +239,7 @@ def descent(case: DescentCase) -> dict[str, Any]:
 
 
 def selection(case: SelectionCase) -> dict[str, Any]:
-    """Residuals and bytes of one round on all examples, until residuals are small."""
+    """Residuals and bytes of one round on all examples, until z is proved to be near its optimum."""
     sizes, width = case.sizes, case.sizes.selection_features
     batches = _plain_task(20 * width, SELECTION_BATCHES, width, case.seed, 0.1)
     options = Options(round_count=1, step_count=sizes.selection_step_count, tolerance=TOLERANCE)
@@ -245,21 +248,19 @@ def selection(case: SelectionCase) -> dict[str, Any]:
         chosen = Selection(density=case.density, memory=case.memory, seed=case.seed)
         options = replace(options, selection=chosen, damping=damping)
     (found,) = _learned(batches, options)
-    residuals = [max(step.primal_residual, step.dual_residual) for step in found.steps]
-    is_reached = residuals[-1] <= TOLERANCE
     return {
         "density": case.density,
         "memory": case.memory,
         "is_damped": case.is_damped,
         "damping": options.damping,
         "seed": case.seed,
-        "step_count": len(found.steps) if is_reached else None,
-        "sent_bytes": sum(step.sent_bytes for step in found.steps) if is_reached else None,
-        "step_bytes": found.steps[-1].sent_bytes,
+        "step_count": len(found.steps) if found.is_settled else None,
+        "sent_bytes": sum(step.sent_bytes for step in found.steps) if found.is_settled else None,
+        "step_bytes": found.steps[0].sent_bytes,
         "distance": float((found.consensus - least_squares(batches)).norm()),
         "rising_share": sum(step.rise > step.allowance for step in found.steps) / len(found.steps),
         "violation_count": found.violation_count,
-        "residual": residuals if case.keeps_residuals else None,
+        "residual": [step.residual for step in found.steps] if case.keeps_residuals else None,
     }
 
 

@@ -103,7 +103,7 @@ def selections(study: Result, density: float, memory: str = "ef21", *, is_damped
 
 
 def cost_ratio(data_folder: Path, density: float, field: str) -> Estimate | None:
-    """The logarithm of steps or bytes until residuals are small, over those of all entries; None if a run never was."""
+    """The logarithm of steps or bytes until z was near, over those of all entries; None if it never was in a run."""
     study = result(data_folder, NAME)
     selected, whole = ([row[field] for row in selections(study, kind)] for kind in (density, 1.0))
     if None in selected or None in whole:
@@ -112,7 +112,7 @@ def cost_ratio(data_folder: Path, density: float, field: str) -> Estimate | None
 
 
 def cheapest_density(data_folder: Path) -> float | None:
-    """Below 1, with the fewest bytes on average, of those whose residuals became small in every run; None: of none."""
+    """Below 1, with the fewest bytes on average, of those that came near in every run; None: of none."""
     densities = [float(density) for density in result(data_folder, NAME)["density"] if density < 1]
     costs = [(cost_ratio(data_folder, density, "sent_bytes"), density) for density in densities]
     return min(((cost.value, density) for cost, density in costs if cost is not None), default=(0.0, None))[1]

@@ -31,6 +31,10 @@ def test_the_result_says_what_came_of_it() -> None:
     words = line({"system": "spl", **found})
     assert "the Lagrangian never rose" in words
     assert f"{found['sent_bytes']} bytes" in words
+    last = found["rounds"][-1]
+    assert (found["distance_bound"], found["is_settled"]) == (last["distance_bound"], last["is_settled"])
+    assert last["distance_bound"] > 1e-4
+    assert f"not settled, at most {found['distance_bound']:.1g} from the optimum" in words
 
 
 def test_the_printed_step_is_said_to_let_the_lagrangian_rise() -> None:

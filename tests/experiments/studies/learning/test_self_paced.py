@@ -28,14 +28,16 @@ TINY = replace(SIZES["smoke"], descent_step_count=12, selection_step_count=12)
 
 
 def test_both_references_find_the_same_minimiser() -> None:
-    """F is 2-strongly convex: the distance is at most half the slope at cvxpy's answer, which its gap keeps small."""
+    """Half the slope bounds the distance from the minimiser: roundings of one, and cvxpy's gap of 1e-8 of the other."""
     batches = make_task(TINY.regression).batches
     found, exact = optimum(batches), least_squares(batches)
     features = torch.cat([batch.features for batch in batches])
     targets = torch.cat([batch.targets for batch in batches])
     slopes = [float((2 * features.T @ (features @ one - targets) + 2 * one).norm()) / 2 for one in (found, exact)]
-    assert float((found - exact).norm()) <= sum(slopes)
-    assert max(slopes) < 1e-4 * float(features.norm() * targets.norm())
+    # A gap g of the objective leaves a slope of at most √(2λ_max·g), and λ_max is less than 2(‖X‖² + 1).
+    gap = 1e-8 * (1 + float(targets.square().sum()))
+    assert slopes[0] <= (4 * float(features.square().sum() + 1) * gap) ** 0.5 / 2
+    assert slopes[1] <= 2.0**-53 * 4 * len(targets) * float(features.norm() * targets.norm())
 
 
 def test_hubers_regression_is_that_of_clean_data_where_nothing_is_moved() -> None:
@@ -67,7 +69,9 @@ def test_a_run_that_never_ends_has_neither_steps_nor_bytes_and_one_that_does_has
     assert 0 < short["damping"] < 1
     assert len(short["residual"]) == 12
     long = run_case(SelectionCase(1.0, "ef21", False, 0, replace(TINY, selection_step_count=400)))
-    assert long["sent_bytes"] == long["step_count"] * long["step_bytes"]
+    looks = long["sent_bytes"] - long["step_count"] * long["step_bytes"]
+    # At most four looks, each of two numbers more than a proposal.
+    assert 0 < looks <= 4 * (long["step_bytes"] + 10 * 2 * 8)
     assert long["distance"] < short["distance"]
     assert run_case(SelectionCase(1.0, "ef21", False, 1, TINY))["residual"] is None
 
