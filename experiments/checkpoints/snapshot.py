@@ -122,7 +122,7 @@ def _restore_choices(worker: Worker, source: Source) -> None:
     """What its selector draws from, and what that has learnt."""
     has_learnt = isinstance(worker.select, Remembering)
     found = _own(["generator", *["selector"] * has_learnt], source, worker.rank)
-    worker.generator.set_state(found["generator"])
+    worker.generator.set_state(found["generator"].cpu())
     if isinstance(worker.select, Remembering):
         worker.select.restore(_unpacked(found["selector"]))
 

@@ -16,10 +16,9 @@ released code describes it; written anew. Which layers: `kfac_layers.py`; the ar
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -27,39 +26,30 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from sparsync.experiments.averaging.header import HEADER_BYTES, ExchangeError
+from sparsync.experiments.averaging.header import HEADER_BYTES
 from sparsync.experiments.learning.kfac_factors import (
     Curvature,
+    Shares,
     basis_count,
     clipping,
-    from_shares,
-    largest_share,
+    factor_shares,
+    layer_shares,
     packed_triangles,
-    share_of,
-    share_vector,
     triangle_count,
     unpacked_basis,
 )
 from sparsync.experiments.learning.kfac_layers import Products, Recorder, factors_of, find_layers
-from sparsync.experiments.learning.kfac_sending import NewAverager, Sender, group_averager
+from sparsync.experiments.learning.kfac_sending import (
+    Agreement,
+    NewAverager,
+    Sender,
+    Taken,
+    fitting_count,
+    group_averager,
+    shared,
+)
 from sparsync.experiments.learning.kfac_settings import KfacSettings, Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """What a worker has for a step.
-
-    Args:
-        gradient: of all trained parameters, [d].
-        factors: of the layers that it used, by name.
-        used: the parameters that have a gradient.
-        problem: why the step cannot be made; empty if it can.
-    """
-
-    gradient: Tensor
-    factors: dict[str, tuple[Tensor, Tensor]]
-    used: tuple[int, ...]
-    problem: str
+from sparsync.experiments.training.collectives import LocalAverager
 
 
 class Kfac:
@@ -67,19 +57,26 @@ class Kfac:
 
     Works without a process group, and with the default one under torchrun. Several workers may live in a process: call
     `collect` after the backward pass of each, and `step` once. Several backward passes before a step are one batch,
-    their gradients being what has gathered. Parameters in `plain` get the averaged gradient as it is.
+    their gradients being what has gathered; one that is no part of a step is made while `paused`, or followed by
+    `discard`. Parameters in `plain` get the averaged gradient as it is.
+
+    B, by which the curvature is scaled, is counted along the first axis of a layer's outputs. Where that is not the
+    axis of examples, or tokens are flattened into it, say it: `step(example_count=B)`.
 
     Args:
         model: the plain model, not one wrapped for data-parallel training; called as a whole. It stays as it is but
             for hooks.
         settings: what is done.
-        new_averager: how workers meet; None is the default group, whose dense vectors are all-reduced.
+        new_averager: how workers meet, and how long they wait; None is the default group, whose dense vectors are
+            all-reduced, and its timeout.
         worker_count: over all processes; None is one a process.
         ranks: of the workers of this process, in the order in which they are collected; None is its own.
+        excluded: names of layers that are to be left plain.
 
     Raises:
-        ValueError: a wrapped model, one without trained parameters, or parameters of several dtypes or devices; ranks
-            that do not ascend below `worker_count`.
+        ValueError: a wrapped model, one without trained parameters, or parameters of several dtypes or devices; no
+            worker, ranks that do not ascend from 0 below `worker_count`, or fewer than it where this process is alone;
+            a name of `excluded` that is not that of a layer with factors.
     """
 
     def __init__(
@@ -90,21 +87,21 @@ class Kfac:
         new_averager: NewAverager = group_averager,
         worker_count: int | None = None,
         ranks: Sequence[int] | None = None,
+        excluded: Sequence[str] = (),
     ) -> None:
         if isinstance(model, DistributedDataParallel):
             raise ValueError("Kfac averages gradients itself; give it the module within DistributedDataParallel")
         self.settings = KfacSettings() if settings is None else settings
         joined = dist.is_available() and dist.is_initialized()
         self._ranks = list(ranks) if ranks is not None else [dist.get_rank() if joined else 0]
-        self._worker_count = worker_count or (dist.get_world_size() if joined else len(self._ranks))
-        if not self._ranks or max(self._ranks) >= self._worker_count or self._ranks != sorted(set(self._ranks)):
-            raise ValueError(f"ranks must ascend below {self._worker_count}, got {self._ranks}")
+        everybody = dist.get_world_size() if joined else len(self._ranks)
+        self._worker_count = fitting_count(self._ranks, everybody if worker_count is None else worker_count)
         self._named = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
         self._model = model
         kinds = {(one.dtype, one.device) for _, one in self._named}
         if len(kinds) != 1:
             raise ValueError(f"expected trained parameters of one dtype and device, got {sorted(map(str, kinds))}")
-        self._layers, self.plain = find_layers(model)
+        self._layers, self.plain = find_layers(model, excluded)
         """`plain` says why, by the name of the parameter"""
         self._recorder = Recorder(model, self._layers, self._wants_factors)
         sent = self.settings
@@ -115,10 +112,16 @@ class Kfac:
             sent.factors, new_averager(sent.factors.collective), "factors", self._ranks, seed=sent.seed
         )
         self._sharing = new_averager("dense")
-        self._taken: list[_Taken] = []
+        if isinstance(self._sharing, LocalAverager) and len(self._ranks) != self._worker_count:
+            raise ValueError(f"this process is alone: expected all {self._worker_count} workers, got {self._ranks}")
+        sizes = {name: one.numel() for name, one in self._named}
+        self._agreement = Agreement(self._sharing, self._ranks, self._worker_count, sizes, self.layers)
+        self._taken: list[Taken] = []
         self._index = 0
         self._numbers: Numbers | None = None
-        self._curvature = Curvature([size for layer in self._layers for size in (layer.input_size, layer.output_size)])
+        self._curvature = Curvature([size for layer in self.layer_sizes for size in layer])
+        self._factor_shares = factor_shares(self._curvature.sizes, self._worker_count)
+        self._layer_shares = layer_shares(self.layer_sizes, self._worker_count)
         self.sent_bytes: dict[str, int] = defaultdict(int)
         """what all workers together handed to the others, headers included: "gradients", "factors", "decompositions",
         "preconditioned" and "agreement", since the beginning"""
@@ -152,39 +155,65 @@ class Kfac:
         """Take the hooks off the model."""
         self._recorder.remove()
 
-    def collect(self) -> None:
+    def discard(self) -> None:
+        """Forget the backward passes since the last `collect` or `step`, of a batch that is not to count.
+
+        Gradients are the caller's to set to zero. Workers that were collected stay so.
+        """
+        self._recorder.take()
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Within it forward and backward passes are no part of a step, such as those of `torch.autograd.grad`.
+
+        A model that was called within it has no factors of that pass, wherever it goes backward.
+        """
+        return self._recorder.paused()
+
+    def collect(self, example_count: int | None = None) -> None:
         """Take the gradients and products of one worker's batch, and set the gradients to zero for the next.
 
+        Args:
+            example_count: B of all backward passes since the last; None counts the first axis of the outputs.
+
         Raises:
-            ValueError: all workers of this process have been collected already.
+            ValueError: all workers of this process have been collected already, or an `example_count` below 1.
         """
         if len(self._taken) == len(self._ranks):
             raise ValueError(f"all {len(self._ranks)} workers of this process have been collected already")
+        if example_count is not None and example_count < 1:
+            raise ValueError(f"example_count must be at least 1, or None, got {example_count}")
         vector = torch.cat(
             [(torch.zeros_like(one) if one.grad is None else one.grad).flatten() for _, one in self._named]
         )
         used = tuple(place for place, (_, one) in enumerate(self._named) if one.grad is not None)
-        products = self._recorder.take()
-        factors = {name: factors_of(found, self.settings.loss_reduction) for name, found in products.items()}
-        self._taken.append(_Taken(vector, factors, used, self._problem(products)))
+        products, reduction = self._recorder.take(), self.settings.loss_reduction
+        factors = {name: factors_of(found, reduction, example_count) for name, found in products.items()}
+        self._taken.append(Taken(vector, factors, used, self._problem(products)))
         for _, one in self._named:
             if one.grad is not None:
                 one.grad.zero_()
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step(self, example_count: int | None = None) -> None:
         """Put averaged gradients, preconditioned where there are factors, in the place of the model's gradients.
 
         Where only one worker lives in this process, it need not be collected. A layer without any gradient, on all
-        workers, keeps none.
+        workers, keeps none. Workers first agree on the step. If they do not, nothing was changed: the gradients of a
+        worker that is alone in its process are as they were, and what is known of its batch's factors is discarded.
+
+        Args:
+            example_count: as in `collect`, where that is left to this.
 
         Raises:
-            ValueError: a worker was not collected, was frozen, or has a layer without factors; the others hear of it.
+            ValueError: a worker was not collected, was frozen, has a layer without factors, or its rank does not fit
+                the others'; the others hear of it. An `example_count` for workers that were collected.
             FloatingPointError: a gradient or factor of a worker is not finite; on all workers alike.
-            ExchangeError: a worker is lost, does not come in time, or has used other layers.
+            ExchangeError: a worker is lost, does not come in time, has used other layers, or has other settings.
         """
         if not self._taken and len(self._ranks) == 1:
-            self.collect()
+            self.collect(example_count)
+        elif example_count is not None:
+            raise ValueError(f"example_count {example_count} is for `collect` where that is called")
         if len(self._taken) != len(self._ranks):
             raise ValueError(f"{len(self._taken)} of {len(self._ranks)} workers of this process have been collected")
         taken, self._taken = self._taken, []
@@ -211,6 +240,7 @@ class Kfac:
             raise ValueError("workers have been collected, but the step was not made")
         return {
             "layers": [[layer.name, layer.input_size, layer.output_size] for layer in self._layers],
+            "worker_count": self._worker_count,
             "step_count": self._index,
             "means": list(self._curvature.means),
             "decomposed": list(self._curvature.decomposed),
@@ -225,16 +255,22 @@ class Kfac:
         Decompositions are made again, from the same factors.
 
         Raises:
-            ValueError: it is of other layers, or lacks a worker of this process.
+            ValueError: it is of other layers, lacks a worker of this process, or is of another number of workers,
+                who remember something. Nothing was changed then.
         """
         layers = [[layer.name, layer.input_size, layer.output_size] for layer in self._layers]
         if state["layers"] != layers:
             raise ValueError(f"the state is of the layers {state['layers']}, the model has {layers}")
+        if (count := state["worker_count"]) != self._worker_count and (state["gradients"] or state["factors"]):
+            raise ValueError(f"the state has memories of {count} workers, and there are {self._worker_count}")
         like = self._named[0][1].detach()
         wide = like.new_empty(0, dtype=torch.promote_types(like.dtype, torch.float32))
         length = sum(map(triangle_count, self._curvature.sizes))
-        self._gradients.restore(state["gradients"], like.new_empty(sum(one.numel() for _, one in self._named)))
-        self._factors.restore(state["factors"], wide.new_empty(length))
+        dimension = sum(one.numel() for _, one in self._named)
+        gradients = self._gradients.restored(state["gradients"], like.new_empty(dimension))
+        factors = self._factors.restored(state["factors"], wide.new_empty(length))
+        self._gradients.go_on(gradients)
+        self._factors.go_on(factors)
         self._curvature.means = [None if one is None else one.to(wide).clone() for one in state["means"]]
         self._curvature.decomposed = [None if one is None else one.to(wide).clone() for one in state["decomposed"]]
         self._taken = []
@@ -269,51 +305,26 @@ class Kfac:
             if self._curvature.means[2 * place] is None:
                 return (
                     f"layer {layer.name!r} has a gradient but no factors: since the last step that averages them it "
-                    "was not used in training mode (see factor_period)"
+                    "was not used in training mode (see factor_period; a layer that is never called is to be excluded)"
                 )
         missing = [layer.name for layer in self._layers if layer.name not in products]
         if missing and self._wants_factors() and not self.settings.factors.is_whole:
             return f"a selection of factors needs all layers in use, and {', '.join(missing)} are not"
         return ""
 
-    def _first_unfit(self, taken: _Taken) -> int:
-        """The first parameter, or behind them the first layer, where something is not finite; −1 if all is."""
-        sizes = [one.numel() for _, one in self._named]
-        for place, part in enumerate(taken.gradient.split(sizes)):
-            if not bool(part.isfinite().all()):
-                return place
-        for place, layer in enumerate(self._layers):
-            if not all(bool(one.isfinite().all()) for one in taken.factors.get(layer.name, ())):
-                return len(sizes) + place
-        return -1
-
-    def _agree(self, taken: Sequence[_Taken]) -> None:
-        """Make sure that all workers can take this step, and take the same.
+    def _agree(self, taken: Sequence[Taken]) -> None:
+        """Make sure that all workers can take this step, and take the same; else the gradients are what they were.
 
         Raises:
             ValueError, FloatingPointError, ExchangeError: see `step`.
         """
-        rows = []
-        for one in taken:
-            used = (one.used, sorted(one.factors), [name for name, _ in self._named], self._curvature.sizes)
-            digest = hashlib.sha256(repr((self._index, self._now, used)).encode()).digest()
-            # 48 bits, so that the number passes through a float64 unchanged.
-            number = float(int.from_bytes(digest[:6], "little"))
-            rows.append((number, float(self._first_unfit(one)), float(bool(one.problem))))
         self.sent_bytes["agreement"] += HEADER_BYTES * self._worker_count
-        digests, unfit, problems = zip(*self._sharing.gather_rows(rows), strict=True)
-        if own := next((one.problem for one in taken if one.problem), ""):
-            raise ValueError(own)
-        if ranks := [rank for rank, problem in enumerate(problems) if problem]:
-            raise ValueError(f"workers {ranks} cannot take step {self._index}, and so none does; they say why")
-        names = [f"gradient of {name}" for name, _ in self._named] + [f"factor of {name}" for name in self.layers]
-        if said := [f"the {names[int(place)]} of worker {rank}" for rank, place in enumerate(unfit) if place >= 0]:
-            raise FloatingPointError(f"step {self._index}: {', '.join(said)} is not finite; try a smaller step size")
-        if ranks := [rank for rank, digest in enumerate(digests) if digest != digests[0]]:
-            raise ExchangeError(
-                f"step {self._index}: workers {ranks} have used other layers than worker 0, or have another model, "
-                f"other settings or another number of steps; here: {self._now}, layers {sorted(taken[0].factors)}"
-            )
+        try:
+            self._agreement.require(taken, self._index, (self._now, self.settings.fixed(), self._curvature.sizes))
+        except Exception:
+            if len(taken) == 1:
+                self._write(taken[0].gradient, taken[0].used)
+            raise
 
     def _write(self, mean: Tensor, used: Sequence[int]) -> None:
         parts = mean.split([one.numel() for _, one in self._named])
@@ -322,7 +333,7 @@ class Kfac:
             assert parameter.grad is not None
             parameter.grad.copy_(parts[place].view_as(parameter))
 
-    def _average_factors(self, taken: Sequence[_Taken]) -> None:
+    def _average_factors(self, taken: Sequence[Taken]) -> None:
         """Move the running means of the layers that were used."""
         places = [place for place, layer in enumerate(self._layers) if layer.name in taken[0].factors]
         if not places:
@@ -343,35 +354,27 @@ class Kfac:
             curvature.bases = curvature.bases_of(self._owned_factors())
             return
         counts = [0 if mean is None else basis_count(len(mean)) for mean in curvature.means]
-        own = [curvature.bases_of(self._share(rank, len(counts))) for rank in self._ranks]
-        parts = self._shared("decompositions", [[one.packed() for one in bases.values()] for bases in own], counts)
+        shares = self._factor_shares
+        own = [curvature.bases_of(shares[rank]) for rank in self._ranks]
+        packed = [[one.packed() for one in bases.values()] for bases in own]
+        parts = self._shared("decompositions", packed, counts, shares)
         curvature.bases = {
             place: unpacked_basis(part, curvature.sizes[place]) for place, part in enumerate(parts) if counts[place]
         }
 
-    def _share(self, rank: int, count: int) -> range:
-        return share_of(rank, self._worker_count, count)
-
     def _owned_factors(self) -> list[int]:
         """Both factors of the layers that workers of this process own."""
-        layers = [layer for rank in self._ranks for layer in self._share(rank, len(self._layers))]
+        layers = [layer for rank in self._ranks for layer in self._layer_shares[rank]]
         return [2 * layer + side for layer in layers for side in (0, 1)]
 
-    def _shared(self, subject: str, parts: Sequence[Sequence[Tensor]], counts: Sequence[int]) -> list[Tensor]:
-        """All things in order, of which the local workers give their parts.
-
-        Args:
-            subject: of the bytes.
-            parts: of each local worker.
-            counts: numbers of each thing, 0 where there is none.
-        """
-        length = largest_share(counts, self._worker_count)
-        if not length:
-            return [torch.empty(0)] * len(counts)
-        like = next(mean for mean in self._curvature.means if mean is not None)
-        gathered = self._sharing.gather_vectors([share_vector(one, length, like) for one in parts])
-        self.sent_bytes[subject] += gathered.sent_bytes
-        return from_shares(gathered.vectors, counts)
+    def _shared(
+        self, subject: str, parts: Sequence[Sequence[Tensor]], counts: Sequence[int], shares: Shares
+    ) -> list[Tensor]:
+        """All things in order, see `shared`; their bytes are the subject's."""
+        like = next((mean for mean in self._curvature.means if mean is not None), torch.empty(0))
+        found, sent_bytes = shared(self._sharing, parts, counts, shares, like)
+        self.sent_bytes[subject] += sent_bytes
+        return found
 
     def _precondition(self) -> None:
         """Put preconditioned gradients in the place of the averaged ones, of the layers that have some."""
@@ -383,9 +386,10 @@ class Kfac:
         solved, damping = self._curvature.solved, self._now.damping
         if self.settings.scheme == "owners":
             counts = [old[place].numel() if place in old else 0 for place in range(len(active))]
-            shares = [[place for place in self._share(rank, len(active)) if active[place]] for rank in self._ranks]
-            made = [[solved(place, old[place], damping) for place in one] for one in shares]
-            parts = self._shared("preconditioned", made, counts)
+            shares = self._layer_shares
+            own = [[place for place in shares[rank] if active[place]] for rank in self._ranks]
+            made = [[solved(place, old[place], damping) for place in one] for one in own]
+            parts = self._shared("preconditioned", made, counts, shares)
             new = {place: parts[place].view_as(matrix) for place, matrix in old.items()}
         else:
             new = {place: solved(place, matrix, damping) for place, matrix in old.items()}

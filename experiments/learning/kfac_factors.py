@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
+
+Shares: TypeAlias = Sequence[Sequence[int]]
+"""Which things each worker owns, ascending, by rank."""
 
 
 def triangle_count(size: int) -> int:
@@ -104,16 +108,37 @@ def clipping(pairs: Sequence[tuple[Tensor, Tensor]], step_size: float, limit: fl
     return min(1.0, math.sqrt(limit / abs(total))) if total else 1.0
 
 
-def share_of(worker: int, worker_count: int, thing_count: int) -> range:
-    """Which of so many things a worker owns: they go round in rank order."""
-    return range(worker, thing_count, worker_count)
+def shares_of(costs: Sequence[int], worker_count: int) -> list[list[int]]:
+    """Which things each worker owns, ascending: dealt from the dearest on, to who has least, the lowest rank of equals.
+
+    Nobody's costs exceed an even share by more than the dearest thing; Graham 1969 has more of this rule.
+
+    Args:
+        costs: of each thing; of equal ones the first is dealt first.
+        worker_count: at least 1.
+    """
+    loads = [0] * worker_count
+    shares: list[list[int]] = [[] for _ in loads]
+    for thing in sorted(range(len(costs)), key=lambda place: -costs[place]):
+        worker = loads.index(min(loads))
+        loads[worker] += costs[thing]
+        shares[worker].append(thing)
+    return [sorted(share) for share in shares]
 
 
-def largest_share(counts: Sequence[int], worker_count: int) -> int:
-    """Numbers that the worker with the most has, where things of these numbers go round."""
-    return max(
-        sum(counts[thing] for thing in share_of(worker, worker_count, len(counts))) for worker in range(worker_count)
-    )
+def factor_shares(sizes: Sequence[int], worker_count: int) -> list[list[int]]:
+    """Which factors each worker decomposes: one of n rows costs n³."""
+    return shares_of([size**3 for size in sizes], worker_count)
+
+
+def layer_shares(sizes: Sequence[Sequence[int]], worker_count: int) -> list[list[int]]:
+    """Which layers each worker owns, of these rows of A and G: it decomposes both."""
+    return shares_of([sum(size**3 for size in layer) for layer in sizes], worker_count)
+
+
+def largest_share(counts: Sequence[int], shares: Shares) -> int:
+    """Numbers that the worker with the most has, of things of these numbers."""
+    return max(sum(counts[thing] for thing in share) for share in shares)
 
 
 def share_vector(parts: Sequence[Tensor], length: int, like: Tensor) -> Tensor:
@@ -128,12 +153,18 @@ def share_vector(parts: Sequence[Tensor], length: int, like: Tensor) -> Tensor:
     return torch.nn.functional.pad(joined, (0, length - len(joined)))
 
 
-def from_shares(vectors: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
-    """All things in order, each as a flat part, out of every worker's `share_vector` in rank order."""
+def from_shares(vectors: Sequence[Tensor], counts: Sequence[int], shares: Shares) -> list[Tensor]:
+    """All things in order, each as a flat part, out of every worker's `share_vector` in rank order.
+
+    Args:
+        vectors: one for each share.
+        counts: numbers of each thing.
+        shares: which things each worker owns.
+    """
     parts = {}
-    for worker, vector in enumerate(vectors):
+    for share, vector in zip(shares, vectors, strict=True):
         place = 0
-        for thing in share_of(worker, len(vectors), len(counts)):
+        for thing in share:
             parts[thing] = vector[place : place + counts[thing]]
             place += counts[thing]
     return [parts[thing] for thing in range(len(counts))]

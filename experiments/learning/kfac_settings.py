@@ -29,7 +29,8 @@ class Sending:
         feedback: key of `FEEDBACKS`, likewise: what becomes of the rest.
 
     Raises:
-        ValueError: a density outside (0, 1], or a name that is no key.
+        ValueError: a density outside (0, 1], a name that is no key, or a feedback that delivers an update rather than
+            an estimate of the mean.
     """
 
     density: float = 1.0
@@ -40,7 +41,8 @@ class Sending:
         target_count(self.density, 1)
         if self.selector not in SELECTORS:
             raise ValueError(f"unknown selector {self.selector!r}; known: {', '.join(SELECTORS)}")
-        new_feedback(self.feedback, step_location="outside")
+        if new_feedback(self.feedback, step_location="outside").is_update:
+            raise ValueError(f"feedback {self.feedback!r} delivers an optimiser's update, and no estimate of the mean")
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +73,7 @@ class KfacSettings:
         seed: of random selectors.
 
     Raises:
-        ValueError: a setting out of range; of schedules that is said at the step.
+        ValueError: a setting out of range; of schedules that is said at the step. A feedback with momentum for factors.
     """
 
     scheme: Scheme = "everyone"
@@ -93,9 +95,15 @@ class KfacSettings:
             raise ValueError(f"loss_reduction must be one of {', '.join(LOSS_REDUCTIONS)}, got {self.loss_reduction!r}")
         if self.clip is not None and not 0 < self.clip < math.inf:
             raise ValueError(f"clip must be positive and finite, or None, got {self.clip}")
+        if self.factors.feedback in _SUMS:
+            raise ValueError(f"feedback {self.factors.feedback!r} delivers a sum over steps, and no mean of factors")
         for name in _SCHEDULED:
             if not callable(value := getattr(self, name)):
                 _require(name, value)
+
+    def fixed(self) -> dict[str, object]:
+        """The settings that are alike at all steps, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _SCHEDULED}
 
     def at(self, step: int) -> Numbers:
         """The numbers of a step, from 0.
@@ -121,6 +129,8 @@ class Numbers:
 
 
 _SCHEDULED = tuple(field.name for field in fields(Numbers))
+_SUMS = ("dgc",)
+"""Feedbacks whose momentum makes what they deliver 1/(1 − β) times as much."""
 
 
 def _require(name: str, value: Any) -> None:

@@ -80,8 +80,9 @@ def kfac_owners_bytes() -> Statement:
 def kfac_crossover() -> Statement:
     """For a layer of m inputs and l outputs both schemes send as much at q* = (m + 1)/l + (l + 1)/m > 2.
 
-    So where decompositions are made at every second step or more often, owners send less; where q is larger than q* for
-    every layer and shares are even, everyone does. m counts a bias. Source: ours.
+    So if shares are even, owners send less where decompositions are made at every second step or more often, and
+    everyone does where q is larger than q* for every layer. A single layer on two workers has even shares of factors,
+    and none of gradients: there everyone may send less at q = 2. m counts a bias. Source: ours.
     """
     bound = (input_size + 1) / output_size + (output_size + 1) / input_size
     return Statement(

@@ -1,7 +1,7 @@
 """What evidence is there for the byte laws of distributed K-FAC, besides their derivations?
 
-The numbers that workers hand over are counted one by one, step by step, from the shapes of layers: things go round in
-rank order, and everybody hands over as much as who has the most. Ours.
+The numbers that workers hand over are counted one by one, step by step, from the shapes of layers: things are dealt by
+the cubes of their rows, and everybody hands over as much as who has the most. Ours.
 """
 
 from collections.abc import Sequence
@@ -27,17 +27,30 @@ def triangle(size: int) -> int:
     return sum(1 for row in range(size) for column in range(size) if column >= row)
 
 
-def largest(counts: Sequence[int], workers: int) -> int:
-    """The most that one worker has, where things of these numbers go round."""
-    held = [0] * workers
-    for thing, count in enumerate(counts):
-        held[thing % workers] += count
+def largest(counts: Sequence[int], costs: Sequence[int], workers: int) -> int:
+    """The most numbers that one worker has, where things go from the dearest on to who has least to do."""
+    burdens, held = [Fraction(0)] * workers, [0] * workers
+    for cost, place in sorted((-cost, place) for place, cost in enumerate(costs)):
+        _, worker = min((burden, rank) for rank, burden in enumerate(burdens))
+        burdens[worker] -= cost
+        held[worker] += counts[place]
     return max(held)
 
 
 def basis_counts(layers: Sequence[Shape]) -> list[int]:
     """Numbers of the vectors and values of each factor."""
     return [sum(size + 1 for _ in range(size)) for layer in layers for size in layer]
+
+
+def largest_basis_share(layers: Sequence[Shape], workers: int) -> int:
+    """The most numbers of decompositions that one worker makes."""
+    return largest(basis_counts(layers), [size**3 for layer in layers for size in layer], workers)
+
+
+def largest_gradient_share(layers: Sequence[Shape], workers: int) -> int:
+    """The most entries of preconditioned gradients that one worker makes."""
+    counts = [inside * outside for inside, outside in layers]
+    return largest(counts, [inside**3 + outside**3 for inside, outside in layers], workers)
 
 
 def counted_bytes(layers: Sequence[Shape], workers: int, periods: tuple[int, int], scheme: str) -> Fraction:
@@ -51,9 +64,9 @@ def counted_bytes(layers: Sequence[Shape], workers: int, periods: tuple[int, int
         if step % factor_period == 0:
             numbers += workers * sum(triangle(size) for layer in layers for size in layer)
         if scheme == "everyone" and step % decomposition_period == 0:
-            numbers += workers * largest(basis_counts(layers), workers)
+            numbers += workers * largest_basis_share(layers, workers)
         if scheme == "owners":
-            numbers += workers * largest([inside * outside for inside, outside in layers], workers)
+            numbers += workers * largest_gradient_share(layers, workers)
     return Fraction(NUMBER_BYTES * numbers, steps)
 
 
@@ -63,7 +76,7 @@ def everyone_margin(layers: Sequence[Shape], workers: int, periods: tuple[int, i
         n=workers,
         parameter_count=sum(inside * outside for inside, outside in layers),
         triangle_entries=sum(triangle(size) for layer in layers for size in layer),
-        basis_entries=largest(basis_counts(layers), workers),
+        basis_entries=largest_basis_share(layers, workers),
         factor_period=periods[0],
         decomposition_period=periods[1],
     )
@@ -76,7 +89,7 @@ def owners_margin(layers: Sequence[Shape], workers: int, periods: tuple[int, int
         n=workers,
         parameter_count=sum(inside * outside for inside, outside in layers),
         triangle_entries=sum(triangle(size) for layer in layers for size in layer),
-        owned_entries=largest([inside * outside for inside, outside in layers], workers),
+        owned_entries=largest_gradient_share(layers, workers),
         factor_period=periods[0],
     )
     return -abs(counted_bytes(layers, workers, periods, "owners") - stated)

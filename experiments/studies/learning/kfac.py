@@ -23,7 +23,13 @@ import torch
 
 from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.averaging.header import HEADER_BYTES
-from sparsync.experiments.learning.kfac_factors import basis_count, largest_share, triangle_count
+from sparsync.experiments.learning.kfac_factors import (
+    basis_count,
+    factor_shares,
+    largest_share,
+    layer_shares,
+    triangle_count,
+)
 from sparsync.experiments.learning.kfac_settings import SCHEMES, Scheme
 from sparsync.experiments.learning.kfac_training import METHODS, KfacRun, Method, train
 from sparsync.experiments.learning.party import Party
@@ -117,13 +123,13 @@ SIZES: dict[ProfileName, Sizes] = {
             factor_period=5,
             decomposition_period=20,
             evaluate_every=10,
-            test_limit=1000,
+            test_limit=500,
         ),
         target=0.75,
         grid_step=1,
         tuning_seed_count=1,
         seed_count=5,
-        periods=(5, 80, 240),
+        periods=(5, 240),
         densities=(0.1, 0.01),
         round_count=5,
     ),
@@ -301,11 +307,11 @@ def stated_bytes(scheme: Scheme, layers: Sequence[tuple[int, ...]], dimension: i
         "factor_period": run.factor_period,
     }
     if scheme == "everyone":
-        share = largest_share([basis_count(size) for size in factors], run.workers)
+        share = largest_share([basis_count(size) for size in factors], factor_shares(factors, run.workers))
         return STATEMENTS["kfac_everyone_bytes"].evaluate(
             **common, basis_entries=share, decomposition_period=run.decomposition_period
         )
-    share = largest_share([math.prod(layer) for layer in layers], run.workers)
+    share = largest_share([math.prod(layer) for layer in layers], layer_shares(layers, run.workers))
     return STATEMENTS["kfac_owners_bytes"].evaluate(**common, owned_entries=share)
 
 

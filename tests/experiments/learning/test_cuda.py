@@ -4,6 +4,7 @@ another order."""
 from __future__ import annotations
 
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -17,12 +18,22 @@ for package in ("pooch", "psutil"):
 
 from sparsync.experiments.learning import federated, kfac_training, self_paced_system, split  # noqa: E402
 from sparsync.experiments.learning.federated_clients import FederatedSettings  # noqa: E402
-from sparsync.experiments.learning.kfac_settings import SCHEMES  # noqa: E402
+from sparsync.experiments.learning.kfac import Kfac  # noqa: E402
+from sparsync.experiments.learning.kfac_settings import SCHEMES, KfacSettings, Scheme, Sending  # noqa: E402
 from sparsync.experiments.learning.kfac_training import KfacRun  # noqa: E402
 from sparsync.experiments.learning.party import Party  # noqa: E402
 from sparsync.experiments.learning.self_paced_system import Settings  # noqa: E402
 from sparsync.experiments.learning.split import SplitSettings  # noqa: E402
 from sparsync.experiments.training.data import load_dataset  # noqa: E402
+from tests.support.kfac_cases import (  # noqa: E402
+    EXACT,
+    draw,
+    losses_of,
+    small_network,
+    solution_error,
+    solved,
+    step_once,
+)
 
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
@@ -66,6 +77,56 @@ def test_kfac_on_a_gpu_goes_as_on_a_cpu(name: str) -> None:
     assert there["sent_bytes"] == here["sent_bytes"]
     assert there["layer_sizes"] == here["layer_sizes"]
     assert there["loss"] == pytest.approx(here["loss"], rel=KFAC_TOLERANCE)
+
+
+def stepped_on(device: torch.device, settings: KfacSettings) -> tuple[dict[str, Tensor], dict[str, Tensor], Kfac]:
+    """A step in float64, see `step_once`."""
+    return step_once(small_network().to(device), losses_of, draw(4, 1, 3, 3).to(device), settings)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_gradients_are_preconditioned_on_a_gpu_as_on_a_cpu(scheme: Scheme) -> None:
+    """Gradients and factors before, and the solution with them by a dense solver."""
+    settings = replace(EXACT, scheme=scheme)
+    (before, _, here), (given, after, there) = (stepped_on(device, settings) for device in DEVICES)
+    for name, gradient in before.items():
+        # float64 has 1.1e-16; sums of fewer than a hundred terms, in a handful of layers, take no thousand of them.
+        assert near(given[name], gradient, 1e-13)
+        assert all(
+            near(one, wanted, 1e-13) for one, wanted in zip(there.factors()[name], here.factors()[name], strict=True)
+        )
+        assert after[name].device.type == DEVICES[1].type
+        inside, outside = (one.cpu() for one in there.factors()[name])
+        block = torch.kron(outside, inside)
+        expected = solved(block, 0.01, given[name].cpu())
+        assert float((after[name].cpu() - expected).norm()) <= solution_error(block, 0.01, given[name].cpu())
+
+
+def test_a_state_that_was_loaded_to_a_gpu_goes_on() -> None:
+    """With the same bits: a generator's state is on the CPU again."""
+    settings = replace(EXACT, gradients=Sending(0.3, "random_k"), factors=Sending(0.3, feedback="ef21"))
+    model = small_network().to(DEVICES[1])
+    kfac = Kfac(model, settings)
+    losses_of(model, draw(4, 1, 3, 3).to(DEVICES[1])).mean().backward()
+    kfac.step()
+    file = BytesIO()
+    torch.save(kfac.state_dict(), file)
+    file.seek(0)
+    resumed = Kfac(model, settings)
+    resumed.load_state_dict(torch.load(file, weights_only=True, map_location=DEVICES[1]))
+    gradients = []
+    for one in (kfac, resumed):
+        model.zero_grad()
+        losses_of(model, draw(4, 1, 3, 3, seed=2).to(DEVICES[1])).mean().backward()
+        (other,) = {kfac, resumed} - {one}
+        other.discard()
+        one.step()
+        gradients.append(vector_of_gradients(model))
+    assert torch.equal(*gradients)
+
+
+def vector_of_gradients(model: nn.Module) -> Tensor:
+    return parameters_to_vector([one.grad for one in model.parameters() if one.grad is not None])
 
 
 @pytest.mark.parametrize("name", SPLIT_RUNS)

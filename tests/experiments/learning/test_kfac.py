@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -16,11 +18,12 @@ from torch import Tensor, nn
 
 from sparsync.experiments.averaging.envelope import ENVELOPE_BYTES
 from sparsync.experiments.averaging.header import HEADER_BYTES
+from sparsync.experiments.learning import kfac_factors
 from sparsync.experiments.learning.kfac import Kfac
 from sparsync.experiments.learning.kfac_layers import find_layers
 from sparsync.experiments.learning.kfac_settings import SCHEMES, KfacSettings, Scheme, Sending
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.learning.curvature_bytes import basis_counts, largest, triangle
+from sparsync.verify.learning.curvature_bytes import largest_basis_share, largest_gradient_share, triangle
 from tests.support.kfac_cases import (
     EXACT,
     LAYERS,
@@ -223,8 +226,29 @@ def test_a_state_of_other_layers_or_fewer_workers_is_refused() -> None:
     state = kfac.state_dict()
     with pytest.raises(ValueError, match=r"the state is of the layers .*'4', 8, 3.* the model has "):
         Kfac(nn.Linear(2, 2)).load_state_dict(state)
-    with pytest.raises(ValueError, match=r"no memory of the gradients of workers \[3\]; there is one of \[0, 1, 2\]"):
-        Kfac(small_network(), settings, ranks=range(4)).load_state_dict(state)
+    for count in (2, 4):
+        # EF21's average would keep what a lost worker has sent.
+        with pytest.raises(ValueError, match=f"the state has memories of 3 workers, and there are {count}"):
+            Kfac(small_network(), settings, ranks=range(count)).load_state_dict(state)
+    before = torch_copy(kfac.state_dict())
+    del state["gradients"][2]
+    with pytest.raises(ValueError, match=r"no memory of the gradients of workers \[2\]; there is one of \[0, 1\]"):
+        kfac.load_state_dict(state)
+    assert str(kfac.state_dict()) == str(before)
+    _, whole = trained(EXACT, steps=1)
+    Kfac(small_network(), EXACT, ranks=range(2)).load_state_dict(whole.state_dict())
+
+
+def test_generators_go_on_wherever_a_file_was_loaded_to() -> None:
+    """`torch.load(map_location="cuda")` moves their states too."""
+    settings = replace(EXACT, gradients=Sending(0.3, "random_k"))
+    _, kfac = trained(settings, steps=1)
+    state = kfac.state_dict()
+    for worker in state["gradients"].values():
+        worker["generator"] = SimpleNamespace(cpu=lambda found=worker["generator"]: found)
+    resumed = Kfac(small_network(), settings, ranks=range(WORKERS))
+    resumed.load_state_dict(state)
+    assert str(resumed.state_dict()) == str(kfac.state_dict())
 
 
 def closed_form(layers: list[tuple[int, int]], parameters: int, workers: int, kind: KfacSettings) -> dict[str, float]:
@@ -237,10 +261,10 @@ def closed_form(layers: list[tuple[int, int]], parameters: int, workers: int, ki
     }
     shares: dict[str, dict[str, object]] = {
         "kfac_everyone_bytes": {
-            "basis_entries": largest(basis_counts(layers), workers),
+            "basis_entries": largest_basis_share(layers, workers),
             "decomposition_period": kind.decomposition_period,
         },
-        "kfac_owners_bytes": {"owned_entries": largest([a * b for a, b in layers], workers)},
+        "kfac_owners_bytes": {"owned_entries": largest_gradient_share(layers, workers)},
     }
     return {label: STATEMENTS[label].evaluate(**facts, **share) for label, share in shares.items()}
 
@@ -276,6 +300,38 @@ def test_bytes_are_those_of_the_statements(
     stated = closed_form(kfac.layer_sizes, count, workers, kind)[f"kfac_{scheme}_bytes"]
     assert sum(bare.values()) == round(stated * steps)
     assert kfac.sent_bytes["agreement"] == HEADER_BYTES * workers * steps
+
+
+def test_owners_may_send_more_at_every_second_step_where_shares_are_uneven() -> None:
+    """One layer on two workers: each decomposes a factor, and only one preconditions."""
+    sent = {}
+    for scheme in SCHEMES:
+        model = nn.Linear(64, 64, bias=False)
+        kfac = Kfac(model, KfacSettings(scheme=scheme, factor_period=1, decomposition_period=2), ranks=range(2))
+        for _ in range(2):
+            for _ in range(2):
+                model(torch.ones(1, 64)).square().mean().backward()
+                kfac.collect()
+            kfac.step()
+        sent[scheme] = sum(size for name, size in kfac.sent_bytes.items() if name != "agreement") / 2
+    envelopes = {"everyone": 2.5, "owners": 3}
+    bare = {scheme: size - 2 * ENVELOPE_BYTES * envelopes[scheme] for scheme, size in sent.items()}
+    common = 64 * 64 + 64 * 65
+    assert bare == {"everyone": 8 * (common + 64 * 65 / 2), "owners": 8 * (common + 64 * 64)}
+    assert sent["everyone"] < sent["owners"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_who_owns_what_changes_no_bit(scheme: Scheme, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_to_the_last(costs: Sequence[int], worker_count: int) -> list[list[int]]:
+        return [*([] for _ in range(worker_count - 1)), list(range(len(costs)))]
+
+    settings = replace(EXACT, scheme=scheme, clip=1e-3)
+    dealt, kfac = trained(settings, steps=2)
+    monkeypatch.setattr(kfac_factors, "shares_of", all_to_the_last)
+    gathered, other = trained(settings, steps=2)
+    assert other.sent_bytes != kfac.sent_bytes
+    assert torch.equal(parameters_of(dealt), parameters_of(gathered))
 
 
 def test_selected_factors_cost_what_their_entries_do() -> None:

@@ -208,6 +208,106 @@ def test_what_has_no_factors_is_named_with_the_reason() -> None:
     }
 
 
+class Doubling(nn.Linear):
+    """A layer that does something else."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Twice the outputs."""
+        return 2 * super().forward(inputs)
+
+
+class Relabelled(nn.Linear):
+    """A layer that only has another name."""
+
+
+class Attending(nn.Module):
+    """An attention, layers whose weights are computed, others that are changed, and one that is stock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2)
+        with pytest.warns(FutureWarning, match="weight_norm"):
+            self.old = nn.utils.weight_norm(nn.Linear(4, 4))
+        self.new = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
+        self.doubling, self.stock = Doubling(4, 4), Relabelled(4, 4)
+        self.replaced = nn.Linear(4, 4)
+        replaced = self.replaced.forward
+        setattr(self.replaced, "forward", lambda inputs: replaced(inputs) + 1)  # noqa: B010 - not for type checkers
+        self.double()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """All of them."""
+        seen, _ = self.attention(inputs, inputs, inputs)
+        outputs: Tensor = self.stock(input=self.replaced(self.doubling(self.new(self.old(seen)))))
+        return outputs
+
+
+def test_layers_that_are_not_stock_stay_plain_and_others_take_inputs_by_name() -> None:
+    model = Attending()
+    layers, plain = find_layers(model)
+    assert [layer.name for layer in layers] == ["stock"]
+    attention = "MultiheadAttention is neither Linear nor Conv2d"
+    assert plain == {
+        "attention.in_proj_weight": attention,
+        "attention.in_proj_bias": attention,
+        **dict.fromkeys(
+            ["attention.out_proj.weight", "attention.out_proj.bias"],
+            "a part of MultiheadAttention, which does not call it",
+        ),
+        **dict.fromkeys(["old.weight_g", "old.weight_v", "old.bias"], "its weight is computed from other parameters"),
+        "new.bias": "its weight is computed from other parameters",
+        "new.parametrizations.weight.original0": "a parametrization makes another of it",
+        "new.parametrizations.weight.original1": "a parametrization makes another of it",
+        **dict.fromkeys(
+            ["doubling.weight", "doubling.bias"], "Doubling does something else than Linear when it is called"
+        ),
+        **dict.fromkeys(
+            ["replaced.weight", "replaced.bias"], "Linear does something else than Linear when it is called"
+        ),
+    }
+    inputs = draw(3, 2, 4)
+    found = recorded(model, lambda: model(inputs).sum())["stock"]
+    assert found.place_count == 6
+
+
+def test_excluded_layers_stay_plain_and_unknown_names_are_refused() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
+    layers, plain = find_layers(model, ["0"])
+    assert [layer.name for layer in layers] == ["2"]
+    assert plain == {"0.weight": "it is excluded", "0.bias": "it is excluded"}
+    with pytest.raises(ValueError, match=r"no layers that have factors are named \['head', '1'\]; there are 0, 2"):
+        find_layers(model, ["0", "head", "1"])
+
+
+def test_an_input_that_is_changed_in_place_after_its_use_is_refused() -> None:
+    """Under autocast the gradient is that of a copy, and PyTorch does not notice."""
+    model = nn.Sequential(nn.Linear(4, 3))
+    recorder = Recorder(model, find_layers(model)[0], lambda: True)
+    inputs = torch.ones(2, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(inputs).float().sum()
+    inputs.mul_(2)
+    with pytest.raises(ValueError, match="the input of layer '0' was changed in place after its use"):
+        loss.backward()
+    assert recorder.take() == {}
+    with torch.inference_mode():
+        uncounted = torch.ones(2, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(uncounted).float().sum()
+    loss.backward()
+    assert set(recorder.take()) == {"0"}
+
+
+def test_the_examples_may_be_said_where_tokens_are_flattened() -> None:
+    model = nn.Sequential(seeded(lambda: nn.Linear(4, 3)))
+    tokens, slopes = draw(2, 5, 4), draw(2, 5, 3, seed=2)
+    whole = factors_of(recorded(model, lambda: (model(tokens) * slopes).sum() / 2)["0"], "mean")
+    flat = recorded(model, lambda: (model(tokens.flatten(0, 1)) * slopes.flatten(0, 1)).sum() / 2)["0"]
+    for one, other in zip(factors_of(flat, "mean", 2), whole, strict=True):
+        assert close(one, other, terms=10)
+    assert close(factors_of(flat, "mean")[1], 5 * whole[1], terms=50)
+
+
 def test_nothing_is_added_up_in_evaluation_without_gradients_or_unasked() -> None:
     model = nn.Sequential(seeded(lambda: nn.Linear(4, 3)))
     inputs = draw(2, 4)

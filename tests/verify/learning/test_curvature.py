@@ -6,7 +6,13 @@ import numpy
 import pytest
 import torch
 
-from sparsync.experiments.learning.kfac_factors import basis_count, largest_share, triangle_count
+from sparsync.experiments.learning.kfac_factors import (
+    basis_count,
+    factor_shares,
+    largest_share,
+    layer_shares,
+    triangle_count,
+)
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.learning import block_matrices, curvature, curvature_bytes
 
@@ -54,7 +60,12 @@ def test_what_is_counted_one_by_one_is_what_training_counts() -> None:
         assert curvature_bytes.triangle(size) == triangle_count(size)
         assert curvature_bytes.basis_counts([(size, 2)]) == [basis_count(size), 6]
     for workers in range(1, 6):
-        assert curvature_bytes.largest([5, 3, 9, 1], workers) == largest_share([5, 3, 9, 1], workers)
+        for layers in ([(5, 3), (9, 1)], [(2, 2)] * 5, [(9, 16), (144, 16), (65, 10)]):
+            factors = [size for layer in layers for size in layer]
+            bases = largest_share([basis_count(size) for size in factors], factor_shares(factors, workers))
+            gradients = largest_share([inside * outside for inside, outside in layers], layer_shares(layers, workers))
+            assert curvature_bytes.largest_basis_share(layers, workers) == bases
+            assert curvature_bytes.largest_gradient_share(layers, workers) == gradients
 
 
 def test_two_blocks_attain_their_bounds_and_uncoupled_ones_lose_nothing() -> None:
