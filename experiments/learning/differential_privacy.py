@@ -6,16 +6,19 @@ the noisy sum, such as a selection with error feedback, costs nothing more. Sele
 says by how much.
 
 The accountant is Opacus's and must be told what was done: a Poisson sample at every step, and that σ is relative to C.
-Noise comes from PyTorch's generator in float32: as good as a simulation, not as a release of secrets, for which both
-would have to be replaced (Mironov 2012). Source: Abadi et al. 2016, arXiv 1607.00133.
+Noise and samples are drawn from the operating system, so that nobody can draw them again; or from a generator, for
+simulations: ε then holds only against those who do not know its seed. Noise is rounded to float32, which the account
+does not count (Mironov 2012). Source: Abadi et al. 2016, arXiv 1607.00133.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
@@ -58,9 +61,12 @@ class Mechanism:
         clipped: Tensor = gradients * (self.clip / norms.clamp(min=self.clip))
         return clipped.sum(dim=0)
 
-    def noisy(self, total: Tensor, generator: torch.Generator) -> Tensor:
-        """[d], with noise from a generator of the CPU."""
-        drawn = torch.randn(total.shape, generator=generator, dtype=total.dtype)
+    def noisy(self, total: Tensor, generator: torch.Generator | None) -> Tensor:
+        """[d], with noise from a generator of the CPU; None is the operating system's, which nobody can repeat."""
+        if generator is None:
+            drawn: Tensor = torch.special.ndtri(secret_uniform(total.numel())).view(total.shape).to(total.dtype)
+        else:
+            drawn = torch.randn(total.shape, generator=generator, dtype=total.dtype)
         return total + self.noise * self.clip * drawn.to(total.device)
 
 
@@ -99,14 +105,30 @@ class ExampleGradients:
         return torch.cat([found[name].flatten(1) for name in self._names], dim=1)
 
 
-def poisson_sample(count: int, rate: float, generator: torch.Generator) -> Tensor:
+def secret_uniform(count: int) -> Tensor:
+    """[count] float64 in (0, 1), of 52 bits each from the operating system.
+
+    A generator seeded from there would not do: PyTorch's keeps 32 bits of a seed, which a server could try.
+    """
+    words = np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
+    return torch.from_numpy(((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+
+
+def poisson_sample(count: int, rate: float, generator: torch.Generator | None) -> Tensor:
     """[b] int64: each of so many places with this probability, whatever becomes of the others; b may be 0.
+
+    Args:
+        count: of the places.
+        rate: the probability.
+        generator: of the CPU; None is the operating system's.
 
     Raises:
         ValueError: the rate is not in (0, 1].
     """
     if not 0 < rate <= 1:
         raise ValueError(f"rate must lie in (0, 1], got {rate}")
+    if generator is None:
+        return torch.nonzero(secret_uniform(count) < rate).flatten()
     return torch.nonzero(torch.rand(count, generator=generator, dtype=torch.float64) < rate).flatten()
 
 

@@ -100,7 +100,8 @@ def simulated(
 def result(settings: FederatedSettings, data: Dataset, trained: Trained, books: Books) -> dict[str, Any]:
     """As JSON: accuracy, bytes by subject beside what is stated, who was lost, ε, and what an attack finds.
 
-    `accuracy` is a mean over the clients' models where there are several.
+    `accuracy` is a mean over the clients' models where there are several, `alone_share` over exchanges, see `Meeting`.
+    Where `noise_source` is the seed, ε holds only against those who do not know it; the server does.
     """
     minutes = trained.minutes
     sizes = network_sizes(settings, data)
@@ -127,8 +128,10 @@ def result(settings: FederatedSettings, data: Dataset, trained: Trained, books: 
             for rank in meeting.chosen
             if rank not in meeting.survivors
         ],
+        "alone_share": fmean(meeting.alone_share for meeting in minutes.meetings) if settings.density < 1 else None,
         "union_counts": [meeting.union_count for meeting in minutes.meetings if settings.density < 1],
         "epsilon": spent(settings, minutes),
+        "noise_source": None if not settings.noise else "seed" if settings.seeded_noise else "operating system",
         "attack_area": fmean(found.area.value for found in attacks),
         "attack_area_low": fmean(found.area.low for found in attacks),
         "attack_area_high": fmean(found.area.high for found in attacks),
@@ -265,6 +268,10 @@ def _line(record: dict[str, Any]) -> str:
     privacy = (
         "" if record["epsilon"] is None else f", ε = {record['epsilon']:.2f} at δ = {record['settings']['delta']:g}"
     )
+    if privacy and record["noise_source"] == "seed":
+        privacy += ", only against those who do not know the seed"
+    if record["settings"]["secure"] and record["alone_share"] is not None:
+        privacy += f", {record['alone_share']:.0%} of selected entries were one client's alone and not hidden"
     lost = "".join(f", client {row['rank']} lost in exchange {row['exchange']}" for row in record["lost"])
     return (
         f"accuracy {record['accuracy']:.3f}, attack's area {record['attack_area']:.3f}{privacy}{lost}, "

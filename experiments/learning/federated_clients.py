@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparsync.experiments.averaging.fixed_point import FixedPoint
 from sparsync.experiments.feedbacks.ef14 import Ef14
 from sparsync.experiments.learning.differential_privacy import ExampleGradients, Mechanism, poisson_sample
-from sparsync.experiments.learning.secure_aggregation import FixedPoint
 from sparsync.experiments.training.adaptive import new_selector
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.models import FlatModel, require_pair
@@ -46,7 +46,7 @@ class FederatedSettings:
     step_size: float = 0.1
     """of every step, and of the server"""
     sampled_clients: int | None = None
-    """clients of a round, drawn anew for each; None is all"""
+    """clients of an exchange, drawn anew for each, in large_batch for each step; None is all"""
     dirichlet: float = 1.0
     """concentration of a class over the clients: small is one client each, large is even"""
     density: float = 1.0
@@ -54,19 +54,23 @@ class FederatedSettings:
     selector: str = "top_k"
     """which rule chooses them"""
     secure: bool = False
-    """the server sees the sum of what clients send, and nobody's own"""
+    """the server sees the sum of what clients send, and nobody's own; with a density below 1 it sees positions too, and
+    reads every entry that one client alone selected"""
     threshold: int | None = None
-    """clients that must survive a round of that; None is more than half"""
+    """clients that must survive an exchange of that, at least 2; None is more than half"""
     drop_client: int | None = None
     """rank of a client that leaves with its masks shared and its vector not sent"""
     drop_round: int = 1
-    """in which round, from 0"""
+    """in which round, from 0; at the first exchange from there in which it takes part"""
     clip: float | None = None
     """length to which an example's gradient is shortened; None is no differential privacy"""
     noise: float = 0.0
     """deviation of the noise over that length"""
     delta: float = 1e-5
     """of (epsilon, delta)"""
+    seeded_noise: bool = False
+    """for simulations: noise and samples of private steps follow the seed, so that the server, which knows it, can take
+    the noise off; else nobody can draw them again"""
     pass_weights: bool = True
     """in split: each client hands its layers to the next; else everybody keeps its own"""
     cut: int = 2
@@ -78,7 +82,7 @@ class FederatedSettings:
     examples: int | None = None
     """training examples of all clients, drawn by the seed; None is all there are"""
     seed: int = 0
-    """of parameters, shards, batches and noise"""
+    """of parameters, shards and batches; of noise only where that is said"""
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
@@ -101,8 +105,19 @@ class FederatedSettings:
             raise ValueError(f"noise {self.noise} is relative to a clip, and there is none")
         if self.drop_client is not None and not self.secure:
             raise ValueError(f"client {self.drop_client} can leave a round only where secure masks can be recovered")
-        if self.scheme == "split" and (self.secure or self.clip or self.density < 1 or self.sampled_clients):
-            raise ValueError("split sends activations: nothing is summed, clipped, selected or sampled there")
+        if self.drop_client is not None and self.drop_round >= self.rounds:
+            raise ValueError(
+                f"client {self.drop_client} cannot leave in round {self.drop_round} of {self.rounds}, from 0"
+            )
+        if self.secure and 1 in (self.threshold, self.sampled_clients):
+            given = f"threshold {self.threshold} and sampled_clients {self.sampled_clients}"
+            raise ValueError(f"secure hides nobody in a sum of one client: {given}, of which neither may be 1")
+        unfit = {"secure": self.secure, "clip": self.clip, "sampled_clients": self.sampled_clients}
+        unfit["density"] = self.density if self.density < 1 else None
+        if self.scheme == "split" and (found := [f"{name} {value}" for name, value in unfit.items() if value]):
+            raise ValueError(
+                f"split sends activations, and nothing is summed or selected there; got {', '.join(found)}"
+            )
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -118,6 +133,10 @@ class FederatedSettings:
     def exchanges(self) -> int:
         """How often clients and server meet."""
         return self.rounds * self.local_steps // self.steps_together
+
+    def leaves(self, rank: int, exchange: int) -> bool:
+        """Whether a client leaves that takes part in this exchange."""
+        return rank == self.drop_client and exchange * self.steps_together // self.local_steps >= self.drop_round
 
     def quorum(self, client_count: int) -> int:
         """How many clients must survive."""
@@ -144,6 +163,8 @@ def require_fit(settings: FederatedSettings, data: Dataset, client_count: int) -
     for name, limit in limits.items():
         if (value := getattr(settings, name)) is not None and value > limit:
             raise ValueError(f"{name} may be {limit} at most with {client_count} clients and these data, got {value}")
+    if settings.secure and client_count < 2:
+        raise ValueError(f"secure hides nobody in a sum of one client, and there are {client_count}")
 
 
 def shards(settings: FederatedSettings, data: Dataset, client_count: int) -> list[Tensor]:
@@ -244,7 +265,7 @@ class Client:
         self._settings, self._data, self._shard = settings, data, shard
         self._batches = batches(settings, shard, rank)
         self._mechanism = settings.mechanism
-        self._draws = random_stream(settings.seed, "privacy", rank)
+        self._draws = random_stream(settings.seed, "privacy", rank) if settings.seeded_noise else None
         self._example_gradients = ExampleGradients(settings.model, data, self.model) if self._mechanism else None
         vector, feedback = self.model.parameters, Ef14("outside")
         self._worker = Worker(

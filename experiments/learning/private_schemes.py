@@ -1,8 +1,9 @@
 """How do a server and its clients train one model? Federated averaging, large batches and split learning as talks.
 
 Federated: the model goes down, or what changed of it; the sum of each client's local gradients comes up, dense,
-selected or masked; the server steps along their mean, weighed by examples. With one local step and all clients that is
-SGD on a large batch. Split: a client's activations go up and the gradient at them comes down; client after client.
+selected or masked; the server steps along their mean, weighed by examples of the shards. With one local step, all
+clients and shards of one size that is SGD on a large batch; `large_batch` weighs by examples of the step and is so for
+any shards. Split: a client's activations go up and the gradient at them comes down; client after client.
 
 Bytes are those of `theory/learning/byte_laws.py`; the setting of their comparison is that of Singh, Vepakomma, Gupta
 and Raskar 2019, arXiv 1909.09145. Federated averaging: McMahan et al. 2017, arXiv 1602.05629.
@@ -47,6 +48,8 @@ class Meeting:
         present_count: clients that are there when it ends.
         selected_count: entries of all who sent, together; 0 where nothing is selected.
         union_count: entries that anybody selected.
+        alone_share: of the entries that survivors selected, those that one survivor alone did: under masks the server
+            reads them in the sum; 0 where nothing is selected.
     """
 
     chosen: tuple[int, ...]
@@ -54,6 +57,7 @@ class Meeting:
     present_count: int
     selected_count: int = 0
     union_count: int = 0
+    alone_share: float = 0.0
 
 
 @dataclass
@@ -116,7 +120,7 @@ def federated_client(settings: FederatedSettings, client: Client) -> Talk[None]:
         if client.rank in weights:
             if settings.density == 1:
                 client.model.parameters.copy_((yield from take(SERVER, "model")))
-            leaves = client.rank == settings.drop_client and exchange >= settings.drop_round
+            leaves = settings.leaves(client.rank, exchange)
             yield from _contribution(settings, client, weights, leaves=leaves)
             if leaves:
                 return
@@ -301,15 +305,25 @@ def _contribution(
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Of a mean: the places of its entries, None where it has all; whose vectors are in it; how many were selected."""
+    """Of a mean: the places of its entries, None where it has all; whose vectors are in it; who selected which."""
 
     places: Tensor | None
     survivors: tuple[int, ...]
-    selected_count: int = 0
+    selected: Mapping[int, Tensor]
 
     def meeting(self, chosen: Sequence[int], present_count: int) -> Meeting:
-        union_count = 0 if self.places is None else len(self.places)
-        return Meeting(tuple(chosen), self.survivors, present_count, self.selected_count, union_count)
+        if self.places is None:
+            return Meeting(tuple(chosen), self.survivors, present_count)
+        kept = [self.selected[rank] for rank in self.survivors]
+        _, counts = torch.cat(kept).unique(return_counts=True)
+        return Meeting(
+            chosen=tuple(chosen),
+            survivors=self.survivors,
+            present_count=present_count,
+            selected_count=sum(map(len, self.selected.values())),
+            union_count=len(self.places),
+            alone_share=int((counts == 1).sum()) / sum(map(len, kept)),
+        )
 
 
 def _plain_mean(
@@ -317,40 +331,43 @@ def _plain_mean(
 ) -> Talk[tuple[Tensor, _Found]]:
     """The weighed mean, added in the order of ranks."""
     total = torch.zeros_like(parameters)
-    touched: list[Tensor] = []
+    touched: dict[int, Tensor] = {}
     for rank, weight in weights.items():
         if settings.density == 1:
             total += (yield from take(rank, "update")) * weight
             continue
         places = (yield from take(rank, "indices")).long()
         total[places] += (yield from take(rank, "values")) * weight
-        touched.append(places)
+        touched[rank] = places
     mean = total / math.fsum(weights.values())
     if settings.density == 1:
-        return mean, _Found(None, tuple(weights))
-    union = torch.cat(touched).unique()
-    return mean[union], _Found(union, tuple(weights), sum(map(len, touched)))
+        return mean, _Found(None, tuple(weights), {})
+    union = torch.cat(list(touched.values())).unique()
+    return mean[union], _Found(union, tuple(weights), touched)
 
 
 def _masked_mean(
     settings: FederatedSettings, parameters: Tensor, weights: Mapping[int, float]
 ) -> Talk[tuple[Tensor, _Found]]:
-    """The same of those who survive, from the sum alone; who selected which places is seen."""
-    chosen, union, selected_count = list(weights), None, 0
+    """The same of those who survive, from the sum alone; who selected which places is seen.
+
+    So the sum is the very entry of a client at every place that it alone selected.
+    """
+    chosen, union = list(weights), None
+    touched: dict[int, Tensor] = {}
     if settings.density < 1:
-        touched = []
         for rank in chosen:
             found = yield from take_unless_lost(rank, "indices")
             if isinstance(found, Tensor):
-                touched.append(found.long())
+                touched[rank] = found.long()
         if not touched:
             raise ExchangeError(f"of the clients {chosen} none is left")
-        union, selected_count = torch.cat(touched).unique(), sum(map(len, touched))
+        union = torch.cat(list(touched.values())).unique()
         for rank in chosen:
             yield from give_unless_lost(rank, "union", union.int())
     summed = yield from add_up(chosen, settings.quorum(len(chosen)))
     decoded = FIXED_POINT.decode(summed.total)
-    return (decoded[:-1] / decoded[-1]).to(parameters), _Found(union, summed.survivors, selected_count)
+    return (decoded[:-1] / decoded[-1]).to(parameters), _Found(union, summed.survivors, touched)
 
 
 def _step(parameters: Tensor, mean: Tensor, places: Tensor | None, step_size: float) -> None:

@@ -7,9 +7,10 @@ modulo 2⁶⁴, so that what cancels does so exactly. Any `threshold` clients su
 Source: Bonawitz et al. 2017, "Practical secure aggregation for privacy-preserving machine learning", the protocol
 against a server that follows it and is curious. Written anew.
 
-What it does not protect: the sum itself; positions that travel beside it; anything from a server that lies, since
-nobody signs keys; a client from `threshold` others, or fewer and the server, that pool what they know. Keys are agreed
-in a group of 2048 bits (RFC 3526, group 14), masks are the output of SHAKE-256; neither is written to resist timing.
+What it does not protect: the sum itself; positions that travel beside it, and with them every entry that one client
+alone selected, since the others add 0 there and the sum is its value; anything from a server that lies, since nobody
+signs keys; a client from `threshold` others, or fewer and the server, that pool what they know. Keys are agreed in a
+group of 2048 bits (RFC 3526, group 14), masks are the output of SHAKE-256; neither is written to resist timing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparsync.experiments.averaging.fixed_point import WORD_BITS
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning.talk import Talk, give, give_unless_lost, take, take_unless_lost
 
@@ -36,55 +38,11 @@ SEALED_BYTES = 2 * SHARE_BYTES + TAG_BYTES
 """The shares of one client's two secrets for another."""
 FIELD = 2**521 - 1
 """A prime: secrets are shared modulo it."""
-WORD_BITS = 64
 MASK_BYTES = WORD_BITS // 8
 """Of an entry of what is added."""
 
 Entropy = Callable[[int], bytes]
 """So many bytes that nobody can guess."""
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """Real numbers as integers, a sum of which can be decoded: x is the nearest integer to 2^bits·x.
-
-    Args:
-        fraction_bits: after the point.
-
-    Raises:
-        ValueError: `fraction_bits` is not in 0 … 52.
-    """
-
-    fraction_bits: int = 32
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.fraction_bits <= 52:
-            raise ValueError(f"fraction_bits must lie in 0 … 52, got {self.fraction_bits}")
-
-    @property
-    def scale(self) -> int:
-        """2^bits."""
-        return 1 << self.fraction_bits
-
-    def largest(self, client_count: int) -> float:
-        """The largest magnitude of which so many sum up to less than 2⁶³: n·scale·this < 2⁶³."""
-        return ((1 << (WORD_BITS - 1)) - 1) // client_count // self.scale
-
-    def encode(self, vector: Tensor, client_count: int) -> Tensor:
-        """[m] int64, of a vector [m] of floats on the CPU; the product with the scale is exact in float64.
-
-        Raises:
-            ValueError: an entry is not finite, or so large that a sum of as many clients could overflow.
-        """
-        largest, exact = self.largest(client_count), vector.double()
-        if not bool((exact.abs() <= largest).all()):
-            found = float(exact.abs().max())
-            raise ValueError(f"an entry of magnitude {found} among {client_count} clients, of at most {largest:g} each")
-        return (exact * self.scale).round().long()
-
-    def decode(self, total: Tensor) -> Tensor:
-        """[m] float64."""
-        return total.double() / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +65,10 @@ def add_up(clients: Sequence[int], threshold: int) -> Talk[MaskedSum]:
 
     Args:
         clients: ranks that were told to take part, ascending.
-        threshold: how many must survive; it is also how many shares recover a secret.
+        threshold: how many must survive, 2 at least; it is also how many shares recover a secret.
 
     Raises:
+        ValueError: see `require_threshold`.
         ExchangeError: fewer than that are left, or shares do not fit together.
     """
     require_threshold(threshold, len(clients))
@@ -130,7 +89,8 @@ def add_up(clients: Sequence[int], threshold: int) -> Talk[MaskedSum]:
     for client in sealed:
         found = yield from take_unless_lost(client, "masked vector")
         if isinstance(found, Tensor) and found.numel():
-            masked[client] = found
+            # Over NCCL it arrives on a GPU; masks are made on the CPU.
+            masked[client] = found.cpu()
     _require_enough(masked, clients, threshold)
     survivors, lost = tuple(masked), tuple(client for client in sealed if client not in masked)
     total = torch.stack(list(masked.values())).sum(dim=0)
@@ -152,29 +112,31 @@ def take_part(
     Args:
         rank: its own.
         clients: ranks that were told to take part, ascending.
-        vector: [m] int64, m ≥ 1.
+        vector: [m] int64, m ≥ 1: a vector without entries says that a client leaves.
         threshold: see `add_up`.
         leaves: it shares its secrets, and then says that it will send nothing.
         entropy: where its secrets come from.
 
     Raises:
+        ValueError: see `require_threshold`; or the vector has another dtype or shape.
         ExchangeError: what arrives was not sent by the other, or the server asks for what would unmask a client.
     """
     require_threshold(threshold, len(clients))
+    _require_words(vector, rank)
     mask_secret, seal_secret, own_seed = (int.from_bytes(entropy(SEED_BYTES), "big") for _ in range(3))
     yield from give(SERVER, "public keys", _tensor(public_key(mask_secret) + public_key(seal_secret)))
-    keys = _entries((yield from take(SERVER, "public keys")), clients)
+    keys = _all_in_group(_entries((yield from take(SERVER, "public keys")), clients))
     held = _shares_to_hold((own_seed, mask_secret), list(keys), threshold, entropy)
     sealed = {
-        client: _sealed(b"".join(pair), _seal_key(seal_secret, keys[client], rank, client))
-        for client, pair in held.items()
+        client: _sealed(b"".join(shares), _seal_key(seal_secret, keys[client], rank, client))
+        for client, shares in held.items()
     }
     yield from give(SERVER, "sealed shares", _rows(sealed | {rank: b""}, clients, SEALED_BYTES))
     arrived = _entries((yield from take(SERVER, "sealed shares")), clients)
     if len(arrived) + 1 < threshold:
         raise ExchangeError(f"client {rank} was given shares of {sorted(arrived)}, too few for {threshold} survivors")
     shared = {client: _mask_seed(mask_secret, keys[client]) for client in arrived}
-    masked = vector + _masks(rank, _as_seed(own_seed), shared, len(vector))
+    masked = vector.cpu() + _masks(rank, _as_seed(own_seed), shared, len(vector))
     yield from give(SERVER, "masked vector", masked[:0] if leaves else masked)
     if leaves:
         return
@@ -199,13 +161,17 @@ def overhead_bytes(client_count: int, lost_count: int = 0) -> int:
 
 
 def require_threshold(threshold: int, client_count: int) -> None:
-    """A threshold is one that n clients can reach.
+    """A threshold is one that n clients can reach, and that leaves nobody's vector alone in the sum.
 
     Raises:
-        ValueError: it is not in 1 … n.
+        ValueError: it is not in 2 … n.
     """
-    if not 1 <= threshold <= client_count:
-        raise ValueError(f"threshold must lie in 1 … {client_count}, the number of clients, got {threshold}")
+    if threshold < 2:
+        raise ValueError(
+            f"a sum of {threshold} of {client_count} clients hides nobody: the threshold must be 2 at least"
+        )
+    if threshold > client_count:
+        raise ValueError(f"threshold may be {client_count} at most, the number of clients, got {threshold}")
 
 
 @cache
@@ -227,9 +193,7 @@ def agreed(secret: int, others_key: bytes, purpose: bytes) -> bytes:
     Raises:
         ExchangeError: a key that is not of the group, or of which everybody knows the power.
     """
-    key = int.from_bytes(others_key, "big")
-    if not 1 < key < group_modulus() - 1:
-        raise ExchangeError("a public key lies outside the group")
+    key = _in_group(others_key, "a public key")
     return hashlib.sha256(purpose + pow(key, secret, group_modulus()).to_bytes(KEY_BYTES, "big")).digest()
 
 
@@ -345,6 +309,25 @@ def _require_enough(present: Iterable[int], clients: Sequence[int], threshold: i
         raise ExchangeError(
             f"of the clients {list(clients)} only {there} are left, and {threshold} are needed to unmask"
         )
+
+
+def _require_words(vector: Tensor, rank: int) -> None:
+    if vector.dtype != torch.int64 or vector.dim() != 1 or not len(vector):
+        raise ValueError(f"client {rank}: masked are vectors [m ≥ 1] int64, got {list(vector.shape)} {vector.dtype}")
+
+
+def _all_in_group(keys: Mapping[int, bytes]) -> Mapping[int, bytes]:
+    for client, pair in keys.items():
+        for half in (pair[:KEY_BYTES], pair[KEY_BYTES:]):
+            _in_group(half, f"a public key of client {client}")
+    return keys
+
+
+def _in_group(content: bytes, name: str) -> int:
+    key = int.from_bytes(content, "big")
+    if not 1 < key < group_modulus() - 1:
+        raise ExchangeError(f"{name} lies outside the group: {key:#x}")
+    return key
 
 
 def _mask_seed(secret: int, keys: bytes) -> bytes:

@@ -240,7 +240,8 @@ def noise_row(noise: float | None, density: float, rounds: int, *, seed: int) ->
         rounds: of five steps.
         seed: of all but the rule.
     """
-    private: dict[str, Any] = {} if noise is None else {"clip": CLIP, "noise": noise}
+    # Seeded, so that the record can be made again.
+    private: dict[str, Any] = {} if noise is None else {"clip": CLIP, "noise": noise, "seeded_noise": True}
     record = _run(
         FederatedSettings(**{**NOISE, **private, "density": density, "rounds": rounds, "seed": seed}), NOISE_CLIENTS
     )

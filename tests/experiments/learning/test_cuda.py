@@ -62,7 +62,7 @@ FEDERATED_RUNS: dict[str, dict[str, Any]] = {
     "large_batch": {"scheme": "large_batch"},
     "split": {"scheme": "split"},
     "secure": {"density": 0.02, "secure": True, "drop_client": 2},
-    "private": {"clip": 1.0, "noise": 1.0, "density": 0.02, "sampled_clients": 2},
+    "private": {"clip": 1.0, "noise": 1.0, "seeded_noise": True, "density": 0.02, "sampled_clients": 2},
 }
 
 

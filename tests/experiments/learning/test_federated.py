@@ -29,7 +29,7 @@ KINDS: list[dict[str, Any]] = [
     {"scheme": "large_batch"},
     {"scheme": "split"},
     {"density": 0.02, "secure": True, "drop_client": 2},
-    {"clip": 1.0, "noise": 1.0, "density": 0.02, "sampled_clients": 2},
+    {"clip": 1.0, "noise": 1.0, "seeded_noise": True, "density": 0.02, "sampled_clients": 2},
 ]
 
 
@@ -88,10 +88,39 @@ def test_the_line_says_what_was_sent_and_what_it_should_be(monkeypatch: pytest.M
     trained, books = simulated(of, 3, data=DATA)
     record = result(of, DATA, trained, books)
     line = SYSTEM.line({**record, "settings": vars(of)})
-    assert "ε = 1.50 at δ = 1e-05" in line
+    assert "ε = 1.50 at δ = 1e-05, client" in line
+    assert "alone" not in line
     assert "client 1 lost in exchange 1" in line
     stated = next(row for row in record["stated"] if row["subjects"] == ["masked vector"])
     assert f"masked vector: {stated['bytes']} bytes, stated {stated['bytes']}" in line
+
+
+def test_the_account_says_whose_knowledge_of_the_seed_undoes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(federated, "epsilon", lambda *_, **__: 1.5)
+    sources = []
+    for noise in ({"noise": 0.0}, {"noise": 1.0}, {"noise": 1.0, "seeded_noise": True}):
+        of = settings(rounds=1, clip=1.0, **noise)
+        record = result(of, DATA, *simulated(of, 2, data=DATA))
+        sources.append(record["noise_source"])
+        line = SYSTEM.line({**record, "settings": vars(of)})
+        assert ("ε = 1.50 at δ = 1e-05, only against those who do not know the seed" in line) == of.seeded_noise
+    assert sources == [None, "operating system", "seed"]
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_entries_that_one_client_alone_selected_are_counted_and_said_where_masks_should_hide_them(
+    *, secure: bool
+) -> None:
+    of = settings(secure=secure, density=0.02)
+    trained, books = simulated(of, 3, data=DATA)
+    record = result(of, DATA, trained, books)
+    shares = [meeting.alone_share for meeting in trained.minutes.meetings]
+    assert record["alone_share"] == pytest.approx(sum(shares) / 3)
+    assert 0 < record["alone_share"] < 1
+    line = SYSTEM.line({**record, "settings": vars(of)})
+    assert (f"{record['alone_share']:.0%} of selected entries were one client's alone and not hidden" in line) == secure
+    dense = settings(rounds=1)
+    assert result(dense, DATA, *simulated(dense, 2, data=DATA))["alone_share"] is None
 
 
 def test_the_account_is_of_the_client_with_the_largest_rate_and_the_steps_that_it_took(

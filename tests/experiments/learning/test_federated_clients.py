@@ -14,6 +14,7 @@ from sparsync.experiments.learning.differential_privacy import ExampleGradients,
 from sparsync.experiments.learning.federated_clients import (
     Client,
     FederatedSettings,
+    Scheme,
     batches,
     dirichlet_split,
     member_places,
@@ -86,6 +87,9 @@ def test_a_split_that_cannot_be_is_refused(count: int, concentration: float) -> 
         {"examples": -3},
         {"scheme": "split", "density": 0.25},
         {"scheme": "split", "secure": True},
+        {"secure": True, "threshold": 1},
+        {"secure": True, "sampled_clients": 1},
+        {"secure": True, "drop_client": 2, "rounds": 7, "drop_round": 7},
     ],
 )
 def test_settings_out_of_range_are_refused_with_their_value(settings: dict[str, object]) -> None:
@@ -97,11 +101,43 @@ def test_settings_out_of_range_are_refused_with_their_value(settings: dict[str, 
 @pytest.mark.parametrize(
     "settings",
     [{"sampled_clients": 5}, {"drop_client": 6, "secure": True}, {"examples": 12_001}, {"threshold": 7}],
+    ids=str,
 )
 def test_settings_that_do_not_suit_the_clients_are_refused(settings: dict[str, object]) -> None:
     name, value = next(iter(settings.items()))
     with pytest.raises(ValueError, match=f"{name}.*{value}"):
         require_fit(FederatedSettings(**settings), DATA, 4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"secure": True, "threshold": 1}, "hides nobody.*threshold 1 and"),
+        ({"secure": True, "sampled_clients": 1}, "hides nobody.*sampled_clients 1, of"),
+        ({"secure": True, "drop_client": 2, "rounds": 2, "drop_round": 2}, "client 2 cannot leave in round 2 of 2"),
+        ({"scheme": "split", "density": 0.25, "clip": 2.0}, r"got clip 2\.0, density 0\.25"),
+        ({"scheme": "split", "secure": True, "sampled_clients": 3}, "got secure True, sampled_clients 3"),
+    ],
+    ids=str,
+)
+def test_settings_that_contradict_each_other_are_refused_with_both(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        FederatedSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_one_client_has_nobody_to_hide_among() -> None:
+    require_fit(FederatedSettings(secure=True), DATA, 2)
+    with pytest.raises(ValueError, match="hides nobody in a sum of one client, and there are 1"):
+        require_fit(FederatedSettings(secure=True), DATA, 1)
+
+
+@pytest.mark.parametrize(("scheme", "exchange"), [("federated", 2), ("large_batch", 10)])
+def test_a_client_leaves_in_the_round_that_is_said(scheme: Scheme, exchange: int) -> None:
+    of = FederatedSettings(scheme=scheme, rounds=4, local_steps=5, secure=True, drop_client=3, drop_round=2)
+    assert [of.leaves(3, place) for place in range(of.exchanges)] == [
+        place >= exchange for place in range(of.exchanges)
+    ]
+    assert not any(of.leaves(2, place) for place in range(of.exchanges))
 
 
 def test_shards_are_of_the_examples_that_are_drawn() -> None:
@@ -178,7 +214,7 @@ def test_participants_are_a_sample_of_those_with_examples() -> None:
 
 def test_a_private_step_divides_by_the_examples_that_are_expected_not_by_those_drawn() -> None:
     """What was drawn is nobody's to know: one example more would change a mean by more than its own gradient."""
-    one = client(ALL[:40], clip=1e9, noise=0.0, batch_size=10, scheme="large_batch")
+    one = client(ALL[:40], clip=1e9, noise=0.0, seeded_noise=True, batch_size=10, scheme="large_batch")
     drawn = poisson_sample(40, 0.25, random_stream(0, "privacy", 1))
     assert len(drawn) != 10
     reference = ExampleGradients("fnn2", DATA, one.model)(*one.examples(drawn)).sum(dim=0) / 10
@@ -194,8 +230,28 @@ def test_private_steps_take_new_noise_each() -> None:
     assert abs(float((first * second).mean())) < 5 / len(first) ** 0.5
 
 
+def test_noise_cannot_be_drawn_again_unless_it_is_seeded() -> None:
+    """The server knows the seed, and whoever knows the noise takes it off."""
+    private = {"clip": 1e-6, "noise": 1e6, "batch_size": 1, "scheme": "large_batch"}
+    first, second = (client(ALL[:4], **private).local_gradients() for _ in range(2))
+    assert not bool((first == second).any())
+    first, second = (client(ALL[:4], **private, seeded_noise=True).local_gradients() for _ in range(2))
+    assert torch.equal(first, second)
+    # The gradient is shorter than 10⁻⁶ over the batch of 1, and nothing else is left.
+    stream = random_stream(0, "privacy", 1)
+    poisson_sample(4, 0.25, stream)
+    assert float((first - torch.randn(len(first), generator=stream)).norm()) < 5e-3
+
+
+def test_the_poisson_sample_cannot_be_drawn_again_unless_it_is_seeded() -> None:
+    private = {"clip": 1.0, "noise": 0.0, "batch_size": 20, "scheme": "large_batch"}
+    # Of 40 places that are taken with 1/2 the same are taken twice in a row in one case of 10¹².
+    first, second = (client(ALL[:40], **private).local_gradients() for _ in range(2))
+    assert not torch.equal(first, second)
+
+
 def test_no_two_clients_share_their_noise_or_batches_and_no_two_passes_their_order() -> None:
-    of = FederatedSettings(clip=1e-6, noise=1e6, batch_size=1, scheme="large_batch")
+    of = FederatedSettings(clip=1e-6, noise=1e6, seeded_noise=True, batch_size=1, scheme="large_batch")
     one, other = (Client(of, DATA, ALL[:4], rank, CPU).local_gradients() for rank in (1, 2))
     assert not bool((one == other).any())
     plain = FederatedSettings(batch_size=1)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
 from sparsync.experiments.averaging.header import ExchangeError
-from sparsync.experiments.learning import federated
+from sparsync.experiments.learning import federated, private_schemes
 from sparsync.experiments.learning.federated import Trained, network_sizes, simulated
 from sparsync.experiments.learning.federated_clients import FIXED_POINT, Client, FederatedSettings, batches, shards
 from sparsync.experiments.learning.party import CPU
@@ -75,6 +75,15 @@ def test_averaging_with_one_local_step_is_large_batch_descent_in_bits(monkeypatc
     monkeypatch.setitem(globals(), "shards", lambda *_: equal)
     found, _, _ = run(4, local_steps=1)
     assert torch.equal(found, large_batch_descent(of, 4))
+
+
+def test_averaging_with_one_local_step_weighs_shards_where_large_batches_weigh_steps() -> None:
+    of = settings(local_steps=1)
+    sizes = list(map(len, shards(of, DATA, 4)))
+    assert min(sizes) >= of.batch_size
+    assert len(set(sizes)) > 1
+    assert not torch.equal(run(4, local_steps=1)[0], large_batch_descent(of, 4))
+    assert torch.equal(run(4, local_steps=1, scheme="large_batch")[0], large_batch_descent(of, 4))
 
 
 def test_averaging_is_the_weighted_mean_of_the_clients_own_models() -> None:
@@ -142,7 +151,7 @@ def test_split_learning_that_keeps_its_layers_has_a_model_for_each_client() -> N
         {"secure": True},
         {"secure": True, "density": 0.02},
         {"secure": True, "density": 0.02, "drop_client": 2},
-        {"clip": 1.0, "noise": 1.0, "density": 0.02},
+        {"clip": 1.0, "noise": 1.0, "seeded_noise": True, "density": 0.02},
     ],
     ids=str,
 )
@@ -194,6 +203,56 @@ def test_a_client_that_leaves_is_in_no_later_mean() -> None:
     assert [meeting.chosen for meeting in trained.minutes.meetings] == [(1, 2, 3), (1, 2, 3), (1, 3)]
     assert [meeting.survivors for meeting in trained.minutes.meetings] == [(1, 2, 3), (1, 3), (1, 3)]
     assert found.isfinite().all()
+
+
+def test_a_client_leaves_large_batches_in_the_round_that_is_said() -> None:
+    _, trained, _ = run(3, secure=True, scheme="large_batch", drop_client=2, drop_round=1)
+    assert [2 in meeting.survivors for meeting in trained.minutes.meetings] == [True, True, False, False, False, False]
+
+
+def test_places_that_one_survivor_alone_selected_are_counted() -> None:
+    selected = {1: torch.tensor([0, 1, 2]), 2: torch.tensor([2, 3, 4]), 3: torch.tensor([0, 4, 9])}
+    union = torch.tensor([0, 1, 2, 3, 4, 9])
+    found = private_schemes._Found(union, (1, 2, 3), selected).meeting([1, 2, 3], 3)
+    assert (found.selected_count, found.union_count, found.alone_share) == (9, 6, 3 / 9)
+    # Without the third, who sent its positions and no vector, 0 and 4 are one client's alone as well.
+    found = private_schemes._Found(union, (1, 2), selected).meeting([1, 2, 3], 2)
+    assert (found.selected_count, found.union_count, found.alone_share) == (9, 6, 4 / 6)
+    assert private_schemes._Found(None, (1, 2), {}).meeting([1, 2, 3], 2).alone_share == 0
+
+
+def test_the_server_reads_in_a_masked_sum_what_one_client_alone_selected() -> None:
+    """As the page says; whoever finds a way to hide it has to say so there."""
+    of = settings(secure=True, density=0.02, dirichlet=1e9)
+    clients = [Client(of, DATA, shard, rank, CPU) for rank, shard in enumerate(shards(of, DATA, 3), start=1)]
+    payloads = {client.rank: client.selected(client.local_gradients()) for client in clients}
+    places = torch.cat([payload.indices.long() for payload in payloads.values()])
+    union, counts = places.unique(return_counts=True)
+    found: dict[str, Tensor] = {}
+
+    def overheard(*arguments: Any) -> Any:
+        found["mean"], meeting = yield from masked_mean(*arguments)
+        return found["mean"], meeting
+
+    masked_mean = private_schemes._masked_mean
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(private_schemes, "_masked_mean", overheard)
+        run(3, rounds=1, secure=True, density=0.02, dirichlet=1e9)
+    weights = weights_by_rank(of, [client.count for client in clients])
+    alone = dict(zip(union.tolist(), (counts == 1).tolist(), strict=True))
+    for rank, payload in payloads.items():
+        own = torch.tensor([alone[place] for place in payload.indices.tolist()])
+        assert bool(own.any())
+        read = found["mean"][torch.searchsorted(union, payload.indices.long())] * sum(weights.values()) / weights[rank]
+        # Of a sum of three in fixed point, rounded to float32 twice.
+        assert torch.allclose(read[own], payload.values[own], rtol=4 * 2.0**-24, atol=6 * 2.0**-32)
+
+
+def test_masks_of_one_client_are_refused_before_it_sends_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [torch.arange(200), torch.arange(0)]
+    monkeypatch.setattr(federated, "shards", lambda *_: parts)
+    with pytest.raises(ValueError, match="a sum of 1 of 1 clients hides nobody"):
+        run(2, secure=True)
 
 
 def test_too_few_survivors_end_the_run_with_their_number() -> None:
