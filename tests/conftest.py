@@ -5,6 +5,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+# Before torch is there, as `make test` does it: sums have other bits on more threads, and tests run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A deadline, or a check that drawing is quick, would make a test depend on the machine's load.
 settings.register_profile("local", deadline=None, print_blob=True, suppress_health_check=(HealthCheck.too_slow,))
 settings.register_profile("continuous_integration", settings.get_profile("local"), derandomize=True)
