@@ -19,10 +19,12 @@ import torch
 import torch.distributed as dist
 import tyro
 
+from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.checkpoints.together import Processes
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.learning.party import Party, System
 from sparsync.experiments.learning.registry import SYSTEMS
+from sparsync.experiments.learning.talk import Books, Talk, carry, give, give_unless_lost, take, take_unless_lost
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, require_timeout
 from sparsync.experiments.training.averager import ranks_unlike_the_first
 from sparsync.experiments.training.collectives import GroupAverager
@@ -42,7 +44,7 @@ class LearnCommand:
     settings: Annotated[Any, tyro.conf.arg(name="")]
     """the system with its overrides"""
     timeout_seconds: float = TIMEOUT_SECONDS
-    """how long a process waits for another before all of them end"""
+    """how long a process waits for another that has nothing else to do, before all of them end"""
     join_seconds: float = 300.0
     """how long a process waits for all others to come"""
 
@@ -77,11 +79,11 @@ def read_arguments(arguments: Sequence[str]) -> LearnCommand:
 
 
 def learn(command: LearnCommand) -> None:
-    """Take this process's part; rank 0 writes the result.
+    """Take this process's part; rank 0 writes the result. One that is lost after that is no error.
 
     Raises:
         ValueError: too few processes, settings that differ between them, or whatever the system refuses.
-        ExchangeError: another process is lost, or does not come in time.
+        ExchangeError: another process is lost, or does not come in time; or rank 0 is lost before it has the result.
         FloatingPointError: the system diverged.
     """
     system = SYSTEMS[command.system]
@@ -117,9 +119,31 @@ def _joined(size: int, device: torch.device, command: LearnCommand) -> Iterator[
     join(size, device, command.join_seconds)
     averager = GroupAverager("dense", device=device, timeout_seconds=command.timeout_seconds)
     yield Processes(dist.get_rank(), size, averager)
-    # None ends while another still waits for what it sent.
-    averager.gather([0.0])
+    carry(_parting(dist.get_rank(), size), Books(), device=device, timeout_seconds=command.timeout_seconds)
     dist.destroy_process_group()
+
+
+def _parting(rank: int, size: int) -> Talk[None]:
+    """None ends while another still waits for what it sent: all come to rank 0, which then lets them go.
+
+    Patiently, since a client may have left long before, and rank 0 measures and writes before it comes. It has the
+    result, and needs nobody who is lost by now.
+
+    Raises:
+        ExchangeError: here rank 0 is lost.
+    """
+    nothing = torch.empty(0)
+    if rank:
+        yield from give(0, "end", nothing, is_patient=True)
+        yield from take(0, "end", is_patient=True)
+        return
+    present = []
+    for other in range(1, size):
+        found = yield from take_unless_lost(other, "end", is_patient=True)
+        if not isinstance(found, ExchangeError):
+            present.append(other)
+    for other in present:
+        yield from give_unless_lost(other, "end", nothing)
 
 
 def _typed(system: System) -> type[LearnCommand]:

@@ -174,7 +174,8 @@ class Client:
             FloatingPointError: something is not finite.
         """
         crossed = crossing(self.first.part.network(inputs), self.shield, self.generator)
-        yield from give(SERVER, ACTIVATIONS, crossed.message)
+        # The server may be at the turns of others.
+        yield from give(SERVER, ACTIVATIONS, crossed.message, is_patient=True)
         if self.last is None:
             yield from give(SERVER, LABELS, labels)
         else:
@@ -216,12 +217,12 @@ class Client:
                 yield from give(rank, WEIGHTS, tensor)
 
     def take_over(self, rank: int) -> Talk[None]:
-        """The reverse."""
+        """The reverse, after the whole turns of others."""
         for layers in self._all_layers():
-            layers.part.parameters.copy_((yield from take(rank, WEIGHTS)))
+            layers.part.parameters.copy_((yield from take(rank, WEIGHTS, is_patient=True)))
             taken = {}
             for name in layers.descent.state():
-                taken[name] = yield from take(rank, WEIGHTS)
+                taken[name] = yield from take(rank, WEIGHTS, is_patient=True)
             layers.descent.restore(taken)
 
     def _all_layers(self) -> list[Layers]:

@@ -66,18 +66,18 @@ def attacked(
 
     Activations are standardised by what was leaked and cut off at ±5, since a unit that rarely fires has no spread to
     speak of. One that is constant there stays zero, so that of constant ones only the mean input can be learned.
+    Everything is computed in float64 if one of the four tensors is, else in float32; integers are taken as numbers.
 
     Raises:
-        ValueError: there are no pairs, or not as many activations as inputs; or the held-out inputs are all the mean of
-            the leaked ones, so that there is no variance to explain.
+        ValueError: there are no pairs, or not as many activations as inputs; a dtype is not real; or the held-out
+            inputs are all the mean of the leaked ones, so that there is no variance to explain.
         FloatingPointError: the decoder diverged.
     """
     attack = Attack() if attack is None else attack
     for activations, inputs in (leaked, held_out):
         if len(activations) != len(inputs) or not len(inputs):
             raise ValueError(f"expected pairs, got {len(activations)} activations and {len(inputs)} inputs")
-    activations, inputs = (each.detach().flatten(1) for each in leaked)
-    unseen, wanted = (each.detach().flatten(1) for each in held_out)
+    activations, inputs, unseen, wanted = _alike(*leaked, *held_out)
     middle, spread = activations.mean(dim=0), activations.std(dim=0, unbiased=False)
     spread = torch.where(spread > 0, spread, torch.full_like(spread, math.inf))
     activations, unseen = (((each - middle) / spread).clamp(-_CUT_OFF, _CUT_OFF) for each in (activations, unseen))
@@ -93,6 +93,15 @@ def attacked(
     return Leak(1 - error / variance, error, variance)
 
 
+def _alike(*tensors: Tensor) -> list[Tensor]:
+    """Each [n, …] of one dtype, an example a row."""
+    for each in tensors:
+        if each.is_complex():
+            raise ValueError(f"expected activations and inputs of real numbers, got {each.dtype}")
+    dtype = torch.float64 if any(each.dtype == torch.float64 for each in tensors) else torch.float32
+    return [each.detach().unsqueeze(-1).flatten(1).to(dtype) for each in tensors]
+
+
 def _trained(activations: Tensor, aims: Tensor, seed: int, attack: Attack) -> nn.Module:
     layers = nn.Linear(activations.shape[1], attack.hidden), nn.Linear(attack.hidden, aims.shape[1])
     decoder = nn.Sequential(layers[0], nn.ReLU(), layers[1])
@@ -102,7 +111,7 @@ def _trained(activations: Tensor, aims: Tensor, seed: int, attack: Attack) -> nn
             bound = 1 / math.sqrt(layer.in_features)
             layer.weight.uniform_(-bound, bound, generator=stream)
             layer.bias.zero_()
-    decoder.to(activations.device)
+    decoder.to(activations.device, activations.dtype)
     optimiser = torch.optim.Adam(decoder.parameters(), lr=attack.step_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / attack.steps)
     for _ in range(attack.steps):

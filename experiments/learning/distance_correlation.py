@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any, Literal, get_args
 
 import torch
@@ -23,10 +24,12 @@ LEAST_COUNT: dict[Bias, int] = {"biased": 1, "corrected": 4}
 """Examples without which a form is not defined: of three, U-centred distances are all zero."""
 ROWS_TOGETHER = 128
 """Rows of distances that are held at a time, where nothing else is said."""
+_ORDINARY_EXPONENT = 64
+"""Of two samples whose ranges are within 2^±64, products of four distances are far from float64's limits."""
 
 
 def distance_correlation(x: Tensor, y: Tensor, *, bias: Bias = "biased", block: int = ROWS_TOGETHER) -> Tensor:
-    """Distance correlation of two samples of n examples each, in x's dtype; differentiable once in both.
+    """Distance correlation of two samples of n examples each; differentiable once in both.
 
     "biased" is √(V(x, y)/√(V(x, x) V(y, y))), in [0, 1], where V is the mean of the products of all n² doubly centred
     distances. "corrected" is U(x, y)/√(U(x, x) U(y, y)), in [−1, 1], which estimates the *square* of the population's
@@ -37,17 +40,21 @@ def distance_correlation(x: Tensor, y: Tensor, *, bias: Bias = "biased", block: 
     of the corrected one also if they are not. Where the biased form is zero its root has no slope, and 0, which is that
     of a least value, is returned. Equal examples have the distance zero, which has the slope 0.
 
-    Computed in float64. Besides x and y in float64, [n, p] and [n, q], it needs some tensors of [block, n].
+    Computed in float64, whatever the scale of a sample: one whose range is not within 2^±64 is first brought there by a
+    power of two. Besides x and y in float64, [n, p] and [n, q], it needs some tensors of [block, n].
 
     Args:
-        x: [n, …], an example a row; what has more axes is flattened.
+        x: [n] or [n, …], an example a row, of any real dtype; what has more axes is flattened.
         y: [n, …], likewise, of the same examples.
         bias: which form.
         block: rows of distances at a time.
 
+    Returns:
+        A number, in the floating dtype to which both dtypes promote; of integers alone, in PyTorch's default.
+
     Raises:
-        ValueError: the samples are not of one positive number of examples, or too few; a value is not finite; the form
-            is unknown, or `block` is below 1.
+        ValueError: the samples are not of one positive number of examples, or too few; a value is not finite, or not
+            real; the form is unknown, or `block` is below 1.
 
     Source: Székely, Rizzo and Bakirov 2007, definitions 4 and 5; Székely and Rizzo 2014, section 3.
     """
@@ -60,15 +67,18 @@ def distance_correlation(x: Tensor, y: Tensor, *, bias: Bias = "biased", block: 
     if len(x) < LEAST_COUNT[bias]:
         raise ValueError(f"the {bias} form needs at least {LEAST_COUNT[bias]} examples, got {len(x)}")
     for name, sample in (("x", x), ("y", y)):
+        if sample.is_complex():
+            raise ValueError(f"{name} must be of real numbers, got {sample.dtype}")
         if not bool(sample.detach().isfinite().all()):
             raise ValueError(f"{name} has an entry that is not finite")
-    samples = x.flatten(1).double(), y.flatten(1).double()
+    samples = _rows_of_numbers(x), _rows_of_numbers(y)
     found: Tensor = _DistanceCorrelation.apply(*samples, bias, block)  # type: ignore[no-untyped-call]  # torch's own
-    return found.to(x.dtype)
+    dtype = torch.promote_types(x.dtype, y.dtype)
+    return found.to(dtype if dtype.is_floating_point else torch.get_default_dtype())
 
 
 def distance_excess(points: Tensor, *, block: int = ROWS_TOGETHER) -> float:
-    """ψ = n²V(x, x)/((n − 1)x̄²) − 1 ≥ 0: how unequal the distances of a sample [n, …] are, x̄ being their mean.
+    """ψ = n²V(x, x)/((n − 1)x̄²) − 1 ≥ 0: how unequal the distances of a sample [n] or [n, …] are, x̄ being their mean.
 
     Two samples that have nothing to do with each other have a biased distance correlation whose square is
     1/√((1 + ψ_x)(1 + ψ_y)) on average over all pairings.
@@ -78,9 +88,10 @@ def distance_excess(points: Tensor, *, block: int = ROWS_TOGETHER) -> float:
 
     Source: ours, `theory/learning/distance_correlation.py`.
     """
-    sample, count = points.detach().flatten(1).double(), len(points)
+    count = len(points)
     if count < 2:
         raise ValueError(f"expected at least two examples, got {count}")
+    sample = _rows_of_numbers(points.detach())
     centring = _Centring.of(sample, "biased", block)
     mean = float(centring.total) / (count * (count - 1))
     if mean == 0:
@@ -136,6 +147,26 @@ class _Centring:
         places = torch.arange(rows.start, rows.start + len(centred), device=centred.device)
         centred[places - rows.start, places] = 0
         return centred
+
+
+def _rows_of_numbers(sample: Tensor) -> Tensor:
+    """[n, p] float64; times a power of two where its range is not ordinary, else the numbers themselves.
+
+    No form sees that, or where a small one is moved to; autograd brings slopes back to the sample's own scale.
+    """
+    points = sample.unsqueeze(-1).flatten(1).double()
+    if not points.numel():
+        return points
+    low, high = points.detach().aminmax(dim=0)
+    _, exponent = math.frexp(min(float((high - low).max()), float_info.max))
+    if abs(exponent) <= _ORDINARY_EXPONENT:
+        return points
+    if exponent < 0:
+        # A column that is large and constant would leave the range as the others enter it.
+        points = points - low
+    # Half by half, as the power of two may itself be none of float64.
+    half = exponent // 2
+    return points * 2.0**-half * 2.0 ** (half - exponent)
 
 
 def _distances(points: Tensor, rows: slice) -> Tensor:

@@ -204,6 +204,8 @@ def train(run: KfacRun, party: Party, data: Dataset | None = None) -> dict[str, 
     training = _begun(run, party, load_dataset(run.data) if data is None else data)
     new_averager = partial(party.averager, worker_count=run.workers)
     ranks, model = training.ranks, training.model
+    step: Callable[[], None]
+    collect: Callable[[], None]
     if run.method == "kfac":
         kfac = Kfac(
             model.network, run.preconditioner(), new_averager=new_averager, worker_count=run.workers, ranks=ranks

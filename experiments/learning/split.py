@@ -189,7 +189,8 @@ def server_talk(settings: SplitSettings, data: Dataset, party: Party) -> Talk[Tr
         yield from server.held_out(turns[-1][0])
     reports = {}
     for rank in range(1, party.size):
-        numbers = yield from take(rank, REPORT)
+        # The last client attacks its network first.
+        numbers = yield from take(rank, REPORT, is_patient=True)
         reports[rank] = dict(zip(FACTS, numbers.tolist(), strict=True))
     return Trained(losses, reports, model)
 
@@ -228,7 +229,9 @@ def client_talk(settings: SplitSettings, data: Dataset, party: Party, books: Boo
         facts |= yield from _measured(client, settings, data, (images, party))
     handed = [(size, books.count[key]) for key, size in books.bytes.items() if key[::2] == (party.rank, WEIGHTS)]
     facts["handed_bytes"], facts["handed_count"] = (sum(column) for column in zip((0, 0), *handed, strict=True))
-    yield from give(SERVER, REPORT, torch.tensor([facts[name] for name in FACTS], dtype=torch.float64))
+    numbers = torch.tensor([facts[name] for name in FACTS], dtype=torch.float64)
+    # The server comes to it after the turns of all others.
+    yield from give(SERVER, REPORT, numbers, is_patient=True)
     return Trained([], {}, model)
 
 

@@ -2,7 +2,8 @@
 
 A party's part is a *talk*: a generator that gives and takes tensors and returns what the party found. `carry` lets it
 talk to the ranks of a process group, `side_by_side` carries the talks of all parties in one process, so that a system
-is written once and its simulation has the bits of the real run. Who gives waits until it is taken, here as there.
+is written once and its simulation has the bits of the real run. Who gives waits until it is taken, here as there. A
+wish is patient where the other may have much to do first, with third parties or alone; see `PATIENCE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ DTYPES = (
     *(torch.bool, torch.uint8, torch.int32, torch.int64),
 )
 """Of what can be given."""
+PATIENCE_SECONDS = 86400.0
+"""How long a patient wish waits for the other to come to it: a day. With gloo one that has ended, however it did, is
+noticed at once by its closed connection, so that this is for one that has been stopped, or whose machine is gone. NCCL
+itself ends what takes longer than its group may, and the process with it."""
 _MOST_AXES = 6
 _MAGIC = b"SPTK"
 # Magic, dtype, number of axes, subject, checksum of the tensor, shape, of all of it.
@@ -47,6 +52,7 @@ class Give:
     subject: str
     tensor: Tensor
     survives_loss: bool = False
+    is_patient: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,7 @@ class Take:
     rank: int
     subject: str
     survives_loss: bool = False
+    is_patient: bool = False
 
 
 Talk: TypeAlias = Generator[Give | Take, "Tensor | ExchangeError | None", Answer]
@@ -96,29 +103,29 @@ class Books:
         ]
 
 
-def give(rank: int, subject: str, tensor: Tensor) -> Talk[None]:
+def give(rank: int, subject: str, tensor: Tensor, *, is_patient: bool = False) -> Talk[None]:
     """Hand a tensor to another party.
 
     Raises:
         ExchangeError: it is lost, or does not take it in time.
     """
-    yield Give(rank, subject, tensor)
+    yield Give(rank, subject, tensor, is_patient=is_patient)
 
 
-def take(rank: int, subject: str) -> Talk[Tensor]:
+def take(rank: int, subject: str, *, is_patient: bool = False) -> Talk[Tensor]:
     """Another party's tensor on a subject.
 
     Raises:
         ExchangeError: it is lost, does not give it in time, or gives something else.
     """
-    found = yield Take(rank, subject)
+    found = yield Take(rank, subject, is_patient=is_patient)
     assert isinstance(found, Tensor)
     return found
 
 
-def take_unless_lost(rank: int, subject: str) -> Talk[Tensor | ExchangeError]:
+def take_unless_lost(rank: int, subject: str, *, is_patient: bool = False) -> Talk[Tensor | ExchangeError]:
     """The same, or why it will not come."""
-    found = yield Take(rank, subject, survives_loss=True)
+    found = yield Take(rank, subject, survives_loss=True, is_patient=is_patient)
     assert found is not None
     return found
 
@@ -145,7 +152,7 @@ def carry(
         books: where what it gives and takes is noted.
         group: None is the default one.
         device: where tensors travel, the GPU for NCCL, and where what is taken arrives.
-        timeout_seconds: how long it waits for another rank.
+        timeout_seconds: how long it waits for another rank, unless a wish is patient.
 
     Raises:
         ExchangeError: another rank is lost, does not come in time, or says something else than it is asked.
@@ -158,13 +165,15 @@ def carry(
         _require_other(wish, rank, size)
         about = f"rank {rank}, {_wish_in_words(wish)}"
         call = Call(about, group, timeout_seconds)
+        # Once the head is there, so is the other.
+        coming = Call(about, group, max(timeout_seconds, PATIENCE_SECONDS)) if wish.is_patient else call
         if isinstance(wish, Give):
             head = _head(wish)
-            answer(Swap({wish.rank: head.to(device)}, {}, device), call)
+            answer(Swap({wish.rank: head.to(device)}, {}, device), coming)
             answer(Swap({wish.rank: _as_bytes(wish.tensor).to(device)}, {}, device), call)
             books.note(rank, wish.rank, wish.subject, wish.tensor)
             return None
-        (head,) = answer(Swap({}, {wish.rank: HEAD_BYTES}, device), call)
+        (head,) = answer(Swap({}, {wish.rank: HEAD_BYTES}, device), coming)
         dtype, shape, checksum = _read_head(head.cpu(), wish)
         byte_count = torch.Size(shape).numel() * dtype.itemsize
         (body,) = answer(Swap({}, {wish.rank: byte_count}, device), call)

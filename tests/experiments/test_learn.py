@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from dataclasses import fields
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_a_run_prints_a_line_and_leaves_its_settings_its_result_and_where_it_was
     assert ended.stdout == f"echo: echo 12 → {tmp_path / 'result.json'}\n"
     found = json.loads((tmp_path / "result.json").read_text())
     assert (found["system"], found["echo"]) == ("echo", 12.0)
-    assert found["settings"] == {"count": 4, "lost": False}
+    assert found["settings"] == {"count": 4, "lost": False, "lost_later": False, "pause_seconds": 0.0}
     assert [(row["subject"], row["bytes"]) for row in found["books"]] == [("numbers", 16), ("echo", 16)]
     assert found["provenance"]["process_count"] == 3
     assert {file.name for file in tmp_path.iterdir()} == {"result.json", "program.py"}
@@ -75,6 +76,61 @@ def test_a_lost_process_ends_the_run_with_its_rank_and_no_result(tmp_path: Path)
     assert ended.returncode != 0
     assert "error on rank 0: rank 0, takes 'echo' from rank 1" in ended.stderr
     assert not (tmp_path / "result.json").exists()
+
+
+def test_who_has_done_its_part_waits_for_the_result_longer_than_for_an_exchange(tmp_path: Path) -> None:
+    ended = echoed(tmp_path, 3, "--pause-seconds", "9", "--timeout-seconds", "5")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "result.json").exists()
+
+
+def test_a_process_that_is_lost_once_nobody_needs_it_is_no_error_of_the_others(tmp_path: Path) -> None:
+    ended = echoed(tmp_path, 3, "--lost-later", "--pause-seconds", "1")
+    # The first status that is not zero is that of the last rank.
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stderr == ""
+    assert (tmp_path / "result.json").exists()
+
+
+FEDERATED = """
+import os, signal, sys, time
+from itertools import count
+from sparsync.experiments.learning import federated, federated_clients
+sys.argv = ["learn", "--system", "federated", "--secure", "--threshold", "2", "--rounds", "3", "--local-steps", "1",
+            "--examples", "120", *{words}]
+right, calls = federated_clients.Client.local_gradients, count()
+def slowly(client):
+    exchange = next(calls)
+    time.sleep({seconds})
+    if {dies} and client.rank == 3 and exchange == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return right(client)
+federated_clients.Client.local_gradients = slowly
+from sparsync.experiments import learn
+learn.main()
+"""
+
+
+def masked(folder: Path, *words: str, seconds: float, dies: bool) -> subprocess.CompletedProcess[str]:
+    """The command with secure masks on a server and three clients, whose steps take so long."""
+    said = ["--output", str(folder / "result.json"), *words]
+    program = folder / "program.py"
+    program.write_text(FEDERATED.format(words=said, seconds=seconds, dies=dies), encoding="utf-8")
+    return run_program(program, 4)
+
+
+def test_a_client_that_leaves_waits_for_the_others_at_the_end(tmp_path: Path) -> None:
+    words = ("--drop-client", "3", "--drop-round", "0", "--timeout-seconds", "6")
+    ended = masked(tmp_path, *words, seconds=4.0, dies=False)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads((tmp_path / "result.json").read_text())["lost"] == [{"rank": 3, "exchange": 0}]
+
+
+def test_a_client_that_is_killed_under_masks_is_no_error_of_the_others(tmp_path: Path) -> None:
+    ended = masked(tmp_path, seconds=0.0, dies=True)
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stderr == ""
+    assert json.loads((tmp_path / "result.json").read_text())["lost"] == [{"rank": 3, "exchange": 1}]
 
 
 @pytest.mark.parametrize(

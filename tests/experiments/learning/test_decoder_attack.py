@@ -55,6 +55,23 @@ def test_the_same_seed_reads_the_same() -> None:
     assert first == again != other
 
 
+def test_pairs_may_be_of_other_dtypes_and_flat() -> None:
+    plain = attacked((LEAKED, LEAKED), (HELD_OUT, HELD_OUT), seed=0, attack=QUICK)
+    double = attacked((LEAKED.double(), LEAKED), (HELD_OUT, HELD_OUT), seed=0, attack=QUICK)
+    # The same numbers with other roundings: float32's, of 120 updates that amplify them little.
+    assert plain != double
+    assert abs(plain.explained_share - double.explained_share) < 1e-3
+    whole = [(20 * each).round().to(torch.int16) for each in (LEAKED, HELD_OUT)]
+    as_floats = [each.float() for each in whole]
+    assert attacked((whole[0], whole[0]), (whole[1], whole[1]), seed=0, attack=QUICK) == attacked(
+        (as_floats[0], as_floats[0]), (as_floats[1], as_floats[1]), seed=0, attack=QUICK
+    )
+    flat = attacked((LEAKED[:, 0], LEAKED[:, 0]), (HELD_OUT[:, 0], HELD_OUT[:, 0]), seed=0, attack=QUICK)
+    assert flat.explained_share > 0.9
+    with pytest.raises(ValueError, match=r"real numbers, got torch\.complex64"):
+        attacked((LEAKED.to(torch.complex64), LEAKED), (HELD_OUT, HELD_OUT), seed=0, attack=QUICK)
+
+
 def test_what_cannot_be_attacked_is_refused() -> None:
     with pytest.raises(ValueError, match="got 2 activations and 500 inputs"):
         attacked((LEAKED[:2], LEAKED), (HELD_OUT, HELD_OUT), seed=0)

@@ -157,6 +157,80 @@ def test_a_product_design_has_no_distance_covariance_and_no_infinite_slope() -> 
 
 
 @pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("power", [-1060, -600, -280, -70, 66, 266, 400, 560, 1010])
+def test_at_no_scale_do_distances_leave_float64(bias: Bias, power: int) -> None:
+    """Down to where the sample is but a few bits, times a power of two, beside a column that is large and constant."""
+    x, y = ((1024 * points).round() for points in samples(12, 3, 2))
+    # In two factors, of which each is a number of float64.
+    far = [points * 2.0 ** (power // 2) * 2.0 ** (power - power // 2) for points in (x, y)]
+    value = distance_correlation(x, y, bias=bias)
+    large = torch.cat([far[1], torch.full((12, 1), 2.0**1000, dtype=torch.float64)], dim=1)
+    for pair in (far, (far[0], y), (x, far[1]), (far[0], large)):
+        # All is exact, so that roundings are the same.
+        assert torch.equal(distance_correlation(*pair, bias=bias), value)
+    assert distance_excess(far[0]) == distance_excess(x)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("power", [-600, -280, -70, 66, 266, 400, 560])
+def test_slopes_are_inverse_to_the_scale(bias: Bias, power: int) -> None:
+    x, y = ((1024 * points).round() for points in samples(12, 3, 2))
+    wanted = slopes_of(x, y, bias)
+    found = slopes_of(x * 2.0**power, y * 2.0**-power, bias)
+    for slope, other, back in zip(found, wanted, (2.0**power, 2.0**-power), strict=True):
+        # A sample that is brought up is moved: a slope is a difference of two sums of 12 terms, of four roundings each,
+        # of which none is a hundred times as large as the largest slope.
+        assert float((slope * back - other).abs().max()) <= 1e4 * torch.finfo(torch.float64).eps * other.abs().max()
+
+
+def slopes_of(x: Tensor, y: Tensor, bias: Bias) -> tuple[Tensor, ...]:
+    pair = [points.clone().requires_grad_() for points in (x, y)]
+    return torch.autograd.grad(distance_correlation(*pair, bias=bias), pair)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool])
+def test_integers_are_numbers_and_slopes_go_to_the_other_sample(bias: Bias, dtype: torch.dtype) -> None:
+    points, y = samples(9, 4, 2)
+    whole, y = (points > 0).to(dtype), y.float().requires_grad_()
+    value = distance_correlation(whole, y, bias=bias)
+    (slope,) = torch.autograd.grad(value, y)
+    (wanted,) = torch.autograd.grad(distance_correlation(whole.float(), y, bias=bias), y)
+    assert value.dtype == torch.float32
+    assert torch.equal(value, distance_correlation(whole.float(), y, bias=bias))
+    assert torch.equal(slope, wanted)
+    assert float(slope.abs().sum()) > 0
+    assert distance_correlation(y, whole, bias=bias).dtype == torch.float32
+    assert distance_correlation(whole, whole, bias=bias) == torch.ones(())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (torch.float64, torch.float32, torch.float64),
+        (torch.float16, torch.float32, torch.float32),
+        (torch.bfloat16, torch.uint8, torch.bfloat16),
+        (torch.uint8, torch.bool, torch.float32),
+    ],
+)
+def test_the_value_is_of_the_dtype_that_both_promote_to(
+    first: torch.dtype, second: torch.dtype, found: torch.dtype
+) -> None:
+    for x, y in ((first, second), (second, first)):
+        assert distance_correlation(torch.eye(4).to(x), torch.eye(4).to(y)).dtype == found
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_sample_of_numbers_is_one_of_rows_of_one(bias: Bias) -> None:
+    x, y = samples(8, 1, 1)
+    flat = [points.flatten().requires_grad_() for points in (x, y)]
+    value = distance_correlation(*flat, bias=bias)
+    assert torch.equal(value, distance_correlation(x, y, bias=bias))
+    assert [slope.shape for slope in torch.autograd.grad(value, flat)] == [(8,), (8,)]
+    assert distance_excess(x.flatten()) == distance_excess(x)
+
+
+@pytest.mark.parametrize("bias", BIASES)
 def test_it_sees_neither_scale_nor_place_nor_rotation(bias: Bias) -> None:
     x, y = samples(30, 3, 3)
     turn, _ = torch.linalg.qr(samples(3, 3, 1, seed=5)[0])
@@ -198,6 +272,8 @@ def test_wide_independent_samples_look_dependent_to_the_biased_form_alone() -> N
         (torch.zeros(0, 2), torch.zeros(0, 2), {}, "at least 1 examples, got 0"),
         (torch.zeros(3, 2), torch.zeros(3, 2), {"bias": "corrected"}, "at least 4 examples, got 3"),
         (torch.zeros(4, 2), torch.full((4, 1), math.nan), {}, "y has an entry that is not finite"),
+        (torch.zeros(()), torch.zeros(()), {}, r"got shapes \(\) and \(\)"),
+        (torch.zeros(4, dtype=torch.complex64), torch.zeros(4), {}, "x must be of real numbers, got torch.complex64"),
         (torch.zeros(4, 2), torch.zeros(4, 2), {"bias": "fair"}, "unknown form 'fair'"),
         (torch.zeros(4, 2), torch.zeros(4, 2), {"block": 0}, "block must be at least 1, got 0"),
     ],

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sparsync.experiments.averaging.header import ExchangeError
+from sparsync.experiments.learning import split
 from sparsync.experiments.learning.cut_layer import (
     ACTIVATION_SLOPES,
     ACTIVATIONS,
@@ -28,7 +30,9 @@ from sparsync.experiments.learning.cut_layer import (
     LABELS,
     SERVER,
     WEIGHTS,
+    Client,
 )
+from sparsync.experiments.learning.decoder_attack import Leak
 from sparsync.experiments.learning.distance_correlation import distance_correlation
 from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.split import (
@@ -41,7 +45,7 @@ from sparsync.experiments.learning.split import (
     simulated,
     summary,
 )
-from sparsync.experiments.learning.talk import Books, Talk, carry, side_by_side
+from sparsync.experiments.learning.talk import Books, Take, Talk, carry, side_by_side
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.descent import new_descent
@@ -148,6 +152,27 @@ def test_what_is_not_handed_on_changes_the_training() -> None:
     parameters, _ = monolithic(QUICK, DATA, 3)
     apart, _ = simulated(replace(QUICK, weights_stay=True), DATA, client_count=3)
     assert not torch.equal(whole_parameters(QUICK, apart), parameters)
+    for forgets in (False, True):
+        books = Books()
+        talks: list[Talk[Any]] = [server_talk(QUICK, DATA, Party(0, 4))]
+        clients = (client_talk(QUICK, DATA, Party(rank, 4), books) for rank in (1, 2, 3))
+        talks += [_forgetful(talk) if forgets else talk for talk in clients]
+        assert torch.equal(whole_parameters(QUICK, side_by_side(talks, books)), parameters) is not forgets
+
+
+def _forgetful(talk: Talk[Any]) -> Talk[Any]:
+    """Who is handed weights and their velocity takes zeros for the velocity."""
+    found, handed = None, 0
+    while True:
+        try:
+            wish = talk.send(found)
+        except StopIteration as end:
+            return end.value
+        found = yield wish
+        if isinstance(wish, Take) and wish.subject == WEIGHTS:
+            handed += 1
+            assert isinstance(found, Tensor)
+            found = found if handed % 2 else torch.zeros_like(found)
 
 
 def rank_of(settings: SplitSettings) -> tuple[Any, Tensor, list[dict[str, object]]]:
@@ -264,6 +289,37 @@ def others_of_a_lost_rank(lost: int) -> str:
 def test_of_real_ranks_one_that_is_killed_is_an_error_of_the_others(lost: int) -> None:
     errors = run_workers(partial(others_of_a_lost_rank, lost), 2, killed=[lost])
     assert f"rank {lost}" in errors[1 - lost]
+
+
+TURN_SECONDS = 1.1
+
+
+def slowly(*, weights_stay: bool) -> dict[str, Any] | None:
+    """A run in which a whole turn and the attack each take longer than one waits for another."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    step = Client.step
+
+    def slow_step(client: Client, inputs: Tensor, labels: Tensor) -> Talk[None]:
+        time.sleep(TURN_SECONDS)
+        yield from step(client, inputs, labels)
+
+    def slow_attack(*_: object, **__: object) -> Leak:
+        time.sleep(4 * TURN_SECONDS)
+        return Leak(0.25, 3.0, 4.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "step", slow_step)
+        patch.setattr(split, "attacked", slow_attack)
+        patch.setattr(split, "load_dataset", lambda _: DATA)
+        settings = replace(QUICK, steps=8, turn_steps=2, weights_stay=weights_stay, attack_steps=1)
+        return split.run(settings, Party(rank, size, timeout_seconds=2.5 * TURN_SECONDS))
+
+
+@pytest.mark.parametrize("weights_stay", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_turns_of_others_and_the_attack_may_take_longer_than_one_waits(*, weights_stay: bool) -> None:
+    found, *others = run_workers(partial(slowly, weights_stay=weights_stay), 4)
+    assert found["explained_share"] == 0.25
+    assert others == [None] * 3
 
 
 @pytest.mark.parametrize("leakage_weight", [0.0, 2.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -187,6 +188,40 @@ def test_a_server_outlives_a_client_that_is_killed() -> None:
     said, nothing, _ = run_workers(dies_before_it_gives, 3, killed=[2])
     assert said.startswith("rank 0, takes 'update' from rank 2")
     assert nothing == ""
+
+
+def late(*, is_patient: bool, is_giver: bool, dies: bool = False) -> str:
+    """What rank 0 hears, where rank 1 comes later than one waits, or dies instead."""
+    if dist.get_rank():
+        time.sleep(3.0)
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wish = partial(take, 0, "a") if is_giver else partial(give, 0, "a", torch.ones(3))
+    elif is_giver:
+        wish = partial(give, 1, "a", torch.ones(3), is_patient=is_patient)
+    else:
+        wish = partial(take, 1, "a", is_patient=is_patient)
+    try:
+        carry(saying(wish), Books(), timeout_seconds=1.5)
+    except ExchangeError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("is_giver", [False, True])
+def test_who_is_patient_waits_longer_and_who_is_not_does_not(*, is_giver: bool) -> None:
+    assert run_workers(partial(late, is_patient=True, is_giver=is_giver), 2) == ["", ""]
+    said, _ = run_workers(partial(late, is_patient=False, is_giver=is_giver), 2)
+    assert "not all ranks came within 1.5 s" in said
+
+
+@pytest.mark.parametrize("is_giver", [False, True])
+def test_who_is_patient_notices_at_once_that_the_other_is_killed(*, is_giver: bool) -> None:
+    began = time.monotonic()
+    said, _ = run_workers(partial(late, is_patient=True, is_giver=is_giver, dies=True), 2, killed=[1])
+    assert "a connection was lost" in said
+    # It starts, sleeps for three seconds, and asks for two who is missing; the rest is for a machine that is busy.
+    assert time.monotonic() - began < 60
 
 
 def changes_on_its_way() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,10 @@ class Echo:
     """numbers that go to rank 1 and come back"""
     lost: bool = False
     """rank 1 is killed before it answers"""
+    lost_later: bool = False
+    """the last rank is killed when it has done its part"""
+    pause_seconds: float = 0.0
+    """how long rank 0 takes to make a result of the answer"""
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -51,6 +56,10 @@ def _run(settings: Echo, party: Party) -> dict[str, Any] | None:
     talks = {0: _caller, 1: _answerer}
     talk = talks[party.rank](settings) if party.rank in talks else _silent()
     echo = party.carry(talk, books)
+    if settings.lost_later and party.rank == party.size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if party.rank == 0:
+        time.sleep(settings.pause_seconds)
     for _ in range(settings.count):
         party.advance()
     return {"echo": echo, "books": books.rows()} if party.rank == 0 else None
