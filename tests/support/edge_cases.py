@@ -180,7 +180,7 @@ def chunked_cases() -> dict[str, Case]:
 
 def ranked_cases() -> dict[str, Case]:
     """Chunks of which so few are sent that a GPU ranks those which reach the least of eight warps' largest."""
-    cases = {}
+    cases: dict[str, Case] = {}
     zeros, warps = torch.zeros(CHUNK_SIZE), 128 * torch.arange(1, 8)
     # All others are the first warp's; there is room for 64.
     for count in (63, 64, 65):

@@ -42,7 +42,7 @@ DEVICES = [torch.device("cpu"), torch.device("cuda")]
 # float32 has 1.2e-7; a dozen steps amplify it, and a decomposition divides by the damping.
 TOLERANCE, KFAC_TOLERANCE = 1e-4, 1e-2
 KFAC = KfacRun(model="fnn2", workers=4, batch_size=4, steps=4, factor_period=2, decomposition_period=3, test_limit=50)
-KFAC_RUNS = {
+KFAC_RUNS: dict[str, KfacRun] = {
     **{scheme: replace(KFAC, scheme=scheme) for scheme in SCHEMES},
     "selected": replace(KFAC, density=0.1, factor_density=0.1),
     "statistics": replace(KFAC, model="resnet20", batch_size=2, steps=2, decomposition_period=2, test_limit=4),

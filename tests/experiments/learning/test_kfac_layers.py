@@ -211,9 +211,9 @@ def test_what_has_no_factors_is_named_with_the_reason() -> None:
 class Doubling(nn.Linear):
     """A layer that does something else."""
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """Twice the outputs."""
-        return 2 * super().forward(inputs)
+        return 2 * super().forward(input)
 
 
 class Relabelled(nn.Linear):

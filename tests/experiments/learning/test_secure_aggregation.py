@@ -291,7 +291,7 @@ class Elsewhere(Tensor):
         if any(isinstance(one, Tensor) for one in flat if not isinstance(one, Elsewhere)):
             raise RuntimeError(f"{name} of tensors on two devices")
         found = super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
-        return found.as_subclass(Tensor) if name == "cpu" else found
+        return found.as_subclass(Tensor) if name == "cpu" and isinstance(found, Tensor) else found
 
 
 def elsewhere(talk: Talk[Any]) -> Talk[Any]:
@@ -310,7 +310,7 @@ def elsewhere(talk: Talk[Any]) -> Talk[Any]:
 def test_what_arrives_on_a_gpu_is_masked_and_unmasked_on_the_cpu() -> None:
     clients, vectors = [1, 2, 3], {client: drawn(8, client) for client in (1, 2, 3)}
     with pytest.raises(RuntimeError, match="two devices"):
-        vectors[1].as_subclass(Elsewhere) + vectors[2]
+        torch.add(vectors[1].as_subclass(Elsewhere), vectors[2])
     parts = [take_part(c, clients, vectors[c].as_subclass(Elsewhere), 2, leaves=c == 3) for c in clients]
     found = side_by_side([elsewhere(add_up(clients, 2)), *map(elsewhere, parts)], Books())[0]
     assert type(found.total) is Tensor
