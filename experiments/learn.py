@@ -130,7 +130,7 @@ def _parting(rank: int, size: int) -> Talk[None]:
     result, and needs nobody who is lost by now.
 
     Raises:
-        ExchangeError: here rank 0 is lost.
+        ExchangeError: rank 0 is lost, on the others.
     """
     nothing = torch.empty(0)
     if rank:

@@ -179,19 +179,20 @@ def split_client(settings: FederatedSettings, client: Client, lower: nn.Module, 
     before, after = (client.rank - 2) % client_count + 1, client.rank % client_count + 1
     for turn in range(settings.rounds):
         if passes and (turn or client.rank > 1):
-            set_weights(lower, (yield from take(before, "client layers")))
+            set_weights(lower, (yield from take(before, "client layers", is_patient=True)))
         for _ in range(settings.local_steps if client.count else 0):
             images, labels = client.examples(client.next_batch())
             lower.zero_grad()
             activations = lower(images)
-            yield from give(SERVER, "activations", activations.detach())
+            # Where layers are not passed on, the turns of all others come first.
+            yield from give(SERVER, "activations", activations.detach(), is_patient=True)
             yield from give(SERVER, "labels", labels.to(torch.uint8))
             activations.backward((yield from take(SERVER, "gradients at the cut")))
             descend(lower, settings.step_size)
         if passes:
             yield from give(after, "client layers", weights_of(lower))
     if passes and client.rank == 1:
-        set_weights(lower, (yield from take(before, "client layers")))
+        set_weights(lower, (yield from take(before, "client layers", is_patient=True)))
 
 
 def split_network(settings: FederatedSettings, data: Dataset, device: torch.device) -> tuple[nn.Module, nn.Module]:

@@ -25,6 +25,7 @@ SANITIZER = "/opt/compute-sanitizer"
 SPEAKS_OF_CUDA = re.compile(r'"cuda"|\bcuda_backend\b|torch\.cuda|def test_\w*cuda')
 # Files that speak of CUDA, and why no test in them needs a GPU.
 NEED_NO_GPU = {
+    "tests/experiments/learning/test_kfac.py": "a state that was loaded to a GPU has a stand-in",
     "tests/experiments/local/test_messages.py": "devices are only named",
     "tests/experiments/racing/test_real_command.py": "a device is only named",
     "tests/experiments/studies/kernels/test_study.py": "names of cases and refusals",

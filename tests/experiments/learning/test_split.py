@@ -7,8 +7,10 @@ import math
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,7 @@ from sparsync.experiments.learning.split import (
     simulated,
     summary,
 )
-from sparsync.experiments.learning.talk import Books, Take, Talk, carry, side_by_side
+from sparsync.experiments.learning.talk import Books, Talk, carry, side_by_side
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.descent import new_descent
@@ -156,23 +158,26 @@ def test_what_is_not_handed_on_changes_the_training() -> None:
         books = Books()
         talks: list[Talk[Any]] = [server_talk(QUICK, DATA, Party(0, 4))]
         clients = (client_talk(QUICK, DATA, Party(rank, 4), books) for rank in (1, 2, 3))
-        talks += [_forgetful(talk) if forgets else talk for talk in clients]
+        talks += [_changing(talk, _velocity_forgotten()) if forgets else talk for talk in clients]
         assert torch.equal(whole_parameters(QUICK, side_by_side(talks, books)), parameters) is not forgets
 
 
-def _forgetful(talk: Talk[Any]) -> Talk[Any]:
-    """Who is handed weights and their velocity takes zeros for the velocity."""
-    found, handed = None, 0
+def _velocity_forgotten() -> Callable[[str, Tensor], Tensor]:
+    """Of weights and their velocity, which are handed over by turns, the velocity is taken for zeros."""
+    scales = cycle((1.0, 0.0))
+    return lambda subject, taken: taken * next(scales) if subject == WEIGHTS else taken
+
+
+def _changing(talk: Talk[Any], change: Callable[[str, Tensor], Tensor]) -> Talk[Any]:
+    """A party that takes something else than it is given."""
+    found = None
     while True:
         try:
             wish = talk.send(found)
         except StopIteration as end:
             return end.value
         found = yield wish
-        if isinstance(wish, Take) and wish.subject == WEIGHTS:
-            handed += 1
-            assert isinstance(found, Tensor)
-            found = found if handed % 2 else torch.zeros_like(found)
+        found = change(wish.subject, found) if isinstance(found, Tensor) else found
 
 
 def rank_of(settings: SplitSettings) -> tuple[Any, Tensor, list[dict[str, object]]]:
@@ -231,19 +236,12 @@ def _heard(settings: SplitSettings, data: Dataset) -> tuple[Books, list[tuple[st
     """All that the server takes, in order."""
     books, heard = Books(), list[tuple[str, Tensor]]()
 
-    def listening(talk: Talk[Any]) -> Talk[Any]:
-        found = None
-        while True:
-            try:
-                wish = talk.send(found)
-            except StopIteration as end:
-                return end.value
-            found = yield wish
-            if isinstance(found, Tensor):
-                heard.append((wish.subject, found.clone()))
+    def hear(subject: str, taken: Tensor) -> Tensor:
+        heard.append((subject, taken.clone()))
+        return taken
 
-    talks = [listening(server_talk(settings, data, Party(0, 2))), client_talk(settings, data, Party(1, 2), books)]
-    side_by_side(talks, books)
+    server = _changing(server_talk(settings, data, Party(0, 2)), hear)
+    side_by_side([server, client_talk(settings, data, Party(1, 2), books)], books)
     return books, heard
 
 
@@ -291,35 +289,32 @@ def test_of_real_ranks_one_that_is_killed_is_an_error_of_the_others(lost: int) -
     assert f"rank {lost}" in errors[1 - lost]
 
 
-TURN_SECONDS = 1.1
+STEP_SECONDS = 1.1
 
 
 def slowly(*, weights_stay: bool) -> dict[str, Any] | None:
     """A run in which a whole turn and the attack each take longer than one waits for another."""
-    rank, size = dist.get_rank(), dist.get_world_size()
     step = Client.step
 
     def slow_step(client: Client, inputs: Tensor, labels: Tensor) -> Talk[None]:
-        time.sleep(TURN_SECONDS)
+        time.sleep(STEP_SECONDS)
         yield from step(client, inputs, labels)
 
     def slow_attack(*_: object, **__: object) -> Leak:
-        time.sleep(4 * TURN_SECONDS)
+        time.sleep(4 * STEP_SECONDS)
         return Leak(0.25, 3.0, 4.0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Client, "step", slow_step)
         patch.setattr(split, "attacked", slow_attack)
         patch.setattr(split, "load_dataset", lambda _: DATA)
-        settings = replace(QUICK, steps=8, turn_steps=2, weights_stay=weights_stay, attack_steps=1)
-        return split.run(settings, Party(rank, size, timeout_seconds=2.5 * TURN_SECONDS))
+        settings = replace(QUICK, steps=8, weights_stay=weights_stay, attack_steps=1)
+        return split.run(settings, Party(dist.get_rank(), 4, timeout_seconds=2.5 * STEP_SECONDS))
 
 
 @pytest.mark.parametrize("weights_stay", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_turns_of_others_and_the_attack_may_take_longer_than_one_waits(*, weights_stay: bool) -> None:
-    found, *others = run_workers(partial(slowly, weights_stay=weights_stay), 4)
-    assert found["explained_share"] == 0.25
-    assert others == [None] * 3
+    assert run_workers(partial(slowly, weights_stay=weights_stay), 4)[SERVER]["explained_share"] == 0.25
 
 
 @pytest.mark.parametrize("leakage_weight", [0.0, 2.0])
