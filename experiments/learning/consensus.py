@@ -264,7 +264,7 @@ def distance_bound(consensus: Tensor, slopes: Sequence[Tensor]) -> float:
     return (float(total.norm()) + rounding + _gamma(len(slopes)) * size) / curvature * _MARGIN
 
 
-def needs_no_luck(penalty: float, curvature: float, feature_count: int) -> bool:
+def has_cholesky_factor(penalty: float, curvature: float, feature_count: int) -> bool:
     """Whether 2XᵀVX + ρ surely has a Cholesky factor in float64: 20p^(3/2)·u·cond < 1 (Higham 2002, equation (10.8)).
 
     Args:

@@ -24,7 +24,7 @@ from sparsync.experiments.learning.consensus import (
     consensus_of,
     consensus_share,
     distance_bound,
-    needs_no_luck,
+    has_cholesky_factor,
     sufficient_penalty,
 )
 from sparsync.experiments.learning.proposals import Meeting, Met, Selection
@@ -271,7 +271,7 @@ class SelfPaced:
             return
         curvature = max(self.curvatures)
         words = f"the model is not finite in step {number - 1} of round {index}"
-        if not needs_no_luck(self.penalty, curvature, self.consensus.numel()):
+        if not has_cholesky_factor(self.penalty, curvature, self.consensus.numel()):
             words += f": the penalty {self.penalty} may be too small beside the curvature {curvature} for float64"
         raise FloatingPointError(words)
 
