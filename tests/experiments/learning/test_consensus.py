@@ -161,3 +161,11 @@ def test_the_right_consensus_is_smaller_than_the_printed_one() -> None:
 def test_what_is_no_batch_is_refused(features: Tensor, targets: Tensor, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Batch(features, targets)
+
+
+def test_a_system_without_a_factor_leaves_no_model() -> None:
+    """What the factorisation leaves behind where it fails is finite, and would pass for one."""
+    features = 1e3 * torch.randn(3, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    model = BatchModel(Batch(features, torch.ones(3, dtype=torch.float64)), 1e-15)
+    model.step(torch.ones(8, dtype=torch.float64))
+    assert model.model.isnan().all()
