@@ -355,7 +355,7 @@ def _masked_mean(
     So the sum is the very entry of a client at every place that it alone selected.
     """
     chosen, union = list(weights), None
-    touched: dict[int, Tensor] = {}
+    present, touched = chosen, dict[int, Tensor]()
     if settings.density < 1:
         for rank in chosen:
             found = yield from take_unless_lost(rank, "indices")
@@ -363,10 +363,11 @@ def _masked_mean(
                 touched[rank] = found.long()
         if not touched:
             raise ExchangeError(f"of the clients {chosen} none is left")
-        union = torch.cat(list(touched.values())).unique()
-        for rank in chosen:
+        # Whose places never came, or not as they were sent, has entries outside the union, and is not talked to again.
+        present, union = list(touched), torch.cat(list(touched.values())).unique()
+        for rank in present:
             yield from give_unless_lost(rank, "union", union.int())
-    summed = yield from add_up(chosen, settings.quorum(len(chosen)))
+    summed = yield from add_up(chosen, settings.quorum(len(chosen)), present=present)
     decoded = FIXED_POINT.decode(summed.total)
     return (decoded[:-1] / decoded[-1]).to(parameters), _Found(union, summed.survivors, touched)
 

@@ -60,19 +60,20 @@ class MaskedSum:
     lost: tuple[int, ...]
 
 
-def add_up(clients: Sequence[int], threshold: int) -> Talk[MaskedSum]:
+def add_up(clients: Sequence[int], threshold: int, *, present: Sequence[int] | None = None) -> Talk[MaskedSum]:
     """The server's part: relay keys and shares, add what comes, and take off the masks that are left.
 
     Args:
         clients: ranks that were told to take part, ascending.
         threshold: how many must survive, 2 at least; it is also how many shares recover a secret.
+        present: of these, with whom it still talks, ascending; None is all.
 
     Raises:
         ValueError: see `require_threshold`.
         ExchangeError: fewer than that are left, or shares do not fit together.
     """
     require_threshold(threshold, len(clients))
-    keys = yield from _collected(clients, "public keys", 2 * KEY_BYTES)
+    keys = yield from _collected(clients if present is None else present, "public keys", 2 * KEY_BYTES)
     _require_enough(keys, clients, threshold)
     for client in keys:
         yield from give_unless_lost(client, "public keys", _rows(keys, clients, 2 * KEY_BYTES))

@@ -210,6 +210,28 @@ def test_a_client_leaves_large_batches_in_the_round_that_is_said() -> None:
     assert [2 in meeting.survivors for meeting in trained.minutes.meetings] == [True, True, False, False, False, False]
 
 
+def test_whose_places_arrive_damaged_is_not_talked_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has entries outside the union of the others, which its masked vector would put into wrong places."""
+    take_unless_lost, masked_mean = private_schemes.take_unless_lost, private_schemes._masked_mean
+    survivors: list[tuple[int, ...]] = []
+
+    def damaged(rank: int, subject: str) -> Any:
+        found = yield from take_unless_lost(rank, subject)
+        return ExchangeError("what arrived is not what was sent") if (rank, subject) == (2, "indices") else found
+
+    def overheard(*arguments: Any) -> Any:
+        mean, found = yield from masked_mean(*arguments)
+        assert bool(torch.isin(found.places, torch.cat([found.selected[1], found.selected[3]])).all())
+        survivors.append(found.survivors)
+        return mean, found
+
+    monkeypatch.setattr(private_schemes, "take_unless_lost", damaged)
+    monkeypatch.setattr(private_schemes, "_masked_mean", overheard)
+    with pytest.raises(ExchangeError, match="rank 2, takes 'union' from rank 0: rank 0 has ended"):
+        run(3, secure=True, density=0.02)
+    assert survivors == [(1, 3)] * 3
+
+
 def test_places_that_one_survivor_alone_selected_are_counted() -> None:
     selected = {1: torch.tensor([0, 1, 2]), 2: torch.tensor([2, 3, 4]), 3: torch.tensor([0, 4, 9])}
     union = torch.tensor([0, 1, 2, 3, 4, 9])
