@@ -62,9 +62,29 @@ class Eigenbasis:
 
 
 def eigenbasis(matrix: Tensor) -> Eigenbasis:
-    """Decompose a symmetric matrix [n, n]."""
-    values, vectors = torch.linalg.eigh(matrix)
+    """Decompose a symmetric matrix [n, n].
+
+    LAPACK's divide and conquer gives up on some matrices that are mostly zero, such as what a selection leaves of a
+    factor. They are decomposed by QR iteration then, in float64 and on the CPU.
+
+    Raises:
+        FloatingPointError: an entry is not finite.
+    """
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError:
+        values, vectors = _by_iteration(matrix)
     return Eigenbasis(vectors.contiguous(), values.clamp_(min=0.0))
+
+
+def _by_iteration(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    # Rarely needed, and slow to import.
+    from scipy.linalg import eigh
+
+    if not bool(matrix.isfinite().all()):
+        raise FloatingPointError("a factor is not finite; try a smaller step size or more damping")
+    values, vectors = (torch.from_numpy(found).to(matrix) for found in eigh(matrix.double().cpu().numpy(), driver="ev"))
+    return values, vectors
 
 
 def basis_count(size: int) -> int:

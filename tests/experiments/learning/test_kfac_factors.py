@@ -60,6 +60,32 @@ def test_negative_eigenvalues_become_zero_and_the_matrix_the_nearest_without_the
     assert all(float((other - nearest).norm()) <= float((other - matrix).norm()) for other in others)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_matrix_on_which_divide_and_conquer_gives_up_has_an_eigenbasis(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does, on some processors, on what Top-k leaves of a factor: most rows are zero."""
+
+    def gives_up(_: Tensor) -> None:
+        raise torch.linalg.LinAlgError("the algorithm failed to converge")
+
+    matrix = torch.zeros(12, 12, dtype=dtype)
+    matrix[3:7, 3:7] = positive(4, 4, 1)
+    matrix[8, 3] = matrix[3, 8] = 2.0
+    expected = eigenbasis(matrix)
+    monkeypatch.setattr(torch.linalg, "eigh", gives_up)
+    found = eigenbasis(matrix)
+    assert float(expected.values[0]) == 0
+    assert found.vectors.dtype == found.values.dtype == dtype
+    # Two backward-stable decompositions of 12 rows, and two products.
+    rounding = 64 * 12 * torch.finfo(dtype).eps * float(matrix.norm())
+    nearest = [basis.vectors @ basis.values.diag() @ basis.vectors.T for basis in (found, expected)]
+    assert float((nearest[0] - nearest[1]).norm()) <= rounding
+    matrix[3, 3] = torch.inf
+    with pytest.raises(FloatingPointError, match="a factor is not finite"):
+        eigenbasis(matrix)
+
+
 def test_a_zero_factor_leaves_the_gradient_over_the_damping() -> None:
     gradient = draw(3, 5)
     found = preconditioned(gradient, eigenbasis(torch.zeros(5, 5).double()), eigenbasis(positive(3, 3, 1)), 0.25)
