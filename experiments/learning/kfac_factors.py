@@ -72,7 +72,7 @@ def eigenbasis(matrix: Tensor) -> Eigenbasis:
     """
     try:
         values, vectors = torch.linalg.eigh(matrix)
-    except torch.linalg.LinAlgError:
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # the stubs do not name it
         values, vectors = _by_iteration(matrix)
     return Eigenbasis(vectors.contiguous(), values.clamp_(min=0.0))
 

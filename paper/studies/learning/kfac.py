@@ -145,7 +145,7 @@ def _draw_steps(axes: Axes, study: Result, runs: dict[str, Result]) -> None:
                 fontsize=7,
             )
     axes.set_yticks(range(len(ordered)), [title(study, run) for run in ordered])
-    axes.invert_yaxis()
+    axes.set_ylim(len(ordered) - 0.4, -0.6)
     axes.set(xlabel=f"steps to {100 * study['target']:g} %", xlim=(0, 1.15 * study["steps"]))
     axes.grid(visible=False, axis="y")
 
@@ -196,9 +196,12 @@ def _changed(
     runs = runs_of(data_folder)
     differences = [accuracy_difference(run, runs[base]) for name, run in runs.items() if name.startswith(prefix)]
     known = [difference for difference in differences if difference is not None]
-    words = tally(known, more=more, less=less)
-    diverged = len(differences) - len(known)
-    return words + (f", diverged in {diverged}" if diverged else "")
+    words = [tally(known, more=more, less=less)] if known else []
+    if len(known) < len(differences):
+        ends = [value for name, run in runs.items() if name.startswith(prefix) for value in run["test_accuracy"]]
+        runs_in_words = f"{latex.integer(ends.count(None))} of {latex.integer(len(ends))} runs"
+        words += [f"left open in {latex.integer(len(differences) - len(known))}, as {runs_in_words} diverged"]
+    return ", ".join(words)
 
 
 def _steps_macro(name: str) -> Macro:

@@ -67,7 +67,7 @@ def test_a_matrix_on_which_divide_and_conquer_gives_up_has_an_eigenbasis(
     """As it does, on some processors, on what Top-k leaves of a factor: most rows are zero."""
 
     def gives_up(_: Tensor) -> None:
-        raise torch.linalg.LinAlgError("the algorithm failed to converge")
+        raise torch.linalg.LinAlgError("no convergence")  # type: ignore[attr-defined]  # the stubs do not name it
 
     matrix = torch.zeros(12, 12, dtype=dtype)
     matrix[3:7, 3:7] = positive(4, 4, 1)

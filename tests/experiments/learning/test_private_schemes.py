@@ -16,7 +16,7 @@ from sparsync.experiments.learning.federated import Trained, network_sizes, simu
 from sparsync.experiments.learning.federated_clients import FIXED_POINT, Client, FederatedSettings, batches, shards
 from sparsync.experiments.learning.party import CPU
 from sparsync.experiments.learning.private_schemes import stated_bytes, weights_by_rank
-from sparsync.experiments.learning.talk import Books
+from sparsync.experiments.learning.talk import Books, take_unless_lost
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.models import FlatModel
@@ -212,7 +212,7 @@ def test_a_client_leaves_large_batches_in_the_round_that_is_said() -> None:
 
 def test_whose_places_arrive_damaged_is_not_talked_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has entries outside the union of the others, which its masked vector would put into wrong places."""
-    take_unless_lost, masked_mean = private_schemes.take_unless_lost, private_schemes._masked_mean
+    masked_mean = private_schemes._masked_mean
     survivors: list[tuple[int, ...]] = []
 
     def damaged(rank: int, subject: str) -> Any:
@@ -221,6 +221,7 @@ def test_whose_places_arrive_damaged_is_not_talked_to_again(monkeypatch: pytest.
 
     def overheard(*arguments: Any) -> Any:
         mean, found = yield from masked_mean(*arguments)
+        assert found.places is not None
         assert bool(torch.isin(found.places, torch.cat([found.selected[1], found.selected[3]])).all())
         survivors.append(found.survivors)
         return mean, found
