@@ -13,7 +13,7 @@ from paper.studies.kernels import (
     MODELS,
     NOT_MEASURED,
     RECORDED,
-    machine,
+    machines,
     milliseconds,
     others,
     processor,
@@ -41,15 +41,14 @@ _MESSAGE_HEAD = (
 
 
 def timings_markdown(data_folder: Path) -> str:
-    """The newest study on a processor, and the newest on a GPU or a line that there is none.
+    """The newest study on a processor, and the newest on each GPU or a line that there is none.
 
     Raises:
         FileNotFoundError: no processor was measured.
     """
-    study, gpu = processor(data_folder), machine(data_folder, "cuda")
-    threads = f", {study['thread_count']} threads"
-    second = f"GPU: {NOT_MEASURED}.\n" if gpu is None else _markdown_block(gpu, "")
-    return "\n".join(["", _markdown_block(study, threads), second])
+    study = processor(data_folder)
+    gpus = [_markdown_block(gpu, "") for gpu in machines(data_folder, "cuda")] or [f"GPU: {NOT_MEASURED}.\n"]
+    return "\n".join(["", _markdown_block(study, f", {study['thread_count']} threads"), *gpus])
 
 
 def _markdown_block(study: Result, threads: str) -> str:

@@ -74,8 +74,21 @@ def machine(data_folder: Path, device: str) -> Result | None:
     Raises:
         FileNotFoundError: there is no study of the kernel at all.
     """
+    return next(iter(machines(data_folder, device)), None)
+
+
+def machines(data_folder: Path, device: str) -> list[Result]:
+    """The newest study of each processor, or of each GPU, the newest first.
+
+    Raises:
+        FileNotFoundError: there is no study of the kernel at all.
+    """
     found = [study for study in results(data_folder, "kernels") if study["device"] == device]
-    return max(found, key=lambda study: str(study.record("provenance")["date_utc"]), default=None)
+    found.sort(key=lambda study: str(study.record("provenance")["date_utc"]), reverse=True)
+    newest: dict[str, Result] = {}
+    for study in found:
+        newest.setdefault(str(study["hardware"]), study)
+    return list(newest.values())
 
 
 def processor(data_folder: Path) -> Result:

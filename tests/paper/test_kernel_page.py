@@ -62,6 +62,18 @@ def test_a_gpu_has_a_table_of_its_own_once_it_was_measured(data_folder: Path) ->
     assert "\n\nNVIDIA H200, density 0.001, profile `full`, 2026-01-01:\n\n|" in text
 
 
+def test_each_gpu_has_its_newest_table_the_newest_first(data_folder: Path) -> None:
+    dates = {"a": ("NVIDIA H100", "2026-02-01"), "b": ("NVIDIA H200", "2026-03-01"), "c": ("NVIDIA H100", "2026-01-01")}
+    for name, (hardware, date) in dates.items():
+        record = kernels_record("full", device="cuda", date=date) | {"hardware": hardware}
+        write(data_folder / f"kernels-{name}.json", record)
+    titles = [line for line in timings_markdown(data_folder).splitlines() if line.startswith("NVIDIA")]
+    assert titles == [
+        f"NVIDIA {name}, density 0.001, profile `full`, {day}:"
+        for name, day in (("H200", "2026-03-01"), ("H100", "2026-02-01"))
+    ]
+
+
 def test_replays_have_a_column_under_words_and_what_they_are_compared_with_has_none(data_folder: Path) -> None:
     record = kernels_record("full", device="cuda")
     adds = [row for row in record["rows"] if row["contender"] == "add"]
