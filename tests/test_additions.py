@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.slow_cases import slow_except
 from tests.support.stand_ins.forked import run_forked
 
 PAGE = (ROOT / "paper" / "docs" / "contributing.md").read_text(encoding="utf-8")
@@ -227,7 +228,7 @@ def claimed_count(name: str) -> int:
     return int(row)
 
 
-@pytest.mark.parametrize("name", ADDITIONS)
+@pytest.mark.parametrize("name", slow_except({"selector", "policy"}, ADDITIONS))
 def test_an_addition_costs_the_files_that_the_page_says_and_runs(name: str, copy: Path) -> None:
     before, addition = written(copy), ADDITIONS[name]
     for edit in addition.edits:

@@ -142,6 +142,7 @@ def test_a_source_distribution_makes_the_same_wheel(tree: Path, wheel_files: set
     assert set(zipfile.ZipFile(wheel_of(distribution, tmp_path)).namelist()) == wheel_files
 
 
+@pytest.mark.slow
 def test_every_command_of_the_installed_wheel_says_how_it_is_used(
     installed: Path, run_installed: Run, tmp_path: Path
 ) -> None:

@@ -76,7 +76,7 @@ def unlike_the_plain_loop(granularity: str) -> list[str]:
     return unlike
 
 
-@pytest.mark.parametrize("granularity", ["tensor", "model"])
+@pytest.mark.parametrize("granularity", [pytest.param("tensor", marks=pytest.mark.slow), "model"])
 def test_a_trajectory_is_that_of_a_plain_loop_in_bits(granularity: str) -> None:
     assert run_workers(partial(unlike_the_plain_loop, granularity), 2) == [[], []]
 
@@ -167,7 +167,7 @@ def lost_by_any_variant(granularity: str) -> list[str]:
     return lost
 
 
-@pytest.mark.parametrize("granularity", ["tensor", "bucket"])
+@pytest.mark.parametrize("granularity", [pytest.param("tensor", marks=pytest.mark.slow), "bucket"])
 def test_what_was_created_is_sent_or_pending_whatever_is_remembered_and_however_it_is_sent(granularity: str) -> None:
     assert run_workers(partial(lost_by_any_variant, granularity), 2) == [[], []]
 

@@ -119,6 +119,7 @@ def masked(folder: Path, *words: str, seconds: float, dies: bool) -> subprocess.
     return run_program(program, 4)
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_waits_for_the_others_at_the_end(tmp_path: Path) -> None:
     words = ("--drop-client", "3", "--drop-round", "0", "--timeout-seconds", "6")
     ended = masked(tmp_path, *words, seconds=4.0, dies=False)

@@ -81,6 +81,7 @@ def plain_results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, di
     return [dict(written) for written in json.loads(found.read_text(encoding="utf-8"))]
 
 
+@pytest.mark.slow
 def test_only_rank_zero_writes(plain_results: list[dict[str, dict[str, Any]]]) -> None:
     assert [set(written) for written in plain_results] == [set(PLAIN_RUNS), set(), set(), set()]
 

@@ -31,6 +31,8 @@ from tests.support.shared_builds import once, shared_folder
 from tests.support.stand_ins.forked import Server
 from tests.support.stand_ins.quick_compiler import quick_compiler
 
+# Built and installed anew, with every optimisation, which takes more than a minute.
+pytestmark = pytest.mark.slow
 PREBUILT = {"kernels/prebuilt/libsparsync.so", "kernels/prebuilt/libsparsync.json"}
 BITS = """
 import hashlib, torch

@@ -34,6 +34,7 @@ def test_every_figure_is_written_as_a_pdf_without_date_and_a_png(name: str, data
     assert len(list(folder.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_every_figure_and_nothing_else(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_the_figure_of_the_readme_is_that_of_the_tracked_results(tmp_path: Path)
     assert float(abs(tracked - drawn).mean()) < 1e-4, "run `make docs`"
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_bytes(data_folder: Path, tmp_path: Path) -> None:
     first, again = tmp_path / "first", tmp_path / "again"
     for folder in (first, again):

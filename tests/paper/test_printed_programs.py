@@ -74,6 +74,7 @@ def train_with_hooks() -> list[str]:
     return last_words(said.getvalue())
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_trains_all_workers_alike_and_so_does_its_hook_in_any_buckets(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(with_last_words(python_block(TRAINING, "init_process_group")), encoding="utf-8")

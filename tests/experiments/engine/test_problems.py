@@ -23,6 +23,7 @@ from sparsync.experiments.training.models import IMAGE_MODELS, MODELS, TEXT_MODE
 from sparsync.experiments.training.runs import Run
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.verify.monitors.trace import Stepped
+from tests.support.slow_cases import slow_except
 
 CURVATURES = (1.0, 0.5, 2.0, 4.0, 0.25)
 
@@ -174,7 +175,7 @@ def test_layers_are_blocks(model: str, data: Dataset) -> None:
     assert torch.equal(problem.initial, flat.parameters)
 
 
-@pytest.mark.parametrize("model", [*IMAGE_MODELS, *TEXT_MODELS])
+@pytest.mark.parametrize("model", slow_except({"resnet20", *TEXT_MODELS}, [*IMAGE_MODELS, *TEXT_MODELS]))
 def test_a_gradient_and_a_quality_depend_on_parameters_and_batch_alone(model: str, data: Dataset) -> None:
     """Statistics that earlier batches or other models left behind play no part."""
     theirs = of_its_kind(model, data)

@@ -136,6 +136,7 @@ def test_every_kind_of_step_has_the_bits_of_the_road_that_reads() -> None:
 
 
 # Of the two examples the first is the simplest there is.
+@pytest.mark.slow
 @settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(schedules=st.lists(SCHEDULES, min_size=12, max_size=12))
 def test_whatever_a_step_finds_all_bits_are_those_of_the_road_that_reads(schedules: list[Schedule]) -> None:

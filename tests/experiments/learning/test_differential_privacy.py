@@ -140,6 +140,7 @@ def test_without_sampling_epsilon_is_that_of_the_gaussian_mechanism() -> None:
     assert epsilon(noise, 1.0, steps, delta=DELTA) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_with_sampling_epsilon_is_what_the_divergences_of_theory_say() -> None:
     noise, rate, steps = 2.0, 0.02, 100
     stated = STATEMENTS["sampled_gaussian_divergence"].evaluate

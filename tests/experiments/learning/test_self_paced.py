@@ -285,7 +285,7 @@ def distributed(batch_count: int) -> list[tuple[list[float], list[float]]]:
     return found
 
 
-@pytest.mark.parametrize("process_count", [2, 4])
+@pytest.mark.parametrize("process_count", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_the_bits_do_not_depend_on_the_number_of_processes(process_count: int) -> None:
     """Five batches on two and on four real processes, and in this one."""
     here = []

@@ -208,14 +208,14 @@ def late(*, is_patient: bool, is_giver: bool, dies: bool = False) -> str:
     return ""
 
 
-@pytest.mark.parametrize("is_giver", [False, True])
+@pytest.mark.parametrize("is_giver", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_who_is_patient_waits_longer_and_who_is_not_does_not(*, is_giver: bool) -> None:
     assert run_workers(partial(late, is_patient=True, is_giver=is_giver), 2) == ["", ""]
     said, _ = run_workers(partial(late, is_patient=False, is_giver=is_giver), 2)
     assert "not all ranks came within 1.5 s" in said
 
 
-@pytest.mark.parametrize("is_giver", [False, True])
+@pytest.mark.parametrize("is_giver", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_who_is_patient_notices_at_once_that_the_other_is_killed(*, is_giver: bool) -> None:
     began = time.monotonic()
     said, _ = run_workers(partial(late, is_patient=True, is_giver=is_giver, dies=True), 2, killed=[1])

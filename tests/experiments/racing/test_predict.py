@@ -152,6 +152,7 @@ def real_trace(folder: Path, name: str, *, seconds: float, unit_seconds: float) 
     return path
 
 
+@pytest.mark.slow
 def test_a_real_run_of_asp_predicts_a_real_run_of_bsp(tmp_path: Path) -> None:
     base, other = (observe(real_trace(tmp_path, name, seconds=1.5, unit_seconds=0.05)) for name in ("asp", "bsp"))
     found = forecast(

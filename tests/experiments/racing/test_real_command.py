@@ -37,6 +37,7 @@ class Marked(Bsp):
 PATIENCE_SECONDS = 240.0
 
 
+@pytest.mark.slow
 def test_a_remark_of_the_policy_is_printed_below_the_result_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,7 @@ def test_any_bytes_are_refused_or_sound(data: bytes) -> None:
     judged(b"spsy\x01" + data)
 
 
+@pytest.mark.slow
 def test_every_beginning_of_a_message_is_refused() -> None:
     for message in seeds()[15:45]:
         for length in range(len(message)):

@@ -261,6 +261,7 @@ def test_more_tensors_than_the_grid_has_threads_are_all_served(emulated: Emulate
     assert is_right(emulated, make_case(tensors, [tensor * 0 for tensor in tensors], rule, counts=[2] * 300))
 
 
+@pytest.mark.slow
 def test_the_registered_op_is_the_same_code() -> None:
     name = "gaussian_k: every tensor"
     assert same(outcome(emulated_backend().operator, CASES[name]), expected(name))
@@ -385,6 +386,7 @@ def test_a_missing_bounds_check_is_reported(case: str, tmp_path: Path) -> None:
     assert "ERROR: AddressSanitizer: heap-" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_sources_compile_without_a_warning(tmp_path: Path) -> None:
     command = [*COMPILE, "-O0", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
     done = subprocess.run([*command, f"-I{SOURCES}", str(ENTRY)], capture_output=True, text=True)

@@ -355,6 +355,7 @@ def run_sanitized(program: Path, fault: str, fake_stacks: int = 1) -> subprocess
     return subprocess.run([program, fault], capture_output=True, text=True, env=environment, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fake_stacks", [0, 1])
 @pytest.mark.parametrize("fault", ["none", "divergence"])
 def test_correct_kernels_and_reported_faults_pass_the_sanitizers(sanitized: Path, fault: str, fake_stacks: int) -> None:
@@ -380,6 +381,7 @@ def test_sanitizers_report_a_fault_inside_a_thread(sanitized: Path, fault: str, 
 # The other switch between fibres, and the other compiler.
 
 
+@pytest.mark.slow
 def test_without_assembly_the_results_are_the_same(folder: Path) -> None:
     toy = library(folder, "ucontext", "#define SPARSYNC_EMULATE_UCONTEXT\n" + source("barriers"))
     assert all(sums_are_right(toy, *ROW_SUMS, seed) for seed in SEEDS)

@@ -213,6 +213,7 @@ def test_no_two_threads_meet_in_any_case(builds: dict[str, Future[Path]], name: 
     assert WatchedKernels(builds["kernels"].result()).races(CASES[name], seed=7, blocks=8) == []
 
 
+@pytest.mark.slow
 def test_a_fence_is_needed(builds: dict[str, Future[Path]]) -> None:
     """Nothing else shows it: in the emulation's order of memory results are right without. The slow test has all."""
     found = WatchedKernels(builds["close_share threadfence 1"].result()).races(CASES["top_k: normal, d = 70001"])

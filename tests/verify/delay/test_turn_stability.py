@@ -29,6 +29,7 @@ def state(bound: sympy.Expr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STATEMENTS, LABEL, replace(statement, relation=relation))
 
 
+@pytest.mark.slow
 def test_the_limit_loses_no_grade() -> None:
     assert set(CHECKS[LABEL]) == ALL_GRADES
     assert lost() == set()

@@ -318,6 +318,7 @@ def test_extra_memory_is_the_peak_of_the_resident_set() -> None:
     assert found == pytest.approx(8 * entry_count, rel=0.05)
 
 
+@pytest.mark.slow
 def test_memory_is_measured_in_a_process_of_its_own_and_stays_below_five_percent() -> None:
     """The list's room is 4.5 % of the residual at most; pages that were touched before are not counted again."""
     dimension = 8_000_000

@@ -67,6 +67,7 @@ def test_masked_runs_lose_a_client_and_go_on() -> None:
     assert mask_row(3, 1.0, seed=0)["union_count"] == 25_450
 
 
+@pytest.mark.slow
 def test_the_study_runs_every_case_once_and_is_json() -> None:
     advanced: list[None] = []
     study = run_private("smoke", Pool(advance=lambda: advanced.append(None)))

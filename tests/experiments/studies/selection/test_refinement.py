@@ -65,6 +65,7 @@ def study(advanced: list[None]) -> dict[str, Any]:
         return run_refinement("smoke", advance=lambda: advanced.append(None))
 
 
+@pytest.mark.slow
 def test_the_study_holds_the_counts_that_the_selectors_return(study: dict[str, Any], advanced: list[None]) -> None:
     assert len(advanced) == law_count()
     assert study["target_count"] == [max(1, round(density * DIMENSION)) for density in DENSITIES]

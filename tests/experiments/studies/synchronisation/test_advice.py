@@ -70,6 +70,7 @@ def test_where_nothing_reaches_the_target_no_advice_was_right(
     assert summary(study)[-1].endswith("in 0 of 1 settings")
 
 
+@pytest.mark.slow
 def test_a_study_on_processes_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advice, "default_job_count", lambda: 1)
     count = 0

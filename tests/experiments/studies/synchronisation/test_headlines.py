@@ -76,6 +76,7 @@ def test_messages_cost_those_most_who_send_every_step() -> None:
     assert rows["bsp"]["computing"] < rows["ssp 40"]["computing"] < rows["adsp"]["computing"]
 
 
+@pytest.mark.slow
 def test_barriers_of_blocks_let_workers_of_different_words_do_more_than_one_of_all() -> None:
     rows = _rows("workers of different words")
     assert rows["parameter database"]["mean_steps"] > 1.05 * rows["bsp"]["mean_steps"]
