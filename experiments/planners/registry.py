@@ -1,0 +1,11 @@
+"""The planners by name: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sparsync.experiments.planners.plan import Plan
+
+PLANNERS: dict[str, Callable[[Any], Plan]] = {}
+"""By name, the function `plan` of its file; what it is asked is a frozen dataclass of the same file."""
