@@ -1,4 +1,4 @@
-"""What does a planner say? What to do, how long that takes by part, what stands in the way of less, and what would help.
+"""What does a planner say? What to do, how long that takes by part, what stands in the way of less, what would help.
 
 A planner is a file here with one function `plan`, from what is asked to a `Plan`; `PLANNERS` in `registry.py` lists
 them. All times are predictions of a model that the planner's file states. Ours.

@@ -1,0 +1,1 @@
+"""What a model's operators hold and take, and what a machine gives: what planners are asked about."""
