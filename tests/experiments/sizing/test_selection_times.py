@@ -35,11 +35,11 @@ def test_what_was_measured_is_read_back(tmp_path: Path) -> None:
 def test_another_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "some.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match="some.json (is no record of kernels|has no times of 'top_k')"):
+    with pytest.raises(ValueError, match=r"some\.json (is no record of kernels|has no times of 'top_k')"):
         read_selection_times(path)
 
 
 def test_a_rule_that_was_not_timed_is_named(tmp_path: Path) -> None:
     write(tmp_path / "some.json", kernels_record("quick"))
-    with pytest.raises(ValueError, match="has no times of 'random_k' on Gaussian vectors at density 0.001"):
+    with pytest.raises(ValueError, match=r"has no times of 'random_k' on Gaussian vectors at density 0\.001"):
         read_selection_times(tmp_path / "some.json", "random_k")
