@@ -1,13 +1,13 @@
 """Can the time of a step be predicted from what is computed, selected and sent? Fitted on half of the points.
 
-A step takes (1 + w)(C + S) + T − min(ωC, (1 − 1/B)T) with T = αm + (ρ/R + γ)n: C seconds of computing and S of
+A step takes (1 + w)(C + S) + c + T − min(ωC, (1 − 1/B)T) with T = αm + (ρ/R + γ)n: C seconds of computing and S of
 selecting, both measured; m messages one after the other and n bytes sent by each worker, by the formulas of the
 collectives, over a link of R bytes a second. α is the latency of a message; ρ is what goes over the link for each byte,
 headers included; γ is what a byte takes beside the link. These are alike for all rates, so that others can be
 predicted. w is how much longer the slowest rank takes than one, for which all wait, but for local steps, where none
-does; ω is the share of computing in which a hook can send, of B buckets all but the last. All five are fitted by least
-squares of relative errors, and none is negative. Which half they are fitted on is decided by a hash of the points'
-names. Source: Hockney 1994 for αm + βn; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
+does; c is what else a step takes on its road, and of a hook what each of its B buckets takes; ω is the share of
+computing in which a hook can send, of B buckets all but the last. All are fitted by least squares of relative errors,
+and none is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney 1994 for αm + βn; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
 """
 
 from __future__ import annotations
@@ -78,6 +78,12 @@ class Point:
         return 0.0 if self.road == "local" else self.local_seconds
 
     @property
+    def road_counts(self) -> tuple[int, int, int, int]:
+        """How often a step has what a loop, a hook, each of its buckets, and local steps take."""
+        is_hook = self.road == "hook"
+        return int(self.road == "loop"), int(is_hook), self.bucket_count if is_hook else 0, int(self.road == "local")
+
+    @property
     def last_share(self) -> float:
         """1/B, of what is sent: it is sent when backward has ended."""
         return 1 / self.bucket_count
@@ -93,6 +99,10 @@ class StepModel:
         seconds_per_byte: γ.
         waiting_share: w.
         hidden_share: ω.
+        loop_seconds: c of a training loop.
+        hook_seconds: c of a hook, but for
+        bucket_seconds: of each bucket.
+        outer_seconds: c of local steps.
     """
 
     latency_seconds: float
@@ -100,6 +110,10 @@ class StepModel:
     seconds_per_byte: float
     waiting_share: float
     hidden_share: float
+    loop_seconds: float = 0.0
+    hook_seconds: float = 0.0
+    bucket_seconds: float = 0.0
+    outer_seconds: float = 0.0
 
     def link(self, mbit_per_second: float) -> Link:
         """α and β of links of a rate."""
@@ -109,7 +123,8 @@ class StepModel:
         """The predicted time of a step."""
         sending = self._sending(point)
         hidden = min(self.hidden_share * point.compute_seconds, (1 - point.last_share) * sending)
-        return point.local_seconds + self.waiting_share * point.waiting_seconds + sending - hidden
+        beside = self.waiting_share * point.waiting_seconds + self._road_seconds(point)
+        return point.local_seconds + beside + sending - hidden
 
     def is_hidden(self, point: Point) -> bool:
         """Whether all that can be is sent during backward."""
@@ -118,6 +133,11 @@ class StepModel:
     def error(self, point: Point) -> float:
         """Predicted over measured, less one."""
         return self.seconds(point) / point.step_seconds - 1
+
+    def _road_seconds(self, point: Point) -> float:
+        """What c is."""
+        constants = (self.loop_seconds, self.hook_seconds, self.bucket_seconds, self.outer_seconds)
+        return sum(constant * count for constant, count in zip(constants, point.road_counts, strict=True))
 
     def _sending(self, point: Point) -> float:
         link = self.link(point.mbit_per_second)
@@ -176,13 +196,13 @@ def _with_share(points: Sequence[Point], hidden_share: float) -> StepModel:
 
 
 def _solved(points: Sequence[Point], hidden: Sequence[bool], hidden_share: float) -> StepModel:
-    """Least squares of (1 + w)(C + S) + sT − h = t, divided by t, where (s, h) is (1/B, 0) or (1, ωC)."""
-    rows, right = np.zeros((len(points), 4)), np.zeros(len(points))
+    """Least squares of (1 + w)(C + S) + c + sT − h = t, divided by t, where (s, h) is (1/B, 0) or (1, ωC)."""
+    rows, right = np.zeros((len(points), 8)), np.zeros(len(points))
     for row, (point, is_hidden) in enumerate(zip(points, hidden, strict=True)):
         share = point.last_share if is_hidden else 1.0
         sent = share * point.sent_bytes
         link_seconds = _link_seconds(point.mbit_per_second) * sent
-        rows[row] = share * point.message_count, link_seconds, sent, point.waiting_seconds
+        rows[row] = share * point.message_count, link_seconds, sent, point.waiting_seconds, *point.road_counts
         known = point.local_seconds - (0.0 if is_hidden else hidden_share * point.compute_seconds)
         right[row] = point.step_seconds - known
     weights = np.array([1 / point.step_seconds for point in points])
@@ -190,8 +210,8 @@ def _solved(points: Sequence[Point], hidden: Sequence[bool], hidden_share: float
     lengths = np.linalg.norm(rows * weights[:, None], axis=0)
     lengths[lengths == 0] = 1.0
     solution = nnls(rows * weights[:, None] / lengths, right * weights)[0] / lengths
-    latency, wire, per_byte, waiting = map(float, solution)
-    return StepModel(latency, wire, per_byte, waiting, hidden_share)
+    latency, wire, per_byte, waiting, *road_seconds = map(float, solution)
+    return StepModel(latency, wire, per_byte, waiting, hidden_share, *road_seconds)
 
 
 def _loss(model: StepModel, points: Sequence[Point]) -> float:

@@ -180,6 +180,20 @@ def run_links(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str, Any]:
     }
 
 
+def refitted(path: Path) -> dict[str, Any]:
+    """An earlier result whose model is that of today's code; cells, and where they were measured, stay.
+
+    Raises:
+        ValueError: the file holds no cells.
+        OSError: it cannot be read.
+    """
+    try:
+        study = json.loads(path.read_text(encoding="utf-8"))
+        return {**study, "model": judged([point(record) for record in study["cells"]])}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no result of this study: {error!r}") from error
+
+
 def case_count(profile_name: ProfileName) -> int:
     """How often `run_links` advances; 0 where it is left out."""
     return len(batches(SIZES[profile_name])) if profile_name in SIZES else 0
@@ -206,6 +220,8 @@ class LinksCommand:
     """how large the study is"""
     store: Path | None = None
     """where measured cells are kept and looked for; nowhere if it is not given"""
+    refit: Path | None = None
+    """an earlier result: nothing is measured, and the model is fitted anew to its cells"""
 
 
 def read(arguments: Sequence[str] | None = None) -> LinksCommand:
@@ -225,6 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         require_output(command.output)
         if command.store is not None:
             require_folder(command.store, option="--store")
+        if command.refit is not None:
+            write_json(command.output, refitted(command.refit))
+            return
         if reason := absence():
             sys.stderr.write(f"{reason}; left out\n")
             return

@@ -167,8 +167,14 @@ def predicted(fitted: dict[str, float], cell: Result, rate: float, *, compute: f
     sending = fitted["latency_seconds"] * float(cell["message_count"])
     sending += per_byte(fitted, rate) * (float(cell["sent_bytes"]) - less_bytes)
     hidden = min(fitted["hidden_share"] * compute, (1 - 1 / buckets) * sending)
-    waiting = 0.0 if cell["method"]["road"] == "local" else fitted["waiting_share"] * (compute + select)
-    return float(compute + select + waiting + sending - hidden)
+    road = cell["method"]["road"]
+    waiting = 0.0 if road == "local" else fitted["waiting_share"] * (compute + select)
+    beside = {
+        "loop": fitted["loop_seconds"],
+        "hook": fitted["hook_seconds"] + buckets * fitted["bucket_seconds"],
+        "local": fitted["outer_seconds"],
+    }
+    return float(compute + select + waiting + beside[road] + sending - hidden)
 
 
 def _compute(cells: Sequence[Result]) -> float:

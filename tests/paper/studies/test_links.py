@@ -83,11 +83,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     cells += [cell_fields("resnet20", method, 100.0, 0.2) for method in SHOWN]
     fitted = {
-        "latency_seconds": FITTED.latency_seconds,
-        "wire_share": FITTED.wire_share,
-        "seconds_per_byte": FITTED.seconds_per_byte,
-        "waiting_share": FITTED.waiting_share,
-        "hidden_share": FITTED.hidden_share,
+        **asdict(FITTED),
         "mean_error": 0.05,
         "median_error": 0.04,
         "largest_error": 0.25,

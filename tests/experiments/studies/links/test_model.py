@@ -13,7 +13,8 @@ from sparsync.experiments.averaging.link import Link
 from sparsync.experiments.studies.links.model import Point, StepModel, fitted, halves, judged
 
 RATES = (10.0, 100.0, 1000.0)
-TRUTH = StepModel(2e-4, 1.0625, 2e-9, waiting_share=0.15, hidden_share=0.6)
+ROADS = {"loop_seconds": 0.004, "hook_seconds": 0.016, "bucket_seconds": 0.002, "outer_seconds": 0.0005}
+TRUTH = StepModel(2e-4, 1.0625, 2e-9, waiting_share=0.15, hidden_share=0.6, **ROADS)
 
 
 def made(model: StepModel, count: int = 90) -> list[Point]:
@@ -30,7 +31,10 @@ def made(model: StepModel, count: int = 90) -> list[Point]:
             sent_bytes=10 ** stream.uniform(3, 6.5),
             step_seconds=1.0,
             bucket_count=stream.choice([1, 1, 2, 5]),
+            road=stream.choice(["loop", "hook"]),
         )
+        if point.road == "loop":
+            point = replace(point, bucket_count=1)
         if place % 5 == 0:
             point = replace(point, bucket_count=1, road="local")
         points.append(replace(point, step_seconds=model.seconds(point)))
@@ -44,12 +48,14 @@ def test_a_step_is_added_up_as_by_hand() -> None:
     assert TRUTH.link(10.0).seconds_per_byte == pytest.approx(8.52e-7)
     assert TRUTH.link(10.0).latency_seconds == 2e-4
     # A few roundings of 2⁻⁵³ each.
-    assert TRUTH.seconds(point) == pytest.approx(1.15 * 0.12 + sending, rel=1e-14)
-    assert TRUTH.seconds(replace(point, bucket_count=4)) == pytest.approx(1.15 * 0.12 + sending - 0.06, rel=1e-14)
-    slow = replace(point, bucket_count=4, compute_seconds=10.0)
-    assert TRUTH.seconds(slow) == pytest.approx(1.15 * 10.02 + sending / 4, rel=1e-14)
+    assert TRUTH.seconds(point) == pytest.approx(1.15 * 0.12 + 0.004 + sending, rel=1e-14)
+    hooked = replace(point, bucket_count=4, road="hook")
+    beside = 0.016 + 4 * 0.002
+    assert TRUTH.seconds(hooked) == pytest.approx(1.15 * 0.12 + beside + sending - 0.06, rel=1e-14)
+    slow = replace(hooked, compute_seconds=10.0)
+    assert TRUTH.seconds(slow) == pytest.approx(1.15 * 10.02 + beside + sending / 4, rel=1e-14)
     alone = replace(point, road="local")
-    assert TRUTH.seconds(alone) == pytest.approx(0.12 + sending, rel=1e-14)
+    assert TRUTH.seconds(alone) == pytest.approx(0.12 + 0.0005 + sending, rel=1e-14)
     assert TRUTH.error(replace(point, step_seconds=TRUTH.seconds(point) / 1.25)) == pytest.approx(0.25)
 
 
@@ -85,7 +91,7 @@ def test_errors_are_of_the_half_that_was_not_fitted() -> None:
     assert found["largest_error"] == pytest.approx(0.5, abs=1e-5)
     assert found["mean_error"] == pytest.approx(0.5 / 45, abs=1e-5)
     roads = [point.road for point in second]
-    assert found["mean_errors"].keys() == {"loop", "local"} == {*roads}
+    assert found["mean_errors"].keys() == {"loop", "hook", "local"} == {*roads}
     assert found["mean_errors"][second[3].road] == pytest.approx(0.5 / roads.count(second[3].road), abs=1e-5)
     assert found["median_error"] < 1e-5
 

@@ -269,6 +269,36 @@ def test_without_root_the_study_leaves_itself_out(
         run_links("smoke")
 
 
+def test_a_model_is_fitted_anew_to_cells_of_an_earlier_result(tmp_path: Path) -> None:
+    shapes = [{"fast": 0.1, "slow": 0.3}[name] for name in ("fast", "slow")] * 4
+    cells = [
+        {
+            "name": f"cell {place}",
+            "mbit_per_second": 10.0,
+            "phase_seconds": {"compute": seconds, "select": 0.0},
+            "message_count": 6.0,
+            "sent_bytes": 1e4 * place,
+            "slowest_seconds": seconds + 0.02 + 0.01 * place,
+            "bucket_count": 1,
+            "method": {"road": "loop"},
+        }
+        for place, seconds in enumerate(shapes)
+    ]
+    earlier = {"profile": "record", "cells": cells, "model": {"of": "another code"}, "provenance": {"of": "then"}}
+    (tmp_path / "links.json").write_text(json.dumps(earlier))
+    study.main(["--refit", str(tmp_path / "links.json"), "--output", str(tmp_path / "again.json")])
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["model"] == study.judged([study.point(cell) for cell in cells])
+    assert {**again, "model": 0} == {**earlier, "model": 0}
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"cells": [{}]}', "[]"])
+def test_what_holds_no_cells_is_not_fitted_to(text: str, tmp_path: Path) -> None:
+    (tmp_path / "links.json").write_text(text)
+    with pytest.raises(ValueError, match=r"links\.json is no result of this study"):
+        study.refitted(tmp_path / "links.json")
+
+
 def test_a_profile_without_the_study_is_refused() -> None:
     assert [name for name in PROFILES if not case_count(name)] == ["full"]
     with pytest.raises(ValueError, match="profile 'full' leaves this study out"):
