@@ -6,21 +6,18 @@ the parameter's default, or by the function that its field names as `metadata["r
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from sparsync.experiments.engine.policy import Policy
+from sparsync.experiments.own_code import own_object
 from sparsync.experiments.policies.registry import POLICIES
 
 Parameter = bool | int | float | str | tuple[int, ...] | tuple[tuple[int, ...], ...]
 Contestant = tuple[str, dict[str, Parameter]]
 """A policy's name, or file and class, and its parameters."""
-_OWN_POLICY = re.compile(r"(?P<path>.+\.py):(?P<name>[^:]+)")
 
 
 def policy_type(name: str) -> type[Policy]:
@@ -34,17 +31,16 @@ def policy_type(name: str) -> type[Policy]:
     """
     if name in POLICIES:
         return POLICIES[name]
-    found = _OWN_POLICY.fullmatch(name)
+    found = own_object(name)
     if found is None:
         raise ValueError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}; or name your own: file.py:Class")
-    path = Path(found["path"]).resolve()
-    own = getattr(_module(path), found["name"], None)
+    path, class_name, own = found
     if not (isinstance(own, type) and issubclass(own, Policy)):
-        raise ValueError(f"{path} has no class {found['name']!r} that is derived from sparsync's Policy")
+        raise ValueError(f"{path} has no class {class_name!r} that is derived from sparsync's Policy")
     if not is_dataclass(own) or any(
         item.default is MISSING and item.default_factory is MISSING for item in fields(own) if item.init
     ):
-        raise ValueError(f"{found['name']} in {path} must be a dataclass, and all its parameters must have defaults")
+        raise ValueError(f"{class_name} in {path} must be a dataclass, and all its parameters must have defaults")
     return own
 
 
@@ -64,26 +60,6 @@ def _text(value: Any) -> str:
     """A value as the command line takes it; of numbers as `read_caps` does, of rows of them as `read_blocks`."""
     rows = value if isinstance(value, tuple) else ()
     return "/".join("+".join(map(str, row if isinstance(row, tuple) else (row,))) for row in rows) or str(value)
-
-
-def _module(path: Path) -> Any:
-    name = f"policies of {path}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # A dataclass looks its module up while it is made.
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
-    return module
 
 
 def split_entry(text: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ headers included; γ is what a byte takes beside the link. These are alike for a
 predicted. w is how much longer the slowest rank takes than one, for which all wait, but for local steps, where none
 does; c is what else a step takes on its road, and of a hook what each of its B buckets takes; ω is the share of
 computing in which a hook can send, of B buckets all but the last. All are fitted by least squares of relative errors,
-and none is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney 1994 for αm + βn; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
+and none is negative. Which half they are fitted on is decided by a hash of the points' names. Source: Hockney 1994 for
+αm + βn; Li et al. 2020 (arXiv 2006.15704) describe the overlap; the rest is ours.
 """
 
 from __future__ import annotations
