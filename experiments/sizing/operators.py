@@ -177,7 +177,8 @@ class _FusedAttention(TorchFunctionMode):
     ) -> Any:
         del types
         if function is functional.scaled_dot_product_attention:
-            return _Attention.apply(kwargs or {}, *args)
+            attend: Any = _Attention.apply
+            return attend(kwargs or {}, *args)
         return function(*args, **(kwargs or {}))
 
 
