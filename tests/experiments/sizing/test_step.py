@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -78,5 +79,6 @@ def test_no_change_that_helps_is_said_to_hurt() -> None:
 @pytest.mark.parametrize("name", ["bits_per_second", "operations_per_second", "activation_share"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
 def test_rates_that_are_none_are_refused(name: str, value: float) -> None:
+    wrong: dict[str, Any] = {name: value}
     with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
-        replace(ROOMY, **{name: value})
+        replace(ROOMY, **wrong)
