@@ -14,7 +14,7 @@ from paper.studies.convergence.runs import THOUSANDTH, condition_results
 from paper.studies.overview import SENT
 from paper.studies.races.times import repetitions
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
-from sparsync.experiments import advise, learn, network, predict, race_real, replay
+from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
@@ -53,6 +53,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.learn": lambda words: bool(learn.read_arguments(words)),
     "sparsync.experiments.replay": lambda words: bool(replay.read(words)),
     "sparsync.experiments.advise": lambda words: bool(advise.read_arguments(words)),
+    "sparsync.experiments.plan": lambda words: bool(plan.read_arguments(words)),
     "sparsync.experiments.predict": lambda words: bool(predict.read_arguments(words)),
     "sparsync.experiments.network": lambda words: bool(network.read(words)),
     "sparsync.experiments.studies.hooks.cost": lambda words: bool(cost.read(words)),
