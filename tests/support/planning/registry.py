@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.support.planning import osdp
 from tests.support.planning.oracle import Oracle
 
-ORACLES: dict[str, Oracle] = {}
+ORACLES: dict[str, Oracle] = {
+    "osdp": osdp.ORACLE,
+}

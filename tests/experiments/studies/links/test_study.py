@@ -17,6 +17,7 @@ from sparsync.experiments.averaging.registry import COLLECTIVES
 from sparsync.experiments.hosts import Traffic, absence
 from sparsync.experiments.studies.links import study
 from sparsync.experiments.studies.links.cells import RATES, SIZES, Cell, Method, Sizes, all_methods, batches, cells
+from sparsync.experiments.studies.links.model import judged
 from sparsync.experiments.studies.links.rank import measure, read_cells, written_cells
 from sparsync.experiments.studies.links.study import case_count, cell_line, cell_name, cell_record, run_cells, run_links
 from sparsync.experiments.studies.links.trainees import PHASES
@@ -288,7 +289,7 @@ def test_a_model_is_fitted_anew_to_cells_of_an_earlier_result(tmp_path: Path) ->
     (tmp_path / "links.json").write_text(json.dumps(earlier))
     study.main(["--refit", str(tmp_path / "links.json"), "--output", str(tmp_path / "again.json")])
     again = json.loads((tmp_path / "again.json").read_text())
-    assert again["model"] == study.judged([study.point(cell) for cell in cells])
+    assert again["model"] == judged([study.point(cell) for cell in cells])
     assert {**again, "model": 0} == {**earlier, "model": 0}
 
 

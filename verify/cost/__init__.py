@@ -1,1 +1,0 @@
-"""Evidence for the statements of `theory/cost/`."""
