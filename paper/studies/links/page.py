@@ -102,7 +102,8 @@ def _sentences(found: Links) -> list[str]:
     if fitted is not None:
         elsewhere = seen_at_other_rates(fitted)
         said.append(
-            f"A model of latency, bytes, selection and overlap, fitted on one half of the cells, is off by "
+            "A model of latency, bytes, selection, overlap and what each road takes besides, fitted on one half of the "
+            "cells, is off by "
             f"{fitted['mean_error']:.1%} in the mean on the other half, by {fitted['median_error']:.1%} in the median "
             f"and by {fitted['largest_error']:.1%} at most; in the mean by road, "
             f"{', '.join(f'{road} {error:.1%}' for road, error in fitted['mean_errors'].items())}. Of these "
