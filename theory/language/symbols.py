@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,24 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+message_seconds = cost_symbols.message_seconds
+byte_seconds = cost_symbols.byte_seconds
+merge_seconds = cost_symbols.merge_seconds
+inner_message_seconds = cost_symbols.inner_message_seconds
+inner_byte_seconds = cost_symbols.inner_byte_seconds
+doubling_count = cost_symbols.doubling_count
+node_workers = cost_symbols.node_workers
+node_count = cost_symbols.node_count
+node_union_size = cost_symbols.node_union_size
+union_ratio = cost_symbols.union_ratio
+node_union_ratio = cost_symbols.node_union_ratio
+collective_seconds = cost_symbols.collective_seconds
+crossover_density = cost_symbols.crossover_density
+density_limit = cost_symbols.density_limit
+doublings_density_limit = cost_symbols.doublings_density_limit
+workers_density_limit = cost_symbols.workers_density_limit
+workers_times_density = cost_symbols.workers_times_density
+crossover_workers = cost_symbols.crossover_workers
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +628,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -1,0 +1,121 @@
+"""Which wrong statements about seconds of collectives must the evidence notice? `mutants.py` collects them. Ours."""
+
+from sparsync.theory.language.symbols import (
+    byte_seconds,
+    d,
+    doubling_count,
+    index_bytes,
+    inner_byte_seconds,
+    k,
+    merge_seconds,
+    message_seconds,
+    n,
+    node_count,
+    node_union_size,
+    node_workers,
+    union_size,
+    value_bytes,
+)
+from sparsync.verify.ledger.mutation import Mutant, wrong_bound
+
+MUTANTS: dict[str, Mutant] = {
+    "ring_all_reduce_whole": wrong_bound(
+        "ring_all_reduce",
+        "whole vectors in every round",
+        lambda bound: bound.subs(d, n * d),
+        "rational",
+        "property",
+    ),
+    "ring_all_reduce_added_twice": wrong_bound(
+        "ring_all_reduce",
+        "parts are added where they are shared too",
+        lambda bound: bound.subs(merge_seconds, 2 * merge_seconds),
+        "rational",
+        "property",
+    ),
+    "doubling_all_reduce_one_way": wrong_bound(
+        "doubling_all_reduce",
+        "D rounds for both ways",
+        lambda bound: bound - doubling_count * message_seconds,
+        "rational",
+        "property",
+    ),
+    "tree_all_reduce_untold": wrong_bound(
+        "tree_all_reduce",
+        "the root's sum is not told",
+        lambda _bound: doubling_count * (message_seconds + d * value_bytes * (byte_seconds + merge_seconds)),
+        "rational",
+        "property",
+    ),
+    "ring_all_gather_own": wrong_bound(
+        "ring_all_gather",
+        "n rounds, with a worker's own payload",
+        lambda bound: bound + message_seconds + k * (value_bytes + index_bytes) * (byte_seconds + merge_seconds),
+        "rational",
+        "property",
+    ),
+    "ring_all_gather_positions": wrong_bound(
+        "ring_all_gather",
+        "positions travel for nothing",
+        lambda bound: bound.subs(index_bytes, 0),
+        "rational",
+        "property",
+    ),
+    "doubling_all_gather_constant": wrong_bound(
+        "doubling_all_gather",
+        "k entries in every round, as in a tree of merges",
+        lambda bound: bound.subs(n, doubling_count + 1),
+        "rational",
+        "property",
+    ),
+    "global_top_k_gathered": wrong_bound(
+        "global_top_k",
+        "of each merge all sums are kept, on the way up",
+        lambda bound: bound + (n - 1 - doubling_count) * k * (value_bytes + index_bytes) * byte_seconds,
+        "rational",
+        "property",
+    ),
+    "global_top_k_merged_down": wrong_bound(
+        "global_top_k",
+        "what is told down is merged too",
+        lambda bound: bound.subs(merge_seconds, 2 * merge_seconds),
+        "rational",
+        "property",
+    ),
+    "balanced_all_reduce_alike": wrong_bound(
+        "balanced_all_reduce",
+        "as if all workers selected alike",
+        lambda bound: bound.subs(union_size, k),
+        "rational",
+        "property",
+    ),
+    "hierarchical_all_reduce_leaders": wrong_bound(
+        "hierarchical_all_reduce",
+        "between nodes each worker sends what the whole node does",
+        lambda bound: bound.subs(byte_seconds, node_workers * byte_seconds),
+        "rational",
+        "property",
+    ),
+    "hierarchical_all_reduce_links": wrong_bound(
+        "hierarchical_all_reduce",
+        "one link for both levels",
+        lambda bound: bound.subs(inner_byte_seconds, byte_seconds),
+        "rational",
+        "property",
+    ),
+    "hierarchical_gather_payloads": wrong_bound(
+        "hierarchical_gather",
+        "between nodes travel payloads, not their sums",
+        lambda bound: bound.subs(node_union_size, node_workers * k),
+        "rational",
+        "property",
+    ),
+    "hierarchical_gather_flat": wrong_bound(
+        "hierarchical_gather",
+        "leaders tell their node's sum, not the total",
+        lambda bound: bound.subs(union_size, union_size / node_count),
+        "rational",
+        "property",
+    ),
+}
+"""Every mutant of these statements, by name."""
