@@ -54,7 +54,7 @@ ONCE_SENT = byte_seconds + merge_seconds
 _OTHERS = sympy.Symbol("others", integer=True, positive=True)
 """n − 1."""
 _SOME = sympy.Symbol("some", integer=True, nonnegative=True)
-_SLOWER = "its time rises with k, and that of the dense one does not"
+_SLOWER = "the time of the sparse one rises with k, that of the dense one does not"
 
 
 def gather_crossover() -> Statement:
@@ -190,7 +190,7 @@ def hierarchical_crossover() -> Statement:
 def _crossing(bound: sympy.Expr, *, sparse: sympy.Expr, dense: sympy.Expr) -> tuple[Step, ...]:
     """Both times are equal at κ*, and only that of the sparse collective rises with k, where somebody sends."""
     return (
-        Step("with κ*d entries both take equally long", _equal(bound, sparse, dense), concludes=bound),
+        Step("with dκ* entries both take equally long", _equal(bound, sparse, dense), concludes=bound),
         Step(_SLOWER, _rises(sparse, dense)),
     )
 

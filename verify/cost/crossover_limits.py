@@ -17,7 +17,7 @@ from sparsync.verify.cost.simulations import Case
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import Members, property_check
 
-MOST_WORKERS = 4
+MOST_WORKERS = 3
 
 
 def twice(case: Case) -> Case:
@@ -73,7 +73,7 @@ MARGINS: dict[str, Callable[[Case, int], Fraction]] = {
 
 
 def few_workers() -> Members:
-    """Two to four workers, or four to eight where they are doubled."""
+    """Two or three workers, and twice as many."""
     return flat_crossings().filter(lambda case: case[0].workers <= MOST_WORKERS)
 
 
