@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sparsync.experiments.planners import collective
 from sparsync.experiments.planners.plan import Plan
 
-PLANNERS: dict[str, Callable[[Any], Plan]] = {}
+PLANNERS: dict[str, Callable[[Any], Plan]] = {
+    "collective": collective.plan,
+}
 """By name, the function `plan` of its file; what it is asked is a frozen dataclass of the same file."""

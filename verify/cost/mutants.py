@@ -1,10 +1,9 @@
 """Which wrong statements about costs must the evidence notice? `verify/ledger/mutants.py` collects them. Ours."""
 
-from sparsync.verify.cost import collectives_mutants, crossovers_mutants
+from sparsync.verify.cost import collectives_mutants
 from sparsync.verify.ledger.mutation import Mutant
 
 MUTANTS: dict[str, Mutant] = {
     **collectives_mutants.MUTANTS,
-    **crossovers_mutants.MUTANTS,
 }
 """Every mutant of these statements, by name."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.support.planning import collective
 from tests.support.planning.oracle import Oracle
 
-ORACLES: dict[str, Oracle] = {}
+ORACLES: dict[str, Oracle] = {
+    "collective": collective.ORACLE,
+}
