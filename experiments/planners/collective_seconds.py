@@ -148,8 +148,8 @@ def doubles_of(question: Question, name: str, workers: Whole) -> NDArray[numpy.f
     inner = question.inner_link or question.link
     is_one_node = workers <= question.node_size
     count, dimension = float(question.count), float(question.dimension)
-    numbers = {name: float(value) for name, value in _fixed(question).items()}
-    numbers |= {
+    numbers: dict[str, Any] = {
+        **{parameter: float(value) for parameter, value in _fixed(question).items()},
         "n": workers.astype(numpy.float64),
         # The exponent of n − 1 is its number of bits.
         "doubling_count": numpy.frexp(workers - 1.0)[1].astype(numpy.float64),
@@ -175,18 +175,17 @@ def parts_of(question: Question, name: str) -> dict[str, Fraction]:
 
 def lines_of(question: Question, name: str) -> set[Line]:
     """Lines in k whose least is the collective's seconds: unions that grow with k, and unions of everything."""
+    dimension = Fraction(question.dimension)
+    sizes = {"node_union_size": question.node_size, "union_size": question.workers}
+    growing = {union: _ratio(question, size) for union, size in sizes.items() if union in _compiled(name)[1]}
     found = set()
-    for is_node_whole, is_whole in product((False, True), repeat=2):
+    for are_whole in product((False, True), repeat=len(growing)):
+        whole = {union for union, is_whole in zip(growing, are_whole, strict=True) if is_whole}
         free, one = (
             _value(
                 name,
-                _numbers(
-                    question,
-                    question.workers,
-                    count,
-                    Fraction(question.dimension) if is_node_whole else count * _ratio(question, question.node_size),
-                    Fraction(question.dimension) if is_whole else count * _ratio(question, question.workers),
-                ),
+                _numbers(question, question.workers, count, dimension, dimension)
+                | {union: dimension if union in whole else count * ratio for union, ratio in growing.items()},
             )
             for count in (Fraction(0), Fraction(1))
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy
 import pytest
@@ -102,6 +103,6 @@ def test_a_density_is_rounded_to_at_least_one_entry(density: float, count: int) 
         ({"allowed": ("star",)}, r"allowed must be some of .*, got \('star',\)"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(changed: dict[str, object], fault: str) -> None:
+def test_a_question_that_makes_no_sense_is_refused(changed: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         replace(ASKED, **changed)

@@ -22,23 +22,27 @@ def drawn(numbers: random.Random, most_nodes: int) -> Question:
     return Question(
         workers=node_size * numbers.randint(1, most_nodes // node_size),
         dimension=dimension,
-        density=numbers.choice((1.0, numbers.uniform(0.001, 1), 10 ** numbers.uniform(-3, 0))),
+        density=numbers.choice((1.0, sixteenths(numbers, 1), 2.0 ** -numbers.randint(0, 9))),
         link=some_link(numbers, dimension),
-        merge_seconds_per_byte=numbers.choice((0.0, numbers.uniform(0, 1))),
+        merge_seconds_per_byte=numbers.choice((0.0, sixteenths(numbers, 1))),
         value_bytes=numbers.choice((2, 4)),
         index_bytes=numbers.choice((1, 4)),
-        fresh_share=numbers.choice((0.0, 1.0, numbers.random())),
+        fresh_share=numbers.choice((0.0, 1.0, sixteenths(numbers, 1))),
         node_size=node_size,
         inner_link=some_link(numbers, dimension) if node_size > 1 else None,
-        allowed=tuple(numbers.sample(COLLECTIVES, numbers.randint(2, 9))) if many else IN_NODES,
+        allowed=tuple(numbers.sample(COLLECTIVES, numbers.randint(2, 5))) if many else IN_NODES,
     )
 
 
 def some_link(numbers: random.Random, dimension: int) -> Link:
     """A byte takes about a second, a message up to as long as a vector."""
-    return Link(
-        numbers.choice((0.0, numbers.uniform(0, 4 * dimension), numbers.uniform(0, 4))), numbers.uniform(0.1, 2)
-    )
+    latencies = (0.0, sixteenths(numbers, 4 * dimension), sixteenths(numbers, 4))
+    return Link(numbers.choice(latencies), sixteenths(numbers, 2))
+
+
+def sixteenths(numbers: random.Random, most: int) -> float:
+    """A positive number up to some other, short as a fraction, so that what is played stays so."""
+    return numbers.randint(1, 16 * most) / 16
 
 
 def small(numbers: random.Random) -> Question:
@@ -95,7 +99,7 @@ def program(question: Question) -> float | None:
     scale = max(seconds) or 1.0
     chosen = cvxpy.Variable(len(seconds), boolean=True)
     cost = chosen @ [one / scale for one in seconds]
-    problem = cvxpy.Problem(cvxpy.Minimize(cost), [cvxpy.sum(chosen) == 1])
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), [chosen.sum() == 1])
     problem.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     assert problem.status == cvxpy.OPTIMAL, problem.status
     return float(problem.value) * scale
@@ -104,7 +108,8 @@ def program(question: Question) -> float | None:
 def objective_of(question: Question, plan: Plan) -> float:
     name = plan.choice["collective"]
     assert isinstance(name, str)
-    return played(question)[name]
+    assert name in question.allowed
+    return played(replace(question, allowed=(name,)))[name]
 
 
 def more(question: Question, numbers: random.Random) -> Question:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sparsync.theory.cost import collectives, node_collectives
-from sparsync.verify.cost import collective_schedules, simulations
+from sparsync.verify.cost import collective_schedules
 from sparsync.verify.cost.collectives import QUICK, SLOW
 from sparsync.verify.cost.simulations import SIMULATIONS, Case
 
@@ -54,6 +54,6 @@ def test_a_merge_that_loses_what_it_drops_is_noticed(monkeypatch: pytest.MonkeyP
 def test_two_schedules_of_one_statement_that_differ_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = collective_schedules.ring_all_gather
     name = "recursive_doubling_all_gather"
-    monkeypatch.setattr(simulations.schedules, name, lambda stores: ring(stores, range(len(stores))))
+    monkeypatch.setattr(collective_schedules, name, lambda stores: ring(stores, range(len(stores))))
     with pytest.raises(ValueError, match="and by recursive doubling in"):
         SIMULATIONS["doubling_all_gather"](CASE, random.Random(0))
