@@ -154,24 +154,16 @@ def workers_with(question: Question, name: str) -> tuple[int, int | None]:
     below = (at for at in reversed(rivals) if at < place and not is_fastest(at))
     above = (at for at in rivals if at > place and not is_fastest(at))
     first, last = next(below, -1) + 1, next(above, len(counts)) - 1
-    # What is faster by less than roundings has not been seen.
-    while not is_fastest(first):
-        first += 1
-    while not is_fastest(last):
-        last -= 1
     return int(counts[first]), int(counts[last]) if last + 1 < len(counts) else None
 
 
 def _rivalled(question: Question, name: str, counts: Whole) -> NDArray[numpy.bool_]:
-    """With which numbers of workers another collective takes less, or as long where it is before this one."""
-    own = doubles_of(question, name, counts)
+    """With which numbers of workers another collective takes less, or as long up to roundings."""
+    most = doubles_of(question, name, counts) * (1 + ROUNDING)
     found = numpy.zeros(counts.shape, dtype=numpy.bool_)
     for other in question.able:
-        theirs = doubles_of(question, other, counts)
-        if COLLECTIVES.index(other) < COLLECTIVES.index(name):
-            found |= theirs <= own * (1 + ROUNDING)
-        else:
-            found |= theirs < own * (1 - ROUNDING)
+        if other != name:
+            found |= doubles_of(question, other, counts) <= most
     return found
 
 

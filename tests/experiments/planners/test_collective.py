@@ -107,6 +107,23 @@ def test_an_exact_tie_goes_to_the_first_and_ends_its_range() -> None:
     assert workers_with(replace(asked, workers=7), "ring_all_reduce") == (7, None)
 
 
+def test_a_tie_in_between_ends_a_range_too() -> None:
+    """With eight workers a tree's six vectors of 14 bytes take as long as seven entries of 12; with nine, longer."""
+    pair = ("tree_all_reduce", "ring_all_gather")
+    asked = Question(8, 2, 0.5, Link(0.0, 1.0), value_bytes=7, index_bytes=5, allowed=pair)
+    assert [fastest(asked, workers, 1) for workers in (7, 8, 9)] == ["ring_all_gather", pair[0], "ring_all_gather"]
+    assert workers_with(replace(asked, workers=6), "ring_all_gather") == (2, 7)
+    assert workers_with(replace(asked, workers=9), "ring_all_gather") == (9, 10)
+
+
+def test_what_is_faster_by_less_than_roundings_ends_a_range() -> None:
+    """(n − 1)(α + S/n) is D(α + S) for n = 8 where α = 17S/32; a trifle more, and the tree is faster there."""
+    pair = ("ring_all_reduce", "tree_all_reduce")
+    for latency, most in ((17.0, 10), (17.0 + 2**-48, 7)):
+        asked = Question(6, 8, 1.0, Link(latency, 1.0), allowed=pair)
+        assert workers_with(asked, "ring_all_reduce") == (2, most)
+
+
 def test_ranges_and_stretches_are_those_of_every_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collective, "MOST_WORKERS", 24)
     numbers = random.Random(5)
@@ -153,8 +170,9 @@ def test_parts_are_the_whole_and_the_others_are_told() -> None:
 
 
 def test_a_worker_alone_needs_no_time() -> None:
-    found = plan(replace(RESNET, workers=1))
+    found = plan(replace(RESNET, workers=1, allowed=("tree_all_reduce",)))
     assert (found.objective, found.choice["workers"]) == (0, [1, 1])
+    assert (found.binding, found.remarks) == ((), ())
 
 
 def test_a_node_alone_stays_inside() -> None:

@@ -41,6 +41,10 @@ def test_a_sender_is_free_before_the_receiver_has_added() -> None:
     assert seconds([told(0, 1, is_added=True)], [told(0, 2)]) == 34 + 34
 
 
+def test_a_message_waits_for_its_receiver() -> None:
+    assert seconds([told(0, 1, is_added=True)], [told(2, 1)]) == 46 + 34
+
+
 def test_links_may_differ() -> None:
     links = {(0, 1): Link(Fraction(1), Fraction(1)), (1, 2): Link(Fraction(100), Fraction(0))}
     costs = Costs(lambda sender, receiver: links[sender, receiver], Fraction(0), Fraction(1))
