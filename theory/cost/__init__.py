@@ -1,1 +1,1 @@
-"""What do communication, memory and rounds cost? Closed forms, and what becomes of them when k of d entries are sent."""
+"""What do communication, memory and rounds cost? Closed forms, and what selecting k of d entries makes of them."""

@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,72 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+latency = cost_symbols.latency
+send_time = cost_symbols.send_time
+receive_time = cost_symbols.receive_time
+master_time = cost_symbols.master_time
+work_time = cost_symbols.work_time
+farm_size = cost_symbols.farm_size
+dispatch_time = cost_symbols.dispatch_time
+collect_time = cost_symbols.collect_time
+payload_share = cost_symbols.payload_share
+list_length = cost_symbols.list_length
+map_time = cost_symbols.map_time
+fold_time = cost_symbols.fold_time
+round_time = cost_symbols.round_time
+tree_depth = cost_symbols.tree_depth
+farm_time = cost_symbols.farm_time
+pipelined_farm_time = cost_symbols.pipelined_farm_time
+farm_boundary = cost_symbols.farm_boundary
+best_farm_size = cost_symbols.best_farm_size
+farm_speed_up = cost_symbols.farm_speed_up
+selected_boundary = cost_symbols.selected_boundary
+boundary_gain = cost_symbols.boundary_gain
+tree_farm_time = cost_symbols.tree_farm_time
+gathered_farm_time = cost_symbols.gathered_farm_time
+tree_boundary = cost_symbols.tree_boundary
+best_tree_depth = cost_symbols.best_tree_depth
+gathered_boundary = cost_symbols.gathered_boundary
+superstep_work = cost_symbols.superstep_work
+relation_size = cost_symbols.relation_size
+word_cost = cost_symbols.word_cost
+barrier_cost = cost_symbols.barrier_cost
+fetch_cost = cost_symbols.fetch_cost
+token_words = cost_symbols.token_words
+hyperstep_work = cost_symbols.hyperstep_work
+hyperstep_count = cost_symbols.hyperstep_count
+computing_total = cost_symbols.computing_total
+fetching_total = cost_symbols.fetching_total
+mismatch_total = cost_symbols.mismatch_total
+superstep_time = cost_symbols.superstep_time
+streamed_time = cost_symbols.streamed_time
+whole_stream_time = cost_symbols.whole_stream_time
+unoverlapped_time = cost_symbols.unoverlapped_time
+matrix_side = cost_symbols.matrix_side
+outer_count = cost_symbols.outer_count
+grid_side = cost_symbols.grid_side
+block_side = cost_symbols.block_side
+cannon_time = cost_symbols.cannon_time
+cannon_sent_words = cost_symbols.cannon_sent_words
+cannon_external_words = cost_symbols.cannon_external_words
+cannon_balance = cost_symbols.cannon_balance
+vector_length = cost_symbols.vector_length
+core_count = cost_symbols.core_count
+inner_product_time = cost_symbols.inner_product_time
+forward_time = cost_symbols.forward_time
+bucket_count = cost_symbols.bucket_count
+bucket_backward = cost_symbols.bucket_backward
+bucket_sending = cost_symbols.bucket_sending
+first_backward = cost_symbols.first_backward
+last_sending = cost_symbols.last_sending
+backward_total = cost_symbols.backward_total
+sending_total = cost_symbols.sending_total
+message_latency = cost_symbols.message_latency
+byte_time = cost_symbols.byte_time
+gradient_bytes = cost_symbols.gradient_bytes
+equal_makespan = cost_symbols.equal_makespan
+bucket_makespan = cost_symbols.bucket_makespan
+best_bucket_count = cost_symbols.best_bucket_count
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +676,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
