@@ -25,9 +25,9 @@ from sparsync.theory.language.symbols import (
 )
 
 CANNON = (
-    r"two matrices of $n$ rows have $M$ outer blocks a side, each of which is spread over $N\times N$ processors, "
-    r"every block where its product begins; in a hyperstep two outer blocks are multiplied: $N$ times each processor "
-    r"multiplies and adds its two blocks, and but for the last time sends one to each of two neighbours",
+    r"two matrices of $n$ rows have $M$ outer blocks a side, each of which is spread over a square of $N^{2}$ "
+    r"processors, every block where its product begins; in a hyperstep two outer blocks are multiplied: $N$ times each "
+    r"processor multiplies and adds its two blocks, and but for the last time sends one to each of two neighbours",
 )
 STREAMED_CANNON = (
     *CANNON,
