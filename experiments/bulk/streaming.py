@@ -20,8 +20,8 @@ from torch import Tensor
 
 from sparsync.experiments.bulk.cannon import Counts, Grid, Processor
 from sparsync.experiments.bulk.command import main
-from sparsync.experiments.bulk.prices import Prices, measured_prices, predictions, require_words
 from sparsync.experiments.bulk.memory import DTYPE, ExternalMemory, LocalMemory, Shape, byte_count
+from sparsync.experiments.bulk.prices import Prices, measured_prices, predictions, require_words
 from sparsync.experiments.learning.party import Party, System
 from sparsync.experiments.learning.talk import Books, Talk, give, take
 from sparsync.experiments.training.seeding import random_stream
@@ -65,7 +65,7 @@ def run(settings: Settings, party: Party) -> dict[str, Any] | None:
     """Multiply with and without overlap; the result as JSON, on rank 0.
 
     Raises:
-        ValueError: processes that make no square, rows that they cannot share, or blocks that their memories cannot hold.
+        ValueError: processes that make no square, rows that they cannot share, or blocks too large for them.
         ExchangeError: another process is lost, or does not come in time.
         FloatingPointError: the product is not that of the matrices.
     """

@@ -119,7 +119,7 @@ def optimum_check(_profile: Profile) -> Outcome:
 
 def listed() -> list[list[Bucket]]:
     """Up to three buckets of listed times."""
-    each = list(product(LENGTHS, repeat=2))
+    each = [(making, sending) for making in LENGTHS for sending in LENGTHS]
     return [list(buckets) for count in (1, 2, 3) for buckets in product(each, repeat=count)]
 
 

@@ -114,7 +114,7 @@ def power_margin(tree: Tree, parts: int) -> Fraction:
     """Room of the best power of two above K*/(2 ln 2), and below K*/ln 2 unless it is 1."""
     stated = STATEMENTS["tree_farm_boundary"].exact(**tree_numbers(tree, parts))
     ratio = sympy.Rational(stated / sympy.log(2))
-    reach, best = Fraction(int(ratio.p), int(ratio.q)), 2 ** best_depth(tree, parts)
+    reach, best = Fraction(int(ratio.p), int(ratio.q)), 1 << best_depth(tree, parts)
     return min(best - reach / 2, reach - best if best > 1 else Fraction(1))
 
 
@@ -159,7 +159,7 @@ def _turn_margin(label: str, tree: Tree, parts: int, folds: float) -> float:
     return min(longer) / work
 
 
-FARMS = tuple(Star(*map(Fraction, times), Fraction(1)) for times in product((1, 2), (1, 5), (0, 3), (0, 2)))
+FARMS = tuple(Star(*map(Fraction, listed)) for listed in product((1, 2), (1, 5), (0, 3), (0, 2), (1,)))
 """Farms of listed times; how much work they have is said besides."""
 
 

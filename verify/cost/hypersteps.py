@@ -227,13 +227,14 @@ def superstep_check(_profile: Profile) -> Outcome:
 def streamed_check(_profile: Profile) -> Outcome:
     """`rational`: three hypersteps that compute, or fetch, longer in every order."""
     lengths = [Fraction(length) for length in (0, 1, 4)]
-    pairs = list(product(lengths, repeat=2))
+    pairs = [(work, fetch) for work in lengths for fetch in lengths]
     return counted([streamed_margin(triple) for triple in product(pairs, repeat=3) if any(map(sum, triple))])
 
 
 def unoverlapped_check(_profile: Profile) -> Outcome:
     """`rational`: likewise."""
-    pairs = list(product([Fraction(1), Fraction(4), Fraction(0)], repeat=2))
+    lengths = [Fraction(length) for length in (1, 4, 0)]
+    pairs = [(work, fetch) for work in lengths for fetch in lengths]
     return counted([unoverlapped_margin(triple) for triple in product(pairs, repeat=3) if any(map(sum, triple))])
 
 
