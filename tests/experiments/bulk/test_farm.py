@@ -122,7 +122,10 @@ def test_a_model_is_that_of_the_statements() -> None:
 
 
 def test_a_selection_moves_the_boundary_of_a_model() -> None:
-    found = Model(CONSTANTS, 0.01, 0.125, 0.125).boundary()
+    model = Model(CONSTANTS, 0.01, 0.125, 0.25)
+    assert math.isclose(model.phased_seconds(3), 3 * 0.00225 + 0.0015 + 0.01 + 0.048)
+    assert math.isclose(model.pipelined_seconds(3), 0.00125 + 0.048 + 3 * 0.0015 + 0.01)
+    found = model.boundary()
     assert math.isclose(found["worker_count"], math.sqrt(0.144 / 0.00225))
     assert found["dense_worker_count"] < found["worker_count"] < found["dense_worker_count"] * found["largest_gain"]
 
