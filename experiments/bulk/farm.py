@@ -46,8 +46,10 @@ class Settings:
     """share of the rows of a block that are set in an iteration, those that change most; 1 is Jacobi's method"""
     work_seconds: float = 0.002
     """how long a worker sleeps for each block, which stands for longer rows"""
-    message_seconds: float = 0.01
-    """how long the master sleeps before each message to a worker, which stands for a slower link"""
+    message_seconds: float = 0.004
+    """how long the master sleeps before each message to a worker, which stands for a longer link"""
+    byte_seconds: float = 1e-6
+    """and how much longer for each of its bytes, which stands for a narrower one"""
     seed: int = 0
     """of the linear system"""
 
@@ -61,7 +63,7 @@ class Settings:
             raise ValueError(f"workers must divide the {self.blocks} blocks, got {self.workers}")
         if not 0 < self.density <= 1:
             raise ValueError(f"density must lie in (0, 1], got {self.density}")
-        for name in ("tolerance", "work_seconds", "message_seconds"):
+        for name in ("tolerance", "work_seconds", "message_seconds", "byte_seconds"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
 
@@ -77,6 +79,7 @@ class Settings:
             tolerance=self.tolerance,
             work_seconds=self.work_seconds,
             message_seconds=self.message_seconds,
+            byte_seconds=self.byte_seconds,
             seed=self.seed,
         )
 
@@ -166,8 +169,9 @@ def result(settings: Settings, constants: Constants, courses: list[Course], book
         "load": {
             "work_seconds": settings.work_seconds,
             "message_seconds": settings.message_seconds,
-            "meaning": "workers sleep so long a block, the master so long before a message: waiting makes the curve, "
-            "not the number of processors",
+            "byte_seconds": settings.byte_seconds,
+            "meaning": "workers sleep so long a block, the master so long before a message to a worker and for each of "
+            "its bytes: waiting makes the curve, not the number of processors",
         },
         "constants": {f"{name}_seconds": value for name, value in asdict(constants).items()} | {"master_seconds": own},
         "payload_share": share,
@@ -204,8 +208,7 @@ def line(found: dict[str, Any]) -> str:
     fastest = min(found["curve"], key=lambda row: row["measured_seconds"])
     same = "the same iterates" if found["iterates_are_equal"] else "DIFFERENT iterates"
     tried = ", ".join(f"{row['worker_count']}: {row['measured_speed_up']:.2f}" for row in found["curve"])
-    load = found["load"]
-    asleep = " with sleeps" if load["work_seconds"] or load["message_seconds"] else ""
+    asleep = " with sleeps" if any(found["load"][f"{name}_seconds"] for name in ("work", "message", "byte")) else ""
     return (
         f"{same} on all workers, speed-up{asleep} by workers {tried}, fastest with {fastest['worker_count']}; "
         f"predicted boundary {found['boundary']['worker_count']:.1f} workers"

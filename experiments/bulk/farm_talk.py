@@ -41,7 +41,8 @@ class Job:
         iterations: at most.
         tolerance: it ends when the approximation moves no farther than this in an iteration.
         work_seconds: how long a worker sleeps for each block.
-        message_seconds: how long the master sleeps before it tells a worker something.
+        message_seconds: how long the master sleeps before it tells a worker something, however little.
+        byte_seconds: how much longer for each byte of it.
         seed: of the linear system.
     """
 
@@ -52,6 +53,7 @@ class Job:
     tolerance: float
     work_seconds: float
     message_seconds: float
+    byte_seconds: float
     seed: int
 
     @property
@@ -68,6 +70,10 @@ class Job:
         """Numbers of the blocks of a worker, from 0, which are those beside each other."""
         share = self.block_count // workers
         return list(range(worker * share, (worker + 1) * share))
+
+    def link_seconds(self, message: Tensor) -> float:
+        """How long the master sleeps before a message."""
+        return self.message_seconds + self.byte_seconds * message.numel()
 
     def told_bytes(self) -> int:
         """Of an approximation, or of what changed in it."""
@@ -105,7 +111,7 @@ def master(job: Job, workers: int) -> Talk[Course]:
     for _ in range(job.iterations):
         began = time.perf_counter()
         for worker in range(1, workers + 1):
-            time.sleep(job.message_seconds)
+            time.sleep(job.link_seconds(said))
             yield from give(worker, "approximation", said)
         answers = []
         for worker in range(1, workers + 1):
@@ -249,7 +255,7 @@ def _trip(there: Tensor, back: int, job: Job) -> Talk[float]:
         ValueError: another number of bytes came back.
     """
     began = time.perf_counter()
-    time.sleep(job.message_seconds)
+    time.sleep(job.link_seconds(there))
     yield from give(1, "trip", there)
     found = yield from take(1, "trip")
     ended = time.perf_counter()

@@ -42,7 +42,7 @@ class Settings:
     """outer blocks along a side of a matrix"""
     local_bytes: int = 1_000_000
     """memory of a process, for seven blocks of rows/(outer · processes a side) rows"""
-    word_seconds: float = 1e-7
+    word_seconds: float = 1e-6
     """how long the external memory sleeps for a word, which stands for a slower one"""
     entries: Entries = "integers"
     """of the matrices: small integers, whose product is exact, or gaussian"""

@@ -23,7 +23,9 @@ from sparsync.experiments.learning.talk import Books
 from tests.experiments.bulk.test_farm_talk import played
 from tests.support.workers import run_program, run_workers
 
-SMALL = Settings(unknowns=48, blocks=12, workers=(1, 2, 3), iterations=4, work_seconds=0.0, message_seconds=0.0)
+SMALL = Settings(
+    unknowns=48, blocks=12, workers=(1, 2, 3), iterations=4, work_seconds=0, message_seconds=0, byte_seconds=0
+)
 
 
 def ran(settings: Settings) -> dict[str, Any] | None:
@@ -99,6 +101,7 @@ def test_more_workers_than_processes_are_refused_before_anything_begins() -> Non
         (["--workers", "0"], "workers must divide the 24 blocks"),
         (["--density", "0"], r"density must lie in \(0, 1\], got 0.0"),
         (["--iterations", "0"], "iterations must be at least 1, got 0"),
+        (["--byte-seconds", "-1"], "byte_seconds must be at least 0 and finite, got -1.0"),
         (["--work-seconds", "nan"], "work_seconds must be at least 0 and finite, got nan"),
         (["--timeout-seconds", "0"], "timeout_seconds must be positive"),
     ],

@@ -113,7 +113,7 @@ def test_the_command_prints_a_line_and_leaves_a_result(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert "streaming: the product is right, 2880 external words of slowed memory and 2304 sent ones" in ended.stdout
     found = json.loads(output.read_text())
-    assert found["load"]["word_seconds"] == found["settings"]["word_seconds"] == 1e-7
+    assert found["load"]["word_seconds"] == found["settings"]["word_seconds"] == 1e-6
     assert found["provenance"]["process_count"] == 4
 
 
