@@ -59,7 +59,7 @@ def samples_of(own: Tensor, segment_length: int) -> Tensor:
 
 
 def splitter_numbers(sample_count: int, bucket_count: int) -> list[int]:
-    """Which samples end a bucket, but for the last one: their numbers of samples differ by 1 at most, first ones more."""
+    """Which samples end a bucket, but for the last one: buckets have equally many, or first ones one more."""
     share, more = divmod(sample_count, bucket_count)
     return [bucket * share + min(bucket, more) for bucket in range(1, bucket_count)]
 

@@ -33,7 +33,7 @@ from sparsync.kernels.reference import two_sided_quantile
 from sparsync.kernels.selection import SELECTORS
 
 ROUNDS = 2
-SAMPLE_COUNT = 1024
+SAMPLE_COUNT = 64
 """Of each rank, where one round has to do."""
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -62,7 +62,7 @@ def exact_top_k(shard: Tensor, k: int, place: Place, *, rounds: int = ROUNDS) ->
     """Those of this rank's entries that are among the k largest magnitudes of all ranks' together; of all, exactly k.
 
     Args:
-        shard: [d] float16, bfloat16, float32 or float64, finite; other ranks may have other numbers of entries, or none.
+        shard: [d] float16, bfloat16, float32 or float64, finite; other ranks may have more or fewer, or none.
         k: 1 ≤ k ≤ entries of all ranks.
         place: of this rank.
         rounds: R ≥ 1, in which samples are told; the first one tells about the R-th root of (2P)^(R−1)·kP.
@@ -73,13 +73,15 @@ def exact_top_k(shard: Tensor, k: int, place: Place, *, rounds: int = ROUNDS) ->
     """
     if isinstance(rounds, bool) or rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
-    mine, counts = yield from _begun("exact top-k", shard, k, place, {"rounds": rounds})
+    mine, counts = yield from _begun("exact top-k", shard, k, {"rounds": rounds})
     first, end, left = 0, len(mine.keys), k
     for length in narrowing_segments(sum(counts), place.size, rounds):
         keys = mine.keys[first:end]
         told = yield from to_everyone(samples_of(keys, length), [count // length for count in counts], place)
         samples = RegularSamples(told, length)
-        low, high = (samples.keys_up_to(keys, place.rank, number) for number in candidate_numbers(left, place.size, length))
+        low, high = (
+            samples.keys_up_to(keys, place.rank, number) for number in candidate_numbers(left, place.size, length)
+        )
         first, end = first + low, first + high
         if length > 1:
             rows = yield from gathered_numbers([low, high - low], shard.device)
@@ -93,8 +95,8 @@ def sampled_top_k(
 ) -> Conversation[SparsePayload]:
     """The entries up to a sample of those that can be among the k largest: k, or up to (P(L − 1) + 1)/2 more or fewer.
 
-    Where they are k or fewer they are the largest of all; of more, a rank can have k at most. L is ⌈m/(P·sample_count)⌉ of the m ≤ kP entries that can be selected, so that the error is below
-    kP/(2·sample_count) + P/2, for every law.
+    Where they are k or fewer they are the largest of all; of more, a rank can have k at most. L is ⌈m/(P·sample_count)⌉
+    of the m ≤ kP entries that can be selected, so that the error is below kP/(2·sample_count) + P/2, for every law.
 
     Args:
         shard: as of `exact_top_k`.
@@ -107,7 +109,7 @@ def sampled_top_k(
     """
     if isinstance(sample_count, bool) or sample_count < 1:
         raise ValueError(f"sample_count must be at least 1, got {sample_count}")
-    mine, counts = yield from _begun("sampled top-k", shard, k, place, {"sample_count": sample_count})
+    mine, counts = yield from _begun("sampled top-k", shard, k, {"sample_count": sample_count})
     total = sum(counts)
     length = max(1, -(-total // (place.size * sample_count)))
     told = yield from to_everyone(samples_of(mine.keys, length), [count // length for count in counts], place)
@@ -129,6 +131,7 @@ def gaussian_top_k(shard: Tensor, k: int, place: Place) -> Conversation[SparsePa
     Raises:
         ValueError: as `exact_top_k`.
     """
+    del place
     counts = yield from _opened("gaussian top-k", shard, k, {})
     wide = shard.double()
     rows = yield AllGather(torch.stack([wide.sum(), wide.square().sum()]))
@@ -158,11 +161,8 @@ def own_top_k(shard: Tensor, k: int, place: Place) -> Conversation[SparsePayload
     return _sorted(shard, share).first(share)
 
 
-def _begun(
-    kind: str, shard: Tensor, k: int, place: Place, settings: dict[str, object]
-) -> Conversation[tuple[_Sorted, list[int]]]:
+def _begun(kind: str, shard: Tensor, k: int, settings: dict[str, object]) -> Conversation[tuple[_Sorted, list[int]]]:
     """What of this rank's entries can be among the k largest, and how many each rank has of those."""
-    del place
     counts = yield from _opened(kind, shard, k, settings)
     return _sorted(shard, k), [min(k, count) for count in counts]
 

@@ -76,9 +76,7 @@ def sample_sort(keys: Tensor, place: Place, *, oversampling: int | None = None) 
     told = yield from to_everyone(samples_of(own, length), [count // length for count in counts], place)
     samples = RegularSamples(told, length)
     ends = [samples.keys_up_to(own, place.rank, number) for number in splitter_numbers(len(samples), place.size)]
-    parts = [
-        Entries(own[first:end], order[first:end].to(_INDEX)) for first, end in pairwise([0, *ends, len(own)])
-    ]
+    parts = [Entries(own[first:end], order[first:end].to(_INDEX)) for first, end in pairwise([0, *ends, len(own)])]
     return _merged((yield from _exchanged(parts, place)))
 
 

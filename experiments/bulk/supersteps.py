@@ -220,8 +220,6 @@ def to_everyone(own: Tensor, counts: Sequence[int], place: Place) -> Conversatio
     """
     others, size = [rank for rank in range(place.size) if rank != place.rank], own.element_size()
     message = own.view(torch.uint8)
-    arrived = yield Swap(
-        dict.fromkeys(others, message), {rank: counts[rank] * size for rank in others}, own.device
-    )
+    arrived = yield Swap(dict.fromkeys(others, message), {rank: counts[rank] * size for rank in others}, own.device)
     theirs = [part.view(own.dtype) for part in arrived]
     return [*theirs[: place.rank], own, *theirs[place.rank :]]

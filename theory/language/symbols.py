@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,19 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+segment_length = cost_symbols.segment_length
+segment_count = cost_symbols.segment_count
+oversampling = cost_symbols.oversampling
+sample_excess = cost_symbols.sample_excess
+bucket_size = cost_symbols.bucket_size
+received_count = cost_symbols.received_count
+sort_bytes = cost_symbols.sort_bytes
+best_segment = cost_symbols.best_segment
+threshold_error = cost_symbols.threshold_error
+candidate_count = cost_symbols.candidate_count
+exact_bytes = cost_symbols.exact_bytes
+told_count = cost_symbols.told_count
+merged_bytes = cost_symbols.merged_bytes
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +623,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
