@@ -27,8 +27,8 @@ def _gaussian(dimension: int, stream: torch.Generator) -> Tensor:
 
 def _heavy_tailed(dimension: int, stream: torch.Generator) -> Tensor:
     """Student's t with three degrees of freedom: the fourth moment is infinite."""
-    squares = sum(torch.randn(dimension, generator=stream).square() for _ in range(3))
-    return torch.randn(dimension, generator=stream) / (squares / 3).sqrt()
+    mean_square = torch.stack([torch.randn(dimension, generator=stream).square() for _ in range(3)]).mean(dim=0)
+    return torch.randn(dimension, generator=stream) / mean_square.sqrt()
 
 
 def _skewed(dimension: int, stream: torch.Generator) -> Tensor:

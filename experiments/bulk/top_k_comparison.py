@@ -121,13 +121,18 @@ METHODS: dict[str, Callable[[_Case, Place], Conversation[Facts]]] = {
 
 
 def compare(
-    settings: Comparison, ranks: Ranks, *, advance: Callable[[], object] = lambda: None
+    settings: Comparison,
+    ranks: Ranks,
+    *,
+    device: torch.device | str = "cpu",
+    advance: Callable[[], object] = lambda: None,
 ) -> list[dict[str, Any]]:
     """A row for each kind of vectors and each way.
 
     Args:
         settings: what is compared.
         ranks: on which; all in one process take their turns, which the seconds then count.
+        device: where vectors and messages are; one that the group serves.
         advance: called after each row.
 
     Raises:
@@ -136,6 +141,7 @@ def compare(
     rows = []
     for kind in settings.vectors:
         vectors = worker_vectors(kind, dimension=settings.dimension, rank_count=ranks.size, seed=settings.seed)
+        vectors = vectors.to(device)
         mean = vectors.mean(dim=0)
         case = _Case(vectors, mean, max(1, round(settings.density * len(mean))), settings)
         best = _energy(SELECTORS["top_k"](mean, case.k).remainder(mean)) / _energy(mean)
@@ -147,9 +153,8 @@ def compare(
 
 def _row(name: str, case: _Case, best: float, ranks: Ranks) -> dict[str, Any]:
     """Of one way, once it has run unmeasured."""
-    ended, seconds = _timed(name, case, ranks)
+    ended, _ = _timed(name, case, ranks)
     times = [_timed(name, case, ranks)[1] for _ in range(case.settings.repeats)]
-    del seconds
     told = ranks.run("facts", lambda place: _told(_of_rank(ended, place), median(times), case.mean.device))[0].found
     count, left = sum(int(row[0]) for row in told), sum(row[1] for row in told) / _energy(case.mean)
     steps = (len(told[0]) - 3) // 2
@@ -173,6 +178,7 @@ def _row(name: str, case: _Case, best: float, ranks: Ranks) -> dict[str, Any]:
 
 def _timed(name: str, case: _Case, ranks: Ranks) -> tuple[list[Ended[Facts]], float]:
     """How it ended on the ranks of this process, and the seconds since all of them had come."""
+    # What is left of the energy is read from the device in the end, so that the host has waited for it.
     ranks.run("start", lambda place: gathered_numbers([place.rank], case.mean.device))
     began = time.perf_counter()
     ended = ranks.run(name, lambda place: METHODS[name](case, place))
