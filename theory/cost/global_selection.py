@@ -174,16 +174,17 @@ def tree_bytes() -> Statement:
 
 
 def _apart() -> sympy.Basic:
-    def samples(ranks: int, length: int, wanted: int) -> int:
-        return -(-wanted // length) - max(0, wanted - (ranks - 1) * (length - 1)) // length
-
     cases = [(ranks, length) for ranks in range(1, 7) for length in range(1, 7)]
     return sympy.sympify(
         all(
-            max(samples(ranks, length, wanted) for wanted in range(1, 61)) == ranks - ranks // length
+            max(_samples_apart(ranks, length, wanted) for wanted in range(1, 61)) == ranks - ranks // length
             for ranks, length in cases
         )
     )
+
+
+def _samples_apart(ranks: int, length: int, wanted: int) -> int:
+    return -(-wanted // length) - max(0, wanted - (ranks - 1) * (length - 1)) // length
 
 
 def _told() -> sympy.Expr:
@@ -230,11 +231,13 @@ def _is_attained() -> sympy.Basic:
 
 
 def _all_hand_on() -> sympy.Basic:
-    def handing(ranks: int) -> list[int]:
-        strides = [2**turn for turn in range((ranks - 1).bit_length())]
-        return sorted(rank for stride in strides for rank in range(ranks) if rank % (2 * stride) == stride)
+    return sympy.sympify(all(_handing_on(ranks) == list(range(1, ranks)) for ranks in range(1, 34)))
 
-    return sympy.sympify(all(handing(ranks) == list(range(1, ranks)) for ranks in range(1, 34)))
+
+def _handing_on(ranks: int) -> list[int]:
+    """The ranks that hand theirs on, as often as they do: in each turn the upper one of each pair."""
+    strides = [2**turn for turn in range((ranks - 1).bit_length())]
+    return sorted(rank for stride in strides for rank in range(ranks) if rank % (2 * stride) == stride)
 
 
 STATEMENTS = by_label(__name__, sampled_candidates(), exact_selection_bytes(), samples_of_rounds(), tree_bytes())
