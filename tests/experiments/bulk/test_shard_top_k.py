@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from sparsync.kernels.reference import two_sided_quantile
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.cost.global_selection import exact_selection
 
+Program = Callable[..., Conversation[SparsePayload]]
 VALUES = (-3.0, -1.0, -0.0, 0.0, 1.0, 2.0**-120, 3.0, 3.0078125)
 
 
@@ -35,10 +37,10 @@ def shard_lists(draw: st.DrawFn) -> tuple[list[Tensor], int]:
 
 
 def selected(
-    shards: list[Tensor], k: int, program: object = exact_top_k, **settings: object
+    shards: list[Tensor], k: int, program: Program = exact_top_k, **settings: object
 ) -> tuple[list[SparsePayload], list[Traffic]]:
     def start(place: Place) -> Conversation[SparsePayload]:
-        return program(shards[place.rank], k, place, **settings)  # type: ignore[operator]  # one of four
+        return program(shards[place.rank], k, place, **settings)
 
     ended = LocalRanks(len(shards)).run("top-k", start)
     return [one.found for one in ended], [one.traffic for one in ended]
@@ -133,7 +135,7 @@ def test_alone_each_rank_selects_its_share_or_all_that_it_has() -> None:
         ([torch.ones(2), torch.ones(2, dtype=torch.float64)], 1, "ranks [1] have other settings than rank 0"),
     ],
 )
-def test_what_cannot_be_selected_from_is_refused(program: object, shards: list[Tensor], k: int, words: str) -> None:
+def test_what_cannot_be_selected_from_is_refused(program: Program, shards: list[Tensor], k: int, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         selected(shards, k, program)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -44,7 +46,7 @@ def vector(rank: int) -> Tensor:
     return torch.randn(50, generator=torch.Generator().manual_seed(rank))
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[[Place], Conversation[Any]]] = {
     "sort": lambda place: sample_sort(drawn(place.rank, torch.float32), place),
     "sort int64": lambda place: sample_sort(drawn(place.rank, torch.int64), place, oversampling=1),
     "exact": lambda place: exact_top_k(drawn(place.rank, torch.float64), 20, place, rounds=3),
