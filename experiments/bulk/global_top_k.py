@@ -98,9 +98,9 @@ def global_top_k(command: TopKCommand) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A line for each row; beyond best is the energy that is left, less that of the k largest."""
+    """A line for each row; the excess is in the share of energy that is left, beyond that of the k largest."""
     shown = Table(title=f"Top-k over {rows[0]['rank_count']} ranks", box=SIMPLE)
-    for heading in ("vectors", "method", "k", "count", "beyond best", "sent", "steps", "seconds"):
+    for heading in ("vectors", "method", "k", "count", "excess", "sent", "steps", "seconds"):
         shown.add_column(heading, justify="left" if heading in ("vectors", "method") else "right", no_wrap=True)
     for row in rows:
         shown.add_row(
