@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,20 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+message_seconds = cost_symbols.message_seconds
+byte_seconds = cost_symbols.byte_seconds
+state_bytes = cost_symbols.state_bytes
+sample_bytes = cost_symbols.sample_bytes
+sample_seconds = cost_symbols.sample_seconds
+memory_bytes = cost_symbols.memory_bytes
+least_state_bytes = cost_symbols.least_state_bytes
+least_exchange_seconds = cost_symbols.least_exchange_seconds
+sharding_ratio = cost_symbols.sharding_ratio
+replica_density = cost_symbols.replica_density
+replica_price = cost_symbols.replica_price
+split_choices = cost_symbols.split_choices
+relaxation_excess = cost_symbols.relaxation_excess
+sample_throughput = cost_symbols.sample_throughput
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +624,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

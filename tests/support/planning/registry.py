@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from tests.support.planning import flexsp, osdp
 from tests.support.planning.oracle import Oracle
 
-ORACLES: dict[str, Oracle] = {}
+ORACLES: dict[str, Oracle] = {
+    "osdp": osdp.ORACLE,
+    "flexsp": flexsp.ORACLE,
+}
