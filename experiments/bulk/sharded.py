@@ -1,18 +1,20 @@
-"""Does a plan for sharding do what it says? A perceptron whose layers are replicated or sharded, trained on real devices.
+"""Does a plan for sharding do what it says? A perceptron with layers replicated or sharded, trained on real devices.
 
-Every layer is a matrix of rows [weights of an output, its bias], cut into slices of whole rows; a device's part of a slice
-is one n-th of its values. A sharded layer's slices are gathered before the forward and again before the backward pass, one
-at a time, and their gradients reduce-scattered; a replicated layer's gradients are reduce-scattered and gathered. Parts
-are added in rank order whichever it is, so that what is trained does not depend on the plan where sums are exact.
+Every layer is a matrix of rows [weights of an output, its bias], cut into slices of whole rows; a device's part of a
+slice is one n-th of its values. A sharded layer's slices are gathered before the forward and again before the backward
+pass, one at a time, and their gradients reduce-scattered; a replicated layer's gradients are reduce-scattered and
+gathered. Parts are added in rank order whichever it is: where products are exact, what is trained does not depend on
+the plan in any bit.
 
-What a device does is a conversation; `converse` carries it over a process group, `answer_each_other` those of all devices
-in one process. Each device notes the bytes that it passes on: to n − 1 others a part each, in a pass. Ours.
+What a device does is a conversation; `converse` carries it over a process group, `answer_each_other` those of all
+devices in one process. Each device notes what it passes on: to n − 1 others a part each, in a pass. Ours; what it
+should come to is the model of `experiments/planners/osdp.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -124,11 +126,6 @@ def train(
     return whole
 
 
-def step_bytes(shape: tuple[int, int], kept: Kept, devices: int, value_bytes: int) -> int:
-    """What a device passes on for a layer in a step: 2 or 3 passes of n − 1 parts."""
-    return (3 if kept.is_sharded else 2) * (devices - 1) * shape[0] * shape[1] // devices * value_bytes
-
-
 def _placed(device: Device, place: int, layer: Tensor, kept: Kept) -> _Layer:
     outputs, width = layer.shape
     if outputs % kept.slices or outputs // kept.slices * width % device.size:
@@ -160,19 +157,18 @@ def _gathered(device: Device, layer: _Layer, part: Tensor, books: Books) -> Conv
 
 
 def _scattered(device: Device, layer: _Layer, values: Tensor, books: Books) -> Conversation[Tensor]:
-    """The mean of this device's part over all devices, added in rank order.
+    """The mean of this device's part over all devices.
 
-    Gloo has no reduce-scatter: every device sends every other one its part.
+    Every device sends every other one its part, so that bytes are known, and parts are added in rank order. Gloo's own
+    reduce-scatter promises neither.
     """
     parts = values.view(device.size, -1)
     books.note(layer.place, parts[0], device.size)
     others = [rank for rank in range(device.size) if rank != device.rank]
     size = parts[0].numel() * parts.element_size()
-    received = yield Swap(
-        {rank: parts[rank].contiguous().view(torch.uint8) for rank in others},
-        dict.fromkeys(others, size),
-        values.device,
-    )
+    expected: dict[int, int] = dict.fromkeys(others, size)
+    given = {rank: parts[rank].view(torch.uint8) for rank in others}
+    received = yield Swap(given, expected, values.device)
     theirs = {rank: part.view(values.dtype) for rank, part in zip(others, received, strict=True)}
     total = torch.zeros_like(parts[0])
     for rank in range(device.size):
@@ -188,9 +184,7 @@ def _forward(device: Device, layer: _Layer, inputs: Tensor, books: Books) -> Con
     return torch.cat(outputs, dim=1)
 
 
-def _backward(
-    device: Device, layer: _Layer, inputs: Tensor, gradient: Tensor, books: Books
-) -> Conversation[Tensor]:
+def _backward(device: Device, layer: _Layer, inputs: Tensor, gradient: Tensor, books: Books) -> Conversation[Tensor]:
     """The gradient by the inputs; the layer takes its step on the way."""
     by_inputs = torch.zeros_like(inputs)
     for place, own in enumerate(gradient.chunk(layer.kept.slices, dim=1)):
@@ -205,13 +199,3 @@ def _backward(
             mean = yield from _gathered(device, layer, mean, books)
         layer.values[place] = device.update(layer.values[place], mean)
     return by_inputs
-
-
-def every_plan(layer_count: int, slices: Sequence[int] = (1,)) -> Iterator[tuple[Kept, ...]]:
-    """All ways to keep so many layers."""
-    if not layer_count:
-        yield ()
-        return
-    for rest in every_plan(layer_count - 1, slices):
-        for count in slices:
-            yield from ((Kept(is_sharded, count), *rest) for is_sharded in (False, True))

@@ -1,19 +1,20 @@
 """Which devices work together on which sequences of a batch, where long ones need many and short ones few?
 
 Groups of 1, 2, 4, … N of the N devices share each of their sequences out among them. A sequence of s tokens takes
-(as² + bs)/g + vs/(g·B_g) seconds on g devices: v bytes a token are exchanged at B_g bytes a second, unless g = 1. A group
-works on one sequence after the other and holds C tokens a device; a micro-batch is done with its slowest group, and
-takes f seconds more. The objective is the sum over micro-batches, each of any sequences.
+(as² + bs)/g + vs/(g·B_g) seconds on g devices: v bytes a token are exchanged at B_g bytes a second, unless g = 1. A
+group works on one sequence after the other and holds C tokens a device; a micro-batch is done with its slowest group,
+and takes f seconds more. The objective is the sum over micro-batches, each of any sequences.
 
-Up to `exact_count` sequences the plan is the best of all, found over subsets. Beyond, "bucketed" is what its choice says:
-sequences in order of length are cut into micro-batches, as few as can be unless more are quicker, of least largest token
-count; each is grouped by an integer program on `bucket_count` buckets of lengths, and timed with true lengths. That plan
-need not be the best. Guaranteed are that it is no slower than any `homogeneous` one, and that no plan at all is quicker
-than the `bound_seconds` of its choice; `gap` is how far above it is, relative to itself. What it exhausts is then judged
-by that bound.
+Up to `exact_count` sequences the mode is "exact": the plan is the best of all, found over subsets. Beyond it is
+"bucketed": sequences in order of length are cut into micro-batches, as few as can be unless more are quicker, of least
+largest token count; each is grouped by an integer program on `bucket_count` buckets of lengths, and timed with true
+lengths. That plan need not be the best, nor need more tokens a device make it quicker. Guaranteed are that it is no
+slower than any `homogeneous` one, and that no plan at all is quicker than the `bound_seconds` of its choice; `gap` is
+how far above it is, relative to itself. What it exhausts is then judged by that bound.
 
-Source: the setting is that of Wang et al. 2025 (FlexSP), which was not read; the cost model and the constants of `gpt7b`
-are those of its released solver, as are micro-batches and buckets. The exact search, the bound and the rest are ours.
+Source: the setting is that of Wang et al. 2025 (FlexSP), which was not read; the cost model and the constants of
+`gpt7b` are those of its released solver, as are micro-batches and buckets. The exact search, the bound and the rest are
+ours.
 """
 
 from __future__ import annotations
@@ -108,12 +109,14 @@ def plan(question: SequenceBatch) -> Plan:
     longest, room = max(question.lengths), question.token_capacity * question.device_count
     if longest > room:
         raise InfeasibleError(
-            f"token_capacity: {question.device_count} devices hold {room} tokens, and a sequence has {longest}; it needs "
-            f"{-(-longest // question.device_count)} a device instead of {question.token_capacity}"
+            f"token_capacity: {question.device_count} devices hold {room} tokens, and a sequence has {longest}; it "
+            f"needs {-(-longest // question.device_count)} a device instead of {question.token_capacity}"
         )
     is_exact = len(question.lengths) <= question.exact_count
     rivals = {size: batches for size in question.sizes if (batches := homogeneous(question, size)) is not None}
-    batches = _exact(question) if is_exact else _bucketed(question, min(rivals.values(), key=partial(seconds_of, question)))
+    batches = (
+        _exact(question) if is_exact else _bucketed(question, min(rivals.values(), key=partial(seconds_of, question)))
+    )
     objective = seconds_of(question, batches)
     bound = objective if is_exact else bound_seconds(question)
     return Plan(
@@ -165,8 +168,8 @@ def homogeneous(question: SequenceBatch, size: int) -> list[Groups] | None:
 def gpt7b(numbers: np.random.Generator, *, count: int = 512, context: int = 192_000) -> SequenceBatch:
     """A batch for GPT-7B on 64 devices, with the constants that FlexSP's released solver has for it.
 
-    Those are in `galvatron/flexsp_solver/solver.py` of Hetu-Galvatron's branch flexsp: milliseconds of computing, MiB of
-    activations, bandwidths over two adapters a node, 30 GiB of memory a device, lengths in multiples of 128, and
+    Those are in `galvatron/flexsp_solver/solver.py` of Hetu-Galvatron's branch flexsp: milliseconds of computing, MiB
+    of activations, bandwidths over two adapters a node, 30 GiB of memory a device, lengths in multiples of 128, and
     sequences that exceed the context left out. Lengths are drawn log-normal, with a Pareto tail for the longest
     hundredth, through three quantiles of documents of Wikipedia: 347, 10919 and 37353 tokens at 1/2, 0.99 and 0.999.
 

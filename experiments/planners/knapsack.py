@@ -1,8 +1,8 @@
 """Which choice of each item is cheapest, where the weights of all that is chosen must not exceed a capacity?
 
 The multiple-choice knapsack problem, exactly: a dynamic programme over the states (weight, cost) that no other
-dominates. A state is dropped where the relaxation of what is left, which mixes neighbours on the lower convex hull of an
-item's choices, does not reach the best answer that is known. Weights that are integers are added as integers.
+dominates. A state is dropped where the relaxation of what is left, which mixes neighbours on the lower convex hull of
+an item's choices, does not reach the best answer that is known. Weights that are integers are added as integers.
 
 Source: classical; identical items are drawn together by us.
 """
@@ -58,38 +58,62 @@ class Exchange(NamedTuple):
     rate: float
     weight: float
     saved: float
-    count: int
+    items: int
     group: int
 
 
-class Relaxation:
-    """The least cost for each capacity if items may be divided between choices: convex, piecewise linear, a bound."""
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The least cost for each capacity if items may be divided between choices: convex, piecewise linear, a bound.
 
-    def __init__(self, groups: Sequence[Items]) -> None:
-        """Lightest choices first, then exchanges in the order of what they save per weight."""
-        lightest = [min(zip(group.weights, group.costs, strict=True)) for group in groups]
-        self.weight = sum(group.count * weight for group, (weight, _) in zip(groups, lightest, strict=True))
-        self.cost = sum(group.count * cost for group, (_, cost) in zip(groups, lightest, strict=True))
-        self._exchanges = sorted(
-            (exchange for place, group in enumerate(groups) for exchange in _exchanges(group, place)), reverse=True
-        )
-        self._weights = np.cumsum([self.weight, *(step.weight * step.count for step in self._exchanges)], dtype=float)
-        self._costs = np.cumsum([self.cost, *(-step.saved * step.count for step in self._exchanges)], dtype=float)
+    Args:
+        weight: the lightest; nothing can be chosen below.
+        cost: at that weight, the dearest there is.
+        weights: where the slope changes.
+        costs: there.
+    """
+
+    weight: float
+    cost: float
+    weights: NDArray[np.float64]
+    costs: NDArray[np.float64]
 
     def __call__(self, capacity: NDArray[Any]) -> NDArray[np.float64]:
         """The least cost with each capacity, none of which is below the lightest weight."""
-        return np.interp(capacity, self._weights, self._costs)
+        least: NDArray[np.float64] = np.interp(capacity, self.weights, self.costs)
+        return least
+
+
+class Relaxation:
+    """Items that may be divided between choices."""
+
+    def __init__(self, groups: Sequence[Items]) -> None:
+        """The lightest choices, and exchanges in the order of what they save per weight."""
+        lightest = [(group.count, *min(zip(group.weights, group.costs, strict=True))) for group in groups]
+        self._weights = [count * weight for count, weight, _ in lightest]
+        self._costs = [count * cost for count, _, cost in lightest]
+        found = (exchange for place, group in enumerate(groups) for exchange in _exchanges(group, place))
+        self._exchanges = sorted(found, reverse=True)
+        self._steps = np.asarray([(step.weight * step.items, -step.saved * step.items) for step in self._exchanges])
+        self._groups = np.asarray([step.group for step in self._exchanges])
+
+    def curve(self, first: int = 0) -> Curve:
+        """Of all groups from some place on."""
+        weight, cost = sum(self._weights[first:]), sum(self._costs[first:])
+        steps = self._steps[self._groups >= first] if self._exchanges else np.zeros((0, 2))
+        weights, costs = np.cumsum(np.vstack([[(weight, cost)], steps]), axis=0).T
+        return Curve(weight, cost, weights, costs)
 
     def rounded(self, capacity: float) -> float:
         """The cost of whole exchanges while they fit, those that save most per weight first: it can be had."""
-        weight, cost = self.weight, self.cost
+        weight, cost = sum(self._weights), sum(self._costs)
         stuck = set[int]()
         """groups some of whose items are behind, so that they cannot all make a later exchange"""
         for step in self._exchanges:
             room = capacity - weight - ROUNDING * abs(capacity)
-            taken = 0 if step.group in stuck else max(0, min(step.count, int(room // step.weight)))
+            taken = 0 if step.group in stuck else max(0, min(step.items, int(room // step.weight)))
             weight, cost = weight + taken * step.weight, cost - taken * step.saved
-            if taken < step.count:
+            if taken < step.items:
                 stuck.add(step.group)
         return cost
 
@@ -102,19 +126,20 @@ def cheapest(groups: Sequence[Items], capacity: float) -> Packing | None:
         capacity: an integer where the weights are; of floats it is kept but for roundings.
     """
     parts = sorted(_divided(groups), key=lambda part: -max(part[1].weights) * part[1].count)
-    rests = [Relaxation([items for _, items in parts[place:]]) for place in range(len(parts) + 1)]
+    relaxation = Relaxation([items for _, items in parts])
     room = capacity if isinstance(capacity, int) else capacity + ROUNDING * abs(capacity)
-    if rests[0].weight > room:
+    whole = relaxation.curve()
+    if whole.weight > room:
         return None
-    limit = rests[0].rounded(capacity) + ROUNDING * rests[0].cost
+    limit = relaxation.rounded(capacity) + ROUNDING * whole.cost
     weights = np.zeros(1, dtype=np.int64 if isinstance(capacity, int) else np.float64)
     costs = np.zeros(1)
     trail = []
-    for (_, items), rest in zip(parts, rests[1:], strict=True):
+    for place, (_, items) in enumerate(parts):
         options = _counted(items)
         weights = np.add.outer(weights, options @ np.asarray(items.weights)).ravel()
         costs = np.add.outer(costs, options @ np.asarray(items.costs)).ravel()
-        kept = _promising(weights, costs, room, rest, limit)
+        kept = _promising(weights, costs, room, relaxation.curve(place + 1), limit)
         weights, costs = weights[kept], costs[kept]
         trail.append((options, kept))
     best = int(np.argmin(costs))
@@ -162,7 +187,7 @@ def _counted(items: Items) -> NDArray[np.int64]:
 
 
 def _promising(
-    weights: NDArray[Any], costs: NDArray[np.float64], room: float, rest: Relaxation, limit: float
+    weights: NDArray[Any], costs: NDArray[np.float64], room: float, rest: Curve, limit: float
 ) -> NDArray[np.int64]:
     """Places of states that can be completed within room and limit, and that no other dominates."""
     fitting = np.flatnonzero(weights <= room - rest.weight)

@@ -1,9 +1,8 @@
-"""How large are the operators of well-known networks? Parameters by arithmetic, activations and seconds by a plain model.
+"""How large are the operators of well-known networks? Parameters by arithmetic, the rest by a plain model.
 
-A multiply-add of the forward pass is 2 operations, and the backward pass has twice as many; what an operator puts out is
-kept for the backward pass, in 2 bytes a value, except for the weights of attention, which are computed again. Ours; the
-shapes are those of Radford et al. 2019 (GPT-2), Devlin et al. 2019 (BERT), Touvron et al. 2023 (LLaMA) and He et al. 2016
-(ResNet-50), and the numbers of parameters those of the released models.
+A multiply-add of the forward pass is 2 operations, and the backward pass has twice as many; what an operator puts out
+is kept for the backward pass, in 2 bytes a value, except for the weights of attention, which are computed again. Ours;
+shapes and numbers of parameters are those of the released GPT-2, BERT-large, LLaMA and ResNet-50.
 """
 
 from __future__ import annotations

@@ -107,7 +107,9 @@ class Sharding:
             require_count(f"parameter_count of {operator.name}", operator.parameter_count, least=1)
             require_count(f"activation_bytes of {operator.name}", operator.activation_bytes, least=0)
             if not 0 <= operator.compute_seconds < math.inf:
-                raise ValueError(f"compute_seconds of {operator.name} must be at least 0, got {operator.compute_seconds}")
+                raise ValueError(
+                    f"compute_seconds of {operator.name} must be at least 0, got {operator.compute_seconds}"
+                )
         if not self.batches and not self.activation_bytes:
             raise ValueError("batches must be given where samples need no memory: any number would fit")
 
@@ -247,8 +249,10 @@ def _quickest(question: Sharding, knapsacks: Sequence[_Knapsack]) -> Keeping:
     for knapsack in knapsacks:
         fitting = _batches(question, question.memory_bytes, knapsack.least_bytes)
         rooms = np.asarray([_room(question, knapsack, batch) for batch in fitting])
-        seconds = Relaxation(knapsack.items)(rooms)
-        pairs += [(_rate(question, value, batch), batch, knapsack) for value, batch in zip(seconds, fitting, strict=True)]
+        seconds = Relaxation(knapsack.items).curve()(rooms)
+        pairs += [
+            (_rate(question, value, batch), batch, knapsack) for value, batch in zip(seconds, fitting, strict=True)
+        ]
     best: Keeping | None = None
     for bound, batch, knapsack in sorted(pairs, key=lambda pair: pair[:2]):
         if best is not None and bound > best.seconds * (1 + ROUNDING):
@@ -256,7 +260,9 @@ def _quickest(question: Sharding, knapsacks: Sequence[_Knapsack]) -> Keeping:
         found = cheapest(knapsack.items, _room(question, knapsack, batch))
         if found is not None:
             kept = _keeping(question, knapsack, batch, found.counts)
-            best = kept if best is None else min(best, kept, key=lambda keeping: (keeping.seconds, keeping.memory_bytes))
+            best = (
+                kept if best is None else min(best, kept, key=lambda keeping: (keeping.seconds, keeping.memory_bytes))
+            )
     assert best is not None, "the least need fits"
     return best
 
@@ -266,12 +272,12 @@ def _lightest_better(question: Sharding, knapsacks: Sequence[_Knapsack], best: K
     wanted = best.seconds * (1 - 1e3 * ROUNDING)
     pairs = list[tuple[float, int, _Knapsack, float]]()
     for knapsack in knapsacks:
-        turned = Relaxation([_turned(group) for group in knapsack.items])
+        turned = Relaxation([_turned(group) for group in knapsack.items]).curve()
         # Where every batch may be chosen, one more sample in the same way is better, if anything is sent at all.
         enough = best.memory_bytes + question.activation_bytes
         for batch in question.batches or _batches(question, enough, knapsack.least_bytes):
             target = wanted * batch * question.device_count - batch * question.compute_seconds
-            if target >= turned.weight:
+            if target >= turned.weight and best.seconds > 0:
                 bound = turned(np.asarray([target]))[0] + _fixed_bytes(question, knapsack, batch)
                 pairs.append((bound, batch, knapsack, target))
     lightest: int | None = None
@@ -303,9 +309,7 @@ def _rate(question: Sharding, seconds: float, batch: int) -> float:
     return (seconds + batch * question.compute_seconds) / (batch * question.device_count)
 
 
-def _keeping(
-    question: Sharding, knapsack: _Knapsack, batch: int, counts: Sequence[Sequence[int]]
-) -> Keeping:
+def _keeping(question: Sharding, knapsack: _Knapsack, batch: int, counts: Sequence[Sequence[int]]) -> Keeping:
     chosen = {
         size: {way: count for way, count in zip(found, taken, strict=True) if count}
         for size, found, taken in zip(knapsack.sizes, knapsack.ways, counts, strict=True)
@@ -341,7 +345,10 @@ def _remarks(question: Sharding, best: Keeping, lighter: Keeping | None) -> Iter
         size * count for size, chosen in best.ways.items() for way, count in chosen.items() if way.kind != SHARDED
     )
     total = sum(operator.parameter_count for operator in question.operators)
-    yield f"{replicated} of {total} parameters are replicated; a batch of {best.batch} a device needs {best.memory_bytes} bytes"
+    yield (
+        f"{replicated} of {total} parameters are replicated; a batch of {best.batch} a device needs "
+        f"{best.memory_bytes} bytes"
+    )
     if lighter is None:
         yield "no amount of memory would make a sample quicker"
     else:

@@ -1,10 +1,11 @@
 """How are devices grouped, and which group works on which sequence, so that the slowest group is done soonest?
 
 Sequence k takes `seconds[k, i]` on a group of `sizes[i]` devices, one after the other, and groups hold so many tokens a
-device. `fewest_seconds` tries everything, as a dynamic programme over subsets. `grouped` is for many sequences: an integer
-program on buckets of lengths finds sizes of groups that could be enough for a makespan, which is bisected; sequences then
-go, longest first, where they end earliest, and groups are split and joined and sequences moved while that helps. What
-either returns is timed with true lengths. `least_seconds` bounds from below what any grouping takes. Ours.
+device. `fewest_seconds` tries everything, as a dynamic programme over subsets. `grouped` is for many sequences: an
+integer program on buckets of lengths finds sizes of groups that could be enough for a makespan, which is bisected;
+sequences then go, longest first, where they end earliest, and groups are split and joined and sequences moved while
+that helps. What either returns is timed with true lengths. `least_seconds` bounds from below what any grouping takes.
+Ours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +75,8 @@ def makespan(jobs: Jobs, groups: Groups) -> float:
 def least_seconds(jobs: Jobs) -> float:
     """No grouping is done earlier, and no sum over micro-batches is less: the least M with Σ_k w_k(M) ≤ NM.
 
-    w_k(M) is the least device-seconds of sequence k on a group that is done with it by M, and NM are all there are. It is
-    no less than the longest of the sequences' least times, and no less than all their least device-seconds over N.
+    w_k(M) is the least device-seconds of sequence k on a group that is done with it by M, and NM are all there are. It
+    is no less than the longest of the sequences' least times, and no less than all their least device-seconds over N.
     """
     work = jobs.seconds * jobs.sizes
 
@@ -275,8 +277,8 @@ def _sizes_by_program(jobs: Jobs, bucket_count: int) -> Callable[[float], list[i
     Sequences of a bucket are shared out among all groups of a size together, and parts of one may be, so that what is
     enough in sum may not be enough in each group. Only numbers of groups are integers, which keeps the program small.
     """
-    import cvxpy
-
+    # Of the extra `verify`; its stubs lack functions that are there.
+    cvxpy: Any = import_module("cvxpy")
     order = np.argsort(jobs.tokens, kind="stable")
     lengths = jobs.tokens[order].tolist()
     ends = cheapest_cut(padding_costs(lengths), min(bucket_count, len(lengths)), "sum").ends

@@ -1,7 +1,7 @@
 """What does it cost to keep an operator's parameters on every device, or a part of them on each?
 
-A message of b bytes takes α + bβ seconds, and every device sends one and receives one at a time. A pass round a ring of n
-devices is n − 1 messages of the d/n values of a part. A replicated operator's gradients are summed up in 2 passes, a
+A message of b bytes takes α + bβ seconds, and every device sends one and receives one at a time. A pass round a ring of
+n devices is n − 1 messages of the d/n values of a part. A replicated operator's gradients are summed up in 2 passes, a
 sharded one's parameters are gathered twice and its gradients scattered, in 3. The setting is that of Jiang, Fu, Miao,
 Nie, Cui 2023 (OSDP), which was not read; the laws are ours where they do not say otherwise.
 """
@@ -34,8 +34,8 @@ from sparsync.theory.language.symbols import (
 
 PASSES = (
     r"a message of $b$ bytes takes $\alpha+b\beta$",
-    r"each of $n\geq2$ devices passes $n-1$ parts of $d/n$ values of $s$ bytes on, twice if all keep the $d$ values and "
-    "three times if each keeps a part",
+    r"each of $n\geq2$ devices passes $n-1$ parts of $d/n$ values of $s$ bytes on, twice if all keep the $d$ values "
+    "and three times if each keeps a part",
 )
 CHOICES = (
     "of each operator one of several ways to keep it is chosen, with its bytes and its seconds",
@@ -128,7 +128,7 @@ def replica_saving() -> Statement:
 def divided_choices() -> Statement:
     """≤ 2: the relaxation divides one operator between two of its choices, or none.
 
-    Source: classical (multiple-choice knapsack); this proof, by directions in which a point can move both ways, is ours.
+    Source: classical (multiple-choice knapsack); the proof, by directions in which a point can move both ways, is ours.
     """
     bound = sympy.Integer(2)
     return Statement(
@@ -166,11 +166,13 @@ def rounded_relaxation() -> Statement:
         derivation=(
             Step(
                 "to shard all of what is divided takes no more bytes",
-                lambda: (_mixed(state_bytes * d / n, state_bytes * d) - state_bytes * d / n)
-                .subs(_SHARE, 1 - _OTHER_SHARE)
-                .subs(n, n + 1)
-                .factor()
-                >= 0,
+                lambda: (
+                    (_mixed(state_bytes * d / n, state_bytes * d) - state_bytes * d / n)
+                    .subs(_SHARE, 1 - _OTHER_SHARE)
+                    .subs(n, n + 1)
+                    .factor()
+                    >= 0
+                ),
             ),
             Step(
                 "and the share of a pass that was replicated",

@@ -1,7 +1,7 @@
-"""What evidence is there for what sharding costs? Rings are carried out, choices tried, and vertices listed, in fractions.
+"""What evidence is there for what sharding costs? Rings are carried out, choices tried, and vertices listed, exactly.
 
-Parts that a device hands to its neighbour are noted as they are handed over; a ring that ends without the sums, or without
-everybody's part, is refused. The relaxation is solved at all of its vertices, each from its own equations. Ours.
+Parts that a device hands to its neighbour are counted as they are handed over; a ring that ends without the sums, or
+without everybody's part, is refused. The relaxation is solved at each of its vertices, from its own equations. Ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -128,7 +128,7 @@ def saving_margin(network: Network, part: int, states: int) -> Fraction:
 
 
 def vertices(weights: Sequence[Sequence[Fraction]], capacity: Fraction) -> Iterator[list[list[Fraction]]]:
-    """Every vertex of the shares of choices, which add up to one of each operator and weigh no more than the capacity."""
+    """Every vertex of the shares of choices, one in all of each operator, that weigh no more than the capacity."""
     places = [(operator, choice) for operator, own in enumerate(weights) for choice in range(len(own))]
     columns = [
         [*(Fraction(operator == row) for row in range(len(weights))), weights[operator][choice]]
@@ -158,10 +158,8 @@ def divided_margin(weights: Sequence[Sequence[int]], capacity: Fraction) -> Frac
 
 
 def rounding_margin(network: Network, parts: Sequence[int], states: int, room: Fraction) -> Fraction:
-    """What the best whole choice loses, less than stated; of the bytes between all sharded and all replicated a share."""
-    choices = [
-        [kept_choice(network, part, states, kept) for kept in ("sharded", "replicated")] for part in parts
-    ]
+    """What the best whole choice loses, less than stated; room is a share of the bytes from shards to replicas."""
+    choices = [[kept_choice(network, part, states, kept) for kept in ("sharded", "replicated")] for part in parts]
     low, high = (sum((own[place].bytes for own in choices), Fraction(0)) for place in (0, 1))
     capacity = low + room * (high - low)
     relaxed = min(
@@ -187,9 +185,7 @@ def rounding_margin(network: Network, parts: Sequence[int], states: int, room: F
     return stated - (whole - relaxed)
 
 
-def throughput_margin(
-    network: Network, parts: Sequence[int], states: int, spare: int, sample: Choice
-) -> Fraction:
+def throughput_margin(network: Network, parts: Sequence[int], states: int, spare: int, sample: Choice) -> Fraction:
     """What the best of all choices and batches lacks of the statement's, with so many samples' bytes and one spare."""
     kept = ("sharded", "replicated")
     choices = [[kept_choice(network, part, states, way) for way in kept] for part in parts]
@@ -269,7 +265,10 @@ def saving_check(_profile: Profile) -> Outcome:
 
 def divided_check(_profile: Profile) -> Outcome:
     """`rational`: every vertex of listed choices, some with equal weights; two choices are divided somewhere."""
-    listed = [[(1, 4), (2, 7), (0, 3)], [(1, 1, 4), (2, 5, 5)], [(0, 2, 3), (0, 2, 3)], [(1, 9)], [(3, 3), (3, 3)]]
+    listed: list[list[list[int]]] = [
+        *([[1, 4], [2, 7], [0, 3]], [[1, 1, 4], [2, 5, 5]], [[0, 2, 3], [0, 2, 3]]),
+        *([[1, 9]], [[3, 3], [3, 3]]),
+    ]
     cases = [
         (weights, sum(map(min, weights)) + share * sum(max(own) - min(own) for own in weights))
         for weights in listed
@@ -280,13 +279,13 @@ def divided_check(_profile: Profile) -> Outcome:
 
 def rounding_check(_profile: Profile) -> Outcome:
     """`rational`: listed operators, and room up to one hundredth less than all replicated need."""
-    cases = product(NETWORKS[:4], [(3,), (1, 4), (2, 2, 5)], (8,), (Fraction(0), Fraction(1, 3), Fraction(99, 100)))
+    cases = product(NETWORKS[::3], [(3,), (1, 4), (2, 2, 5)], (8,), (Fraction(0), Fraction(1, 3), Fraction(99, 100)))
     return _counted([rounding_margin(*case) for case in cases])
 
 
 def throughput_check(_profile: Profile) -> Outcome:
     """`rational`: listed operators, with one device too, and with states that are nothing beside a sample."""
-    networks = (*NETWORKS[:4], NETWORKS[0]._replace(devices=1))
+    networks = (*NETWORKS[::3], NETWORKS[0]._replace(devices=1))
     samples = (Choice(Fraction(1), Fraction(2)), Choice(Fraction(1000), Fraction(1, 9)))
     return _counted([throughput_margin(*case) for case in product(networks, [(3,), (1, 4)], (8,), (1, 6), samples)])
 

@@ -71,8 +71,12 @@ MUTANTS: dict[str, Mutant] = {
         "rational",
         "property",
     ),
-    "sharded_throughput_device": wrong_bound(
-        "sharded_throughput", "samples of one device", lambda bound: bound / n, "rational", "property"
+    "sharded_throughput_others": wrong_bound(
+        "sharded_throughput",
+        "samples of all other devices",
+        lambda bound: bound * (n - 1) / n,
+        "rational",
+        "property",
     ),
 }
 """Every mutant of these statements, by name."""

@@ -1,4 +1,4 @@
-"""Groups of devices otherwise: every micro-batch, every grouping and who works on what, and an integer program for it."""
+"""Groups of devices otherwise: every micro-batch and every grouping, and an integer program for both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -68,9 +70,13 @@ def most_batches(question: SequenceBatch) -> int:
     best = [min(seconds(question, length, size) for size in question.sizes) for length in question.lengths]
     packed, room = 0, 0
     for length in sorted(question.lengths):
-        packed, room = (packed, room - length) if room >= length else (
-            packed + 1,
-            question.device_count * question.token_capacity - length,
+        packed, room = (
+            (packed, room - length)
+            if room >= length
+            else (
+                packed + 1,
+                question.device_count * question.token_capacity - length,
+            )
         )
     spare = packed * question.fixed_seconds + sum(alone) - max(best)
     count = len(question.lengths)
@@ -79,7 +85,7 @@ def most_batches(question: SequenceBatch) -> int:
 
 def by_program(question: SequenceBatch) -> float | None:
     """A group of each micro-batch for each place that it may have; the first sequence is in the first micro-batch."""
-    import cvxpy
+    cvxpy: Any = import_module("cvxpy")
 
     if max(question.lengths) > question.device_count * question.token_capacity:
         return None
@@ -90,7 +96,11 @@ def by_program(question: SequenceBatch) -> float | None:
     before = cvxpy.Constant(1)
     for _ in range(most_batches(question)):
         works = cvxpy.Variable((count, len(sizes)), boolean=True)
-        is_there, is_used, end = cvxpy.Variable(len(sizes), boolean=True), cvxpy.Variable(boolean=True), cvxpy.Variable()
+        is_there, is_used, end = (
+            cvxpy.Variable(len(sizes), boolean=True),
+            cvxpy.Variable(boolean=True),
+            cvxpy.Variable(),
+        )
         tokens = list(question.lengths) @ works
         rooms = [size * question.token_capacity for size in sizes]
         constraints += [
@@ -100,7 +110,9 @@ def by_program(question: SequenceBatch) -> float | None:
             is_used <= before,
         ]
         constraints += [
-            is_there[place] >= is_there[place + 1] for place in range(len(sizes) - 1) if sizes[place] == sizes[place + 1]
+            is_there[place] >= is_there[place + 1]
+            for place in range(len(sizes) - 1)
+            if sizes[place] == sizes[place + 1]
         ]
         before = is_used
         total = total + question.fixed_seconds * is_used + end
@@ -126,7 +138,9 @@ def objective_of(question: SequenceBatch, plan: Plan) -> float:
 
 
 def drawn(numbers: random.Random, *, most_sequences: int, devices: Sequence[int]) -> SequenceBatch:
-    lengths = tuple(numbers.choice([2, 5, 9, 16, 40]) + numbers.randint(0, 3) for _ in range(numbers.randint(1, most_sequences)))
+    lengths = tuple(
+        numbers.choice([2, 5, 9, 16, 40]) + numbers.randint(0, 3) for _ in range(numbers.randint(1, most_sequences))
+    )
     device_count = numbers.choice(devices)
     fair = max(max(lengths), sum(lengths) / 2) / device_count
     return SequenceBatch(

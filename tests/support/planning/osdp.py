@@ -7,7 +7,8 @@ import math
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def least_of_all(question: Sharding) -> float | None:
 
 def by_program(question: Sharding) -> float | None:
     """The batch is chosen with the ways; a buffer is as large as each that is chosen."""
-    import cvxpy
+    cvxpy: Any = import_module("cvxpy")
 
     ways = [every_way(question, operator) for operator in question.operators]
     rows = [way for found in ways for way in found]
