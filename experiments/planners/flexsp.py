@@ -231,7 +231,7 @@ def _exact(question: SequenceBatch) -> list[Groups]:
 
 def _bucketed(question: SequenceBatch, best: list[Groups]) -> list[Groups]:
     """The best plan that is found, no worse than the given one."""
-    jobs = _jobs(question)
+    jobs, last = _jobs(question), math.inf
     work = least_seconds(jobs)
     for count in range(_least_batches(question, jobs), len(jobs.tokens) + 1):
         if count * question.fixed_seconds + work >= seconds_of(question, best):
@@ -240,9 +240,10 @@ def _bucketed(question: SequenceBatch, best: list[Groups]) -> list[Groups]:
         if max(jobs.tokens[places].sum() for places in parts) > question.token_capacity * question.device_count:
             continue
         tried = [_renamed(grouped(jobs.chosen(places), question.bucket_count), places) for places in parts]
-        if seconds_of(question, tried) >= seconds_of(question, best) * _BETTER:
+        best = min(best, tried, key=partial(seconds_of, question))
+        if seconds_of(question, tried) >= last * _BETTER:
             break
-        best = tried
+        last = seconds_of(question, tried)
     return best
 
 

@@ -45,6 +45,13 @@ def test_bound_exact_bucketed_and_homogeneous_are_in_this_order() -> None:
         assert bucketed.choice["gap"] == pytest.approx(1 - bound / bucketed.objective)
 
 
+def test_one_micro_batch_more_is_tried_where_groups_are_smaller_with_it() -> None:
+    """Two micro-batches take all four devices each, and 294 s; three take groups of two, and 252 s."""
+    lengths = (12, 41, 10, 42, 43, 16, 40, 8)
+    question = SequenceBatch(lengths, 4, 39, 0.1, 1.0, 1.0, 1.0, (20.0, 1.0), exact_count=0, bucket_count=4)
+    assert flexsp.plan(question).objective == pytest.approx(min(rivals(question)), rel=1e-12)
+
+
 def test_the_bound_is_no_less_than_work_and_than_the_longest_sequence() -> None:
     numbers = random.Random(2)
     for _ in range(40):

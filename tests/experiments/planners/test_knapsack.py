@@ -72,6 +72,13 @@ def test_the_relaxation_is_below_and_what_is_rounded_is_above() -> None:
             assert relaxation.rounded(capacity) >= least
 
 
+def test_an_exchange_waits_for_the_one_before() -> None:
+    """From 10 to 12 would fit alone, but not from nothing to 10."""
+    groups = [Items(1, (0, 10, 12), (10, 2, 1))]
+    assert Relaxation(groups).rounded(5) == 10
+    assert cheapest(groups, 5) == Packing(10, 0, ((1, 0, 0),))
+
+
 def test_a_byte_decides_among_terabytes() -> None:
     heavy = 10**12 + 1
     groups = [Items(40, (heavy, 2 * heavy), (1.0, 0.0))]

@@ -208,7 +208,11 @@ def test_one_device_needs_no_plan_and_no_memory_would_help() -> None:
         ({"operators": (Operator("a", 0, 1),)}, "parameter_count of a must be at least 1, got 0"),
         ({"operators": (Operator("a", 1, -1),)}, "activation_bytes of a must be at least 0, got -1"),
         ({"operators": (Operator("a", 1, 1, -2.0),)}, "compute_seconds of a must be at least 0, got -2.0"),
-        ({"operators": (Operator("a", 1),)}, "batches must be given"),
+        (
+            {"operators": (Operator("a", 1),)},
+            "batches must be given where over 10000 samples could fit, of 0 bytes each",
+        ),
+        ({"memory_bytes": 10_001}, "of 1 bytes each in 10001"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: dict[str, Any], message: str) -> None:
