@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.support.planning import lb_bsp
 from tests.support.planning.oracle import Oracle
 
-ORACLES: dict[str, Oracle] = {}
+ORACLES: dict[str, Oracle] = {
+    "lb_bsp": lb_bsp.ORACLE,
+}
