@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.planning import lb_bsp
+from tests.support.planning import easyscale, lb_bsp
 from tests.support.planning.oracle import Oracle
 
 ORACLES: dict[str, Oracle] = {
     "lb_bsp": lb_bsp.ORACLE,
+    "easyscale": easyscale.ORACLE,
 }
