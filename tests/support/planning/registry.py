@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support.planning import easyscale, lb_bsp
+from tests.support.planning import dedloc, easyscale, lb_bsp
 from tests.support.planning.oracle import Oracle
 
 ORACLES: dict[str, Oracle] = {
     "lb_bsp": lb_bsp.ORACLE,
     "easyscale": easyscale.ORACLE,
+    "dedloc": dedloc.ORACLE,
 }
