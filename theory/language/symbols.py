@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,24 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+flat_time = cost_symbols.flat_time
+logical_count = cost_symbols.logical_count
+overload = cost_symbols.overload
+total_capability = cost_symbols.total_capability
+best_gain = cost_symbols.best_gain
+averager_count = cost_symbols.averager_count
+total_bandwidth = cost_symbols.total_bandwidth
+least_bandwidth = cost_symbols.least_bandwidth
+gradient_share = cost_symbols.gradient_share
+mean_share = cost_symbols.mean_share
+entry_cost = cost_symbols.entry_cost
+parts_time = cost_symbols.parts_time
+waste = cost_symbols.waste
+greedy_gain = cost_symbols.greedy_gain
+butterfly_seconds = cost_symbols.butterfly_seconds
+whole_seconds = cost_symbols.whole_seconds
+scattered_seconds = cost_symbols.scattered_seconds
+exchange_factor = cost_symbols.exchange_factor
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +628,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

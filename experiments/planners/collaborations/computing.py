@@ -24,15 +24,15 @@ Candidate = tuple[float, float, int]
 """What its computing costs of the room, its examples per second, and its place."""
 
 
-def first_by_compute(question: Collaboration) -> frozenset[int]:
-    """The best of the sets that hold the fastest peers, one more each; not always the best of all.
+def by_compute(question: Collaboration) -> list[frozenset[int]]:
+    """The sets that hold the fastest peers, one more each.
 
-    A fast peer may have a slow uplink, and what it would send then costs more than it computes.
+    The best of all need not be among them: a fast peer may have a slow uplink, and what it would send then costs more
+    than it computes.
     """
     speeds = [peer.examples_per_second for peer in question.peers]
     order = sorted((place for place, speed in enumerate(speeds) if speed), key=lambda place: (-speeds[place], place))
-    sets = [frozenset(order[:count]) for count in range(1, len(order) + 1)]
-    return min(sets, key=lambda computing: update_seconds(question, computing))
+    return [frozenset(order[:count]) for count in range(1, len(order) + 1)]
 
 
 def best_computing(question: Collaboration) -> frozenset[int]:
@@ -40,8 +40,10 @@ def best_computing(question: Collaboration) -> frozenset[int]:
 
     From the best of the fastest peers on, a set that beats the time found is looked for until there is none.
     """
-    best = first_by_compute(question)
-    least = update_seconds(question, best)
+    least, best = min(
+        ((update_seconds(question, computing), computing) for computing in by_compute(question)),
+        key=lambda found: found[0],
+    )
     everybody = frozenset(place for place, peer in enumerate(question.peers) if peer.examples_per_second)
     while least > compute_seconds(question, everybody):
         better = next(
