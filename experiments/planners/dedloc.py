@@ -50,7 +50,7 @@ def plan(question: Collaboration) -> Plan:
         objective=max(compute, exchange),
         parts={"compute": compute, "exchange": exchange},
         binding=_binding(question, computing, shares, max(compute, exchange)),
-        remarks=_remarks(question, max(compute, exchange)),
+        remarks=_remarks(question),
     )
 
 
@@ -66,12 +66,10 @@ def _binding(
     return tuple(found)
 
 
-def _remarks(question: Collaboration, seconds: float) -> tuple[str, ...]:
+def _remarks(question: Collaboration) -> tuple[str, ...]:
     everybody = frozenset(place for place, peer in enumerate(question.peers) if peer.examples_per_second)
     found = [f"if all who can compute do, an update takes {update_seconds(question, everybody):.4g} s"]
     if question.mean_share < 1:
         dense = replace(question, gradient_share=1.0, mean_share=1.0)
         found.append(f"with whole gradients an update takes {plan(dense).objective:.4g} s")
     return tuple(found)
-
-

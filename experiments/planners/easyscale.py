@@ -5,8 +5,9 @@ after the other; so a step of the job takes f = max_i A_i/C_i where A_i is the m
 overload, which is the objective. A device may be left without any. In f seconds the devices could do f·Σ N_i C_i steps,
 and E are needed; the rest is waste, Σ N_i C_i − E/f steps per second, whatever the placement (`placement_waste`).
 
-Source: the setting is that of Li et al. 2022 (EasyScale), which was not read; overload and waste are those of its public
-simulator, as described to us. The rule is that of `batch_planner.py`. Which job gets a device: `easyscale_jobs.py`.
+Source: the setting is that of Li et al. 2022 (EasyScale), which was not read; overload and waste are those of its
+public simulator, as described to us. The rule is that of `batch_planner.py`. Which job gets a device is planned in
+`easyscale_jobs.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How soon is a batch done that unequal workers share, what do unequal devices waste, and when is greedy best?
 
-Load-balanced BSP (Chen, Weng, Wang, Li and Li 2020) and EasyScale (Li et al. 2022) are the settings, neither of which was
-read; the laws here are ours. That the greedy split of a batch is the best of whole examples is `greedy_split`, and its time
-with straight lines and caps `greedy_split_time`; here steps are flat before they are straight.
+Load-balanced BSP (Chen, Weng, Wang, Li and Li 2020) and EasyScale (Li et al. 2022) are the settings, neither of which
+was read; the laws here are ours. That no split of whole examples is done before the greedy one is `greedy_split`, and
+its time with straight lines and caps `greedy_split_time`; here steps are flat before they are straight.
 """
 
 import sympy
@@ -104,7 +104,9 @@ def flat_greedy_time() -> Statement:
                 lambda: sympy.Max(flat_time, _time_of(total_batch + n - 1)) - bound,
                 concludes=bound,
             ),
-            Step("n equal workers with m_i = x_i = 1, c_i = 0 and B = qn + 1 examples attain it", lambda: _equal(bound)),
+            Step(
+                "n equal workers with m_i = x_i = 1, c_i = 0 and B = qn + 1 examples attain it", lambda: _equal(bound)
+            ),
             Step("(n − 1)/R is below the largest m_i: R ≥ n/m_i then", _less_than_one),
         ),
     )
@@ -164,8 +166,8 @@ def marginal_gains() -> Statement:
         derivation=(
             Step("in another division of as many devices some job j has more than here, and some job i less", _differ),
             Step(
-                "j's last device gains no more than j's next one here, that no more than i's last one here, by which it "
-                "went to i, and that no more than i's next one there",
+                "j's last device gains no more than j's next one here, that no more than i's last one here, as it went "
+                "to i, and that no more than i's next one there",
                 _chain,
             ),
             Step("so to give it to i lowers no sum, and ends after finitely many devices here", _moved),
@@ -250,7 +252,7 @@ def _waits() -> sympy.Basic:
     places = sympy.Symbol("A", nonnegative=True)
     # f = A/C + more.
     capability, later = sympy.Symbol("C", positive=True), sympy.Symbol("later", positive=True)
-    wait = sympy.factor((capability - places / (places / capability + later)))
+    wait = sympy.factor(capability - places / (places / capability + later))
     return decided(wait.is_nonnegative)
 
 

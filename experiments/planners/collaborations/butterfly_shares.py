@@ -1,9 +1,9 @@
 """Which share of a vector does each peer average, so that the slowest of all is done as early as can be?
 
-In a butterfly all-reduce peer i averages the share w_i for all. It sends the rest of its own vector, 1 − w_i, and w_i to
-each of the n − 1 others once it is averaged: 1 + (n − 2)w_i in all, and receives as much. With bandwidths b_i the least
-of the largest time is max((n + m − 2)/Σ b_i, 1/min b_i) where m peers average and the others are clients (statement
-`butterfly_time`). Where more is known of a peer than a bandwidth, see `links.py`.
+In a butterfly all-reduce peer i averages the share w_i for all. It sends the rest of its own vector, 1 − w_i, and w_i
+to each of the n − 1 others once it is averaged: 1 + (n − 2)w_i in all, and receives as much. With bandwidths b_i the
+least of the largest time is max((n + m − 2)/Σ b_i, 1/min b_i) where m peers average and the others are clients
+(statement `butterfly_time`). Where more is known of a peer than a bandwidth, see `links.py`.
 
 Source: the setting is that of Diskin et al. 2021 (DeDLOC), which was not read; the split into whole numbers is that of
 Hagenbach-Bischoff and D'Hondt, classical. The rest is ours.
@@ -20,8 +20,9 @@ from itertools import accumulate
 from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.engine.counts import require_count
 
+
 def water_filling(bandwidths: Sequence[float]) -> list[float]:
-    """w_i = max(0, (ξb_i − 1)/(n − 2)), with the level ξ at which they sum to 1: the slowest is done as early as can be.
+    """w_i = max(0, (ξb_i − 1)/(n − 2)), with the ξ at which they sum to 1: the slowest is done as early as can be.
 
     Two peers send the whole vector whatever their shares are: theirs are in proportion to the bandwidths.
 
@@ -66,8 +67,8 @@ def least_seconds(bandwidths: Sequence[float]) -> float:
 def hagenbach_bischoff(shares: Sequence[float], total: int) -> list[int]:
     """Whole parts near to shares: first ⌊w_i·total⌋, then one after the other to the largest w_i/(part_i + 1).
 
-    No split has a smaller largest part_i/w_i. That is not the smallest largest time, which `links.whole_parts` has; in a
-    butterfly it takes (m − 1)ξ values' time more than w_i·total would, or less (statement `whole_parts_time`).
+    No split has a smaller largest part_i/w_i. The smallest largest time is another, which `links.whole_parts` finds:
+    this takes (m − 1)ξ longer than parts of values would, or less, ξ being of one value (statement `hagenbach_time`).
 
     Args:
         shares: at least 0; only their ratios count.

@@ -1,9 +1,9 @@
-"""Which peers should compute? All that are worth what they send: searched exactly, as a knapsack for a time to be beaten.
+"""Which peers should compute? All that are worth what they send: searched exactly, for each time that is to be beaten.
 
 Who computes sends its gradient, and has less left to average for others; so with every peer that computes an exchange
 takes no less time, and computing takes less. Within a time T, let peer i have room for a share of h_i if it does not
-compute, and of h_i − l_i if it does. A set that beats T has Σ s_i ≥ B/T and loses Σ l_i ≤ Σ h_i − 1 of the room. Sets are
-gone through in the order of l_i/s_i, and left out where not even parts of peers would do. Ours.
+compute, and of h_i − l_i if it does. A set that beats T has Σ s_i ≥ B/T and loses Σ l_i ≤ Σ h_i − 1 of the room: a
+knapsack. Sets are gone through in the order of l_i/s_i, and left out where not even parts of peers would do. Ours.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def _beating(question: Collaboration, count: int, seconds: float) -> frozenset[i
         if not _can_do(chosen, rest, count, needed * (1 - _SLACK), room + _SLACK):
             return None
         computing = frozenset(place for _, _, place in chosen)
-        if chosen and sum_in_order(speed for _, speed, _ in chosen) >= needed * (1 - _SLACK):
-            if update_seconds(question, computing) <= seconds:
-                return computing
+        speed = sum_in_order(own for _, own, _ in chosen)
+        if chosen and speed >= needed * (1 - _SLACK) and update_seconds(question, computing) <= seconds:
+            return computing
         if not rest:
             return None
         return search([*chosen, rest[0]], rest[1:]) or search(chosen, rest[1:])
@@ -103,9 +103,7 @@ def _room(own: Link, seconds: float) -> float | None:
     return own.last_within(seconds, quickest, upwards=True) if own.seconds(quickest) <= seconds else None
 
 
-def _can_do(
-    chosen: Sequence[Candidate], rest: Sequence[Candidate], count: int, needed: float, room: float
-) -> bool:
+def _can_do(chosen: Sequence[Candidate], rest: Sequence[Candidate], count: int, needed: float, room: float) -> bool:
     """Whether the chosen ones, with parts of others, could do: enough examples, by no more peers and in the room."""
     loss, speed = sum_in_order(own for own, _, _ in chosen), sum_in_order(own for _, own, _ in chosen)
     more = count - len(chosen)

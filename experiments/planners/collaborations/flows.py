@@ -1,9 +1,9 @@
 """How fast could vectors be averaged if several peers may average the same part? A linear program over all flows.
 
-Let a_ki be the parameters per second whose gradients peer k sends to peer i, and g_ij those whose means i sends to j. No
-mean is there before the gradients of all who compute: g_ij ≤ a_ki for k ∈ C. Links carry Σ_{j≠i}(αa_ij + βg_ij) ≤ u_i and
-Σ_{j≠i}(αa_ji + βg_ji) ≤ d_i. Everybody receives r = min_i Σ_j g_ji of means, which is to be large: an update takes the
-larger of B/Σ_{i∈C} s_i and P/r.
+Let a_ki be the parameters per second whose gradients peer k sends to peer i, and g_ij those whose means i sends to j.
+No mean is there before the gradients of all who compute: g_ij ≤ a_ki for k ∈ C. Links carry Σ_{j≠i}(αa_ij + βg_ij) ≤ u_i
+and Σ_{j≠i}(αa_ji + βg_ji) ≤ d_i. Everybody receives r = min_i Σ_j g_ji of means, which is to be large: an update takes
+the larger of B/Σ_{i∈C} s_i and P/r.
 
 Plans in which each part is averaged by one peer are among them. Others have copies: who averages a part for itself need
 not receive its mean. That gains nothing where all compute and whole gradients travel (statement `butterfly_time`); it
@@ -16,7 +16,8 @@ anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set as AbstractSet
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 

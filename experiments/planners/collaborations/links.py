@@ -95,7 +95,7 @@ def level_shares(links: Sequence[Link]) -> list[float]:
 
 
 def whole_parts(links: Sequence[Link], total: int) -> list[int]:
-    """The whole parts of the least largest time: from the quickest ones, `level_split` gives or takes what is left over.
+    """The whole parts of the least largest time: from the quickest ones, `level_split` gives or takes the rest.
 
     Args:
         links: seconds by w = part/total.
@@ -109,7 +109,9 @@ def whole_parts(links: Sequence[Link], total: int) -> list[int]:
     quickest = [_quickest_part(link, total) for link in links]
     rest = total - sum(quickest)
     sign = 1 if rest >= 0 else -1
-    room = [(total - part if sign > 0 else part) if link.averages else 0 for link, part in zip(links, quickest, strict=True)]
+    room = [
+        (total - part if sign > 0 else part) if link.averages else 0 for link, part in zip(links, quickest, strict=True)
+    ]
     # The planner of batches gives everybody one or more: here the first stands for none.
     seconds = [_after(link, part, sign, total) for link, part in zip(links, quickest, strict=True)]
     moved = level_split(seconds, abs(rest) + len(links), [own + 1 for own in room])

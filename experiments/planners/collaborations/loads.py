@@ -1,4 +1,4 @@
-"""What do peers send and receive, and how long does an update take, if certain peers compute and average certain shares?
+"""What do peers send and receive, and how long does an update take, if some compute and each averages a share?
 
 Peers accumulate gradients to a target batch, while the vectors of the last batch are averaged: an update takes the
 larger of B/Σ_{i∈C} s_i, C those who compute, and of the exchange. Peer i averages the share w_i of P parameters. With α
@@ -96,7 +96,9 @@ def links(question: Collaboration, computing: AbstractSet[int]) -> list[Link]:
 
 def compute_seconds(question: Collaboration, computing: AbstractSet[int]) -> float:
     """B/Σ s_i."""
-    return question.target_batch / sum_in_order(question.peers[place].examples_per_second for place in sorted(computing))
+    return question.target_batch / sum_in_order(
+        question.peers[place].examples_per_second for place in sorted(computing)
+    )
 
 
 def exchange_shares(question: Collaboration, computing: AbstractSet[int]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Collaborations otherwise: every set of peers that compute with times that are tried, and one mixed-integer program."""
+"""Collaborations otherwise: every set of peers that compute with times that are tried, and one integer program."""
 
 from __future__ import annotations
 

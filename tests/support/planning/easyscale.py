@@ -61,7 +61,9 @@ def objective_of(question: Job, plan: Plan) -> float:
     assert [len(devices) for devices in hosted] == [own.device_count for own in question.types]
     assert sum(sum(devices) for devices in hosted) == question.logical_count
     assert most == [max(devices, default=0) for devices in hosted]
-    assert all(0 <= one <= own.most(one) for devices, own in zip(hosted, question.types, strict=True) for one in devices)
+    assert all(
+        0 <= one <= own.most(one) for devices, own in zip(hosted, question.types, strict=True) for one in devices
+    )
     found = max(one / own.capability for one, own in zip(most, question.types, strict=True))
     lost, did = plan.choice["waste"], plan.choice["throughput"]
     capability = sum(own.device_count * own.capability for own in question.types)

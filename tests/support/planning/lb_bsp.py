@@ -71,9 +71,7 @@ def by_program(question: SharedBatch) -> float | None:
             batch = cvxpy.Variable(integer=True)
             constraints += [batch >= 1, batch <= most]
             for reached in (batch, times.flat_count):
-                constraints.append(
-                    end >= times.fixed_seconds + times.example_seconds * reached + worker.send_seconds
-                )
+                constraints.append(end >= times.fixed_seconds + times.example_seconds * reached + worker.send_seconds)
         total = total + batch
     program = cvxpy.Problem(cvxpy.Minimize(end), [*constraints, total == question.example_count])
     program.solve(solver=cvxpy.HIGHS)
