@@ -166,11 +166,12 @@ def density_saturation() -> Statement:
         title="What a butterfly of equal peers saves by sending a density",
         assumptions=(
             *SPARSE,
-            r"all $b_i$ are equal; an entry costs $e$ values, $\alpha=e\kappa\leq1$",
-            r"no two peers send the same entry, and a mean travels whole where that is less: $\beta=\min(1,ne\kappa)$",
+            r"all $b_i$ are equal; an entry costs $e\geq1$ values, $\alpha=e\kappa\leq1$",
+            "no two peers send the same entry, as long as there are others",
+            r"a mean travels whole where that is less: $\beta=\min(1,ne\kappa)$",
         ),
         relation=sympy.Eq(exchange_factor, bound),
-        domain=(sympy.Le(entry_cost * kappa, 1), sympy.Ge(n, 2)),
+        domain=(sympy.Le(entry_cost * kappa, 1), sympy.Ge(entry_cost, 1), sympy.Ge(n, 2)),
         source="ours",
         derivation=(
             Step(
