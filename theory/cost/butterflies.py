@@ -17,6 +17,7 @@ from sparsync.theory.language.symbols import (
     exchange_factor,
     gradient_share,
     kappa,
+    largest_bandwidth,
     least_bandwidth,
     mean_share,
     n,
@@ -89,15 +90,16 @@ def butterfly_time() -> Statement:
 
 
 def hagenbach_time() -> Statement:
-    """ξ(d + m − 1) or less: the parts of the rule of Hagenbach-Bischoff take m − 1 values' time ξ more, or less.
+    """ξd + (m − 1)(ξ − 1/max b_i) or less, ξd being the time of parts of values: of whole ones, those of the rule of
+    Hagenbach-Bischoff take that much more at most, and equal peers with one value do.
 
-    The parts that `greedy_split` gives take (m − 1)(n − 2)/Σ b_i more than ξd or less (`greedy_split_time`), about half
-    of that where all average.
+    The parts that `greedy_split` gives take (m − 1)(n − 2)/Σ b_i more or less (`greedy_split_time`), which is the same
+    for equal peers.
 
     Source: ours; the rule is classical.
     """
     level = (n + averager_count - 2) / total_bandwidth
-    bound = level * (d + averager_count - 1)
+    bound = level * d + (averager_count - 1) * (level - 1 / largest_bandwidth)
     return Statement(
         label="hagenbach_time",
         title="Butterfly with parts by the rule of Hagenbach-Bischoff",
@@ -107,7 +109,11 @@ def hagenbach_time() -> Statement:
             r"$d$ values are shared as $\sum_id_i=d$, one after another where $\frac{w_i}{d_i+1}$ is largest",
         ),
         relation=sympy.Le(whole_seconds, bound, evaluate=False),
-        domain=(sympy.Ge(n, 3), sympy.Le(averager_count, n)),
+        domain=(
+            sympy.Ge(n, 3),
+            sympy.Le(averager_count, n),
+            sympy.Ge(averager_count * largest_bandwidth, total_bandwidth),
+        ),
         source="ours; the rule is classical",
         derivation=(
             Step(
@@ -116,10 +122,15 @@ def hagenbach_time() -> Statement:
                 _quota,
             ),
             Step("(d + (n − 2)d_i)/b_i is ξ(d + m − 1) − (m − 1)/b_i then, or less", _whole_load),
+            Step("and that is most for the largest b_i", _most_for_largest),
             Step(
                 "with that ξ the shares sum to 1",
-                lambda: sympy.simplify(_level_of_all() * (d + averager_count - 1) - bound),
+                lambda: sympy.simplify(_whole_time(_level_of_all(), largest_bandwidth) - bound),
                 concludes=bound,
+            ),
+            Step(
+                "n equal peers take n − 1 of the time 1/b for one value, and the bound is that",
+                lambda: _one_value(bound),
             ),
         ),
     )
@@ -272,8 +283,27 @@ def _quota() -> sympy.Expr:
 def _whole_load() -> sympy.Expr:
     share = (_LEVEL * _ONE_BANDWIDTH - 1) / (n - 2)
     load = (d + (n - 2) * share * (d + averager_count - 1)) / _ONE_BANDWIDTH
-    most = _LEVEL * (d + averager_count - 1) - (averager_count - 1) / _ONE_BANDWIDTH
-    return sympy.simplify(load - most)
+    return sympy.simplify(load - _whole_time(_LEVEL, _ONE_BANDWIDTH))
+
+
+def _whole_time(level: sympy.Expr, bandwidth: sympy.Expr) -> sympy.Expr:
+    """Of a peer with the largest part that the rule may give."""
+    return level * (d + averager_count - 1) - (averager_count - 1) / bandwidth
+
+
+def _most_for_largest() -> sympy.Basic:
+    gap = _whole_time(_LEVEL, _ONE_BANDWIDTH + _MORE) - _whole_time(_LEVEL, _ONE_BANDWIDTH)
+    return decided(sympy.factor(sympy.simplify(gap.subs(averager_count, 1 + _REST))).is_nonnegative)
+
+
+def _one_value(bound: sympy.Expr) -> sympy.Expr:
+    equal = {
+        averager_count: n,
+        total_bandwidth: n * _ONE_BANDWIDTH,
+        largest_bandwidth: _ONE_BANDWIDTH,
+        d: sympy.Integer(1),
+    }
+    return sympy.simplify(bound.subs(equal, simultaneous=True) - _whole_load_of(1) / _ONE_BANDWIDTH)
 
 
 def _level_of_all() -> sympy.Expr:

@@ -31,6 +31,8 @@ total_bandwidth = sympy.Symbol("total_bandwidth", positive=True)
 """Σ_i b_i over the peers that average, in vectors per unit of time."""
 least_bandwidth = sympy.Symbol("least_bandwidth", positive=True)
 """The least b_i of the peers that average."""
+largest_bandwidth = sympy.Symbol("largest_bandwidth", positive=True)
+"""The largest b_i of the peers that average."""
 gradient_share = sympy.Symbol("gradient_share", positive=True)
 """Part α of a whole vector that one gradient has as it travels."""
 mean_share = sympy.Symbol("mean_share", positive=True)
@@ -62,6 +64,7 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     averager_count: "m",
     total_bandwidth: r"b_{\Sigma}",
     least_bandwidth: r"b_{\min}",
+    largest_bandwidth: r"b_{\max}",
     gradient_share: r"\alpha",
     mean_share: r"\beta",
     entry_cost: "e",

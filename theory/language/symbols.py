@@ -479,6 +479,7 @@ best_gain = cost_symbols.best_gain
 averager_count = cost_symbols.averager_count
 total_bandwidth = cost_symbols.total_bandwidth
 least_bandwidth = cost_symbols.least_bandwidth
+largest_bandwidth = cost_symbols.largest_bandwidth
 gradient_share = cost_symbols.gradient_share
 mean_share = cost_symbols.mean_share
 entry_cost = cost_symbols.entry_cost

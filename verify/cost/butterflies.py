@@ -104,7 +104,11 @@ def hagenbach_margin(bandwidths: Sequence[int], clients: int, length: int) -> Fr
     links: list[int | None] = [*bandwidths, *[None] * clients]
     taken = length * latest(links, [*(Fraction(part, length) for part in parts), *[Fraction(0)] * clients])
     stated = STATEMENTS["hagenbach_time"].fraction(
-        n=peers, averager_count=len(bandwidths), total_bandwidth=sum(bandwidths), d=length
+        n=peers,
+        averager_count=len(bandwidths),
+        total_bandwidth=sum(bandwidths),
+        largest_bandwidth=max(bandwidths),
+        d=length,
     )
     return stated - taken
 
@@ -164,15 +168,15 @@ def butterfly_check(_profile: Profile) -> Outcome:
 
 
 def hagenbach_check(_profile: Profile) -> Outcome:
-    """`rational`: three peers of all listed bandwidths, with and without a client."""
-    return _counted(
-        [
-            hagenbach_margin(own, clients, length)
-            for own in product(LISTED_BANDWIDTHS, repeat=3)
-            for clients in (0, 1)
-            for length in (1, 2, 5, 16)
-        ]
-    )
+    """`rational`: three peers of all listed bandwidths, with and without a client; equal peers attain the bound."""
+    equal = [-abs(hagenbach_margin([3] * count, 0, 1)) for count in (3, 4, 6)]
+    unequal = [
+        hagenbach_margin(own, clients, length)
+        for own in product(LISTED_BANDWIDTHS, repeat=3)
+        for clients in (0, 1)
+        for length in (1, 2, 5, 16)
+    ]
+    return _counted([*equal, *unequal])
 
 
 def scattered_check(_profile: Profile) -> Outcome:

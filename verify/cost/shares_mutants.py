@@ -13,6 +13,7 @@ from sparsync.theory.language.symbols import (
     flat_time,
     gradient_share,
     kappa,
+    largest_bandwidth,
     least_bandwidth,
     mean_share,
     n,
@@ -88,7 +89,9 @@ MUTANTS: dict[str, Mutant] = {
     "hagenbach_time_exact": wrong_bound(
         "hagenbach_time",
         "as if values had parts",
-        lambda bound: bound.subs(averager_count, 1) * (n + averager_count - 2) / (n - 1),
+        lambda bound: (
+            bound - (averager_count - 1) * ((n + averager_count - 2) / total_bandwidth - 1 / largest_bandwidth)
+        ),
         "rational",
         "property",
     ),

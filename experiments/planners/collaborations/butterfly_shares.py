@@ -68,7 +68,7 @@ def hagenbach_bischoff(shares: Sequence[float], total: int) -> list[int]:
     """Whole parts near to shares: first ⌊w_i·total⌋, then one after the other to the largest w_i/(part_i + 1).
 
     No split has a smaller largest part_i/w_i. The smallest largest time is another, which `links.whole_parts` finds:
-    this takes (m − 1)ξ longer than parts of values would, or less, ξ being of one value (statement `hagenbach_time`).
+    of d values this takes up to (m − 1)(ξ − 1/max b_i) longer than their parts would (statement `hagenbach_time`).
 
     Args:
         shares: at least 0; only their ratios count.
