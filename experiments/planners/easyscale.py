@@ -141,7 +141,7 @@ def _remarks(job: Job, overload: float, spare: int) -> tuple[str, ...]:
     total = sum_in_order(own.device_count * own.capability for own in job.types)
     found = [f"parts of logical workers would take {job.logical_count / total:.4g} s if no cap bound"]
     if spare:
-        found.append(f"{spare} more logical workers would take no longer")
+        found.append(f"up to {job.logical_count + spare} logical workers would take no longer")
     for place, own in enumerate(job.types):
         types = list(job.types)
         types[place] = replace(own, device_count=own.device_count + 1)

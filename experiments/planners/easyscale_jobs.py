@@ -73,7 +73,7 @@ def best_division(throughputs_of: Sequence[Sequence[float]], device_count: int) 
 
     Args:
         throughputs_of: of each job, with 0, 1, … devices, up to all of them; in any order.
-        device_count: how many may be given.
+        device_count: how many may be given; what gains nothing may be left.
 
     Raises:
         ValueError: a job's throughput is not known for as many.

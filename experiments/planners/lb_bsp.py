@@ -165,7 +165,7 @@ def _remarks(question: SharedBatch, batches: Sequence[int], spare_count: int) ->
     slowest, objective = _slowest(workers, batches)
     found = []
     if spare_count:
-        found.append(f"{spare_count} more examples would take no longer")
+        found.append(f"up to {count + spare_count} examples would take no longer")
     equal = level_split([float] * len(workers), count, [worker.most(count) for worker in workers])
     found.append(f"equal batches take {_slowest(workers, equal)[1]:.4g} s")
     others = [worker for place, worker in enumerate(workers) if place != slowest]

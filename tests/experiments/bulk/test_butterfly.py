@@ -55,7 +55,7 @@ def sum_of_gradients(first: int, count: int) -> Tensor:
 
 
 def talk(cases: dict[str, list[int]], batches: list[int]) -> dict[str, Any]:
-    """On each rank: the sums of whole vectors, with the bytes that it handed over, and of the gradients of its batch."""
+    """On each rank: sums of whole vectors, with the bytes that it handed over, and of the gradients of its batch."""
     rank, handed = dist.get_rank(), [0]
     send = dist.batch_isend_irecv
 

@@ -99,23 +99,23 @@ def by_program(question: Collaboration) -> float | None:
     computes, parts = cvxpy.Variable(count, boolean=True), cvxpy.Variable(count, nonneg=True)
     raw, rate = cvxpy.Variable((count, count), nonneg=True), cvxpy.Variable()
     able = [peer.examples_per_second for peer in peers]
-    constraints = [rate * question.target_batch <= computes @ able, cvxpy.sum(computes) >= 1]
+    constraints = [rate * question.target_batch <= computes @ able, computes.sum() >= 1]
     constraints += [computes[place] == 0 for place, speed in enumerate(able) if not speed]
     if count > 1:
-        constraints.append(cvxpy.sum(parts) == rate * question.parameter_count)
+        constraints.append(parts.sum() == rate * question.parameter_count)
         # Nobody averages more per second than what it sends, or what all links can carry.
         most = sum(peer.upload + peer.download for peer in peers) / question.gradient_share
         for place, peer in enumerate(peers):
             others = [other for other in range(count) if other != place]
             constraints += [raw[place, other] >= parts[other] - most * (1 - computes[place]) for other in others]
-            sent = question.gradient_share * cvxpy.sum([raw[place, other] for other in others])
-            received = question.gradient_share * cvxpy.sum([raw[other, place] for other in others])
-            means = question.mean_share * cvxpy.sum([parts[other] for other in others])
+            sent = question.gradient_share * raw[place, others].sum()
+            received = question.gradient_share * raw[others, place].sum()
+            means = question.mean_share * parts[others].sum()
             constraints += [sent + (count - 1) * question.mean_share * parts[place] <= peer.upload]
             constraints += [received + means <= peer.download]
             constraints += [] if peer.averages else [parts[place] == 0]
     program = cvxpy.Problem(cvxpy.Maximize(rate), constraints)
-    program.solve(solver=cvxpy.HIGHS)
+    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     if program.status == cvxpy.INFEASIBLE or (program.status == cvxpy.OPTIMAL and program.value < 1e-9):
         return None
     assert program.status == cvxpy.OPTIMAL, program.status

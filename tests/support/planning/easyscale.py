@@ -45,9 +45,9 @@ def by_program(question: Job) -> float | None:
             hosted = cvxpy.Variable(own.device_count, integer=True)
             constraints += [hosted >= 0, hosted <= own.most(question.logical_count)]
             constraints.append(own.capability * overload >= hosted)
-            total = total + cvxpy.sum(hosted)
+            total = total + hosted.sum()
     program = cvxpy.Problem(cvxpy.Minimize(overload), [*constraints, total == question.logical_count])
-    program.solve(solver=cvxpy.HIGHS)
+    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     if program.status == cvxpy.INFEASIBLE:
         return None
     assert program.status == cvxpy.OPTIMAL, program.status
@@ -64,7 +64,7 @@ def objective_of(question: Job, plan: Plan) -> float:
     assert all(
         0 <= one <= own.most(one) for devices, own in zip(hosted, question.types, strict=True) for one in devices
     )
-    found = max(one / own.capability for one, own in zip(most, question.types, strict=True))
+    found: float = max(one / own.capability for one, own in zip(most, question.types, strict=True))
     lost, did = plan.choice["waste"], plan.choice["throughput"]
     capability = sum(own.device_count * own.capability for own in question.types)
     assert isinstance(lost, float)

@@ -66,7 +66,7 @@ def by_program(question: SharedBatch) -> float | None:
         if isinstance(times, Measured):
             chosen = cvxpy.Variable(most, boolean=True)
             batch = chosen @ list(range(1, most + 1))
-            constraints += [cvxpy.sum(chosen) == 1, end >= chosen @ times.seconds[:most] + worker.send_seconds]
+            constraints += [chosen.sum() == 1, end >= chosen @ times.seconds[:most] + worker.send_seconds]
         else:
             batch = cvxpy.Variable(integer=True)
             constraints += [batch >= 1, batch <= most]
@@ -74,7 +74,7 @@ def by_program(question: SharedBatch) -> float | None:
                 constraints.append(end >= times.fixed_seconds + times.example_seconds * reached + worker.send_seconds)
         total = total + batch
     program = cvxpy.Problem(cvxpy.Minimize(end), [*constraints, total == question.example_count])
-    program.solve(solver=cvxpy.HIGHS)
+    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     if program.status == cvxpy.INFEASIBLE:
         return None
     assert program.status == cvxpy.OPTIMAL, program.status
