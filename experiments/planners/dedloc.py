@@ -57,7 +57,7 @@ def plan(question: Collaboration) -> Plan:
 def _binding(
     question: Collaboration, computing: AbstractSet[int], shares: Sequence[float], seconds: float
 ) -> tuple[str, ...]:
-    """Computing, if it takes all the time; then links that take all of it."""
+    """Computing, if it takes all the time; and links that take all of it, if just these compute."""
     found = ["examples_per_second"] if compute_seconds(question, computing) == seconds else []
     for place, (link, share) in enumerate(zip(links(question, computing), shares, strict=True)):
         for name, (fixed, slope) in (("upload", link.sends), ("download", link.receives)):

@@ -76,6 +76,23 @@ class Collaboration:
             raise ValueError(f"0 < gradient_share ≤ mean_share, got {self.gradient_share} and {self.mean_share}")
 
 
+def sparse_shares(density: float, peer_count: int, *, entry_values: float = 2.0) -> tuple[float, float]:
+    """α = min(1, eκ) and β = min(1, nα): gradients with nothing in common; a mean travels whole where that is less.
+
+    Args:
+        density: κ in (0, 1].
+        peer_count: n.
+        entry_values: e ≥ 1, values that cost as much as one entry with its index.
+
+    Raises:
+        ValueError: the density or the cost is out of its range.
+    """
+    if not 0 < density <= 1 or not 1 <= entry_values < math.inf:
+        raise ValueError(f"0 < density ≤ 1 ≤ entry_values, got {density} and {entry_values}")
+    gradient = min(1.0, entry_values * density)
+    return gradient, min(1.0, peer_count * gradient)
+
+
 def link(question: Collaboration, peer: Peer, *, computes: bool, computing_count: int) -> Link:
     """What a peer's exchange takes by its share, where it computes or does not, and so many do in all."""
     own, others = float(computes), len(question.peers) - 1

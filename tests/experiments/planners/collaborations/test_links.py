@@ -47,7 +47,7 @@ def least_by_program(links: Sequence[Link]) -> float:
     return float(found.fun)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LINKS)
 def test_levelled_shares_are_as_good_as_the_linear_program_says(links: list[Link]) -> None:
     shares = level_shares(links)
