@@ -15,10 +15,10 @@ from sparsync.experiments.engine.addition import sum_in_order
 from sparsync.experiments.planners.collaborations.links import Link
 from sparsync.experiments.planners.collaborations.loads import Collaboration, compute_seconds, link, update_seconds
 
-BETTER = 1 - 1e-13
-"""A time counts as beaten by this part of it or more: sums of a few hundred doubles are as exact."""
-_SLACK = 1e-12
-"""Of sums that are compared before a set is judged by its time."""
+BETTER = 1 - 4e-13
+"""A time counts as beaten by this part of it or more."""
+_SLACK = 1e-13
+"""Relative, of sums of a few hundred doubles."""
 
 Candidate = tuple[float, float, int]
 """What its computing costs of the room, its examples per second, and its place."""
@@ -45,18 +45,13 @@ def best_computing(question: Collaboration) -> frozenset[int]:
         key=lambda found: found[0],
     )
     everybody = frozenset(place for place, peer in enumerate(question.peers) if peer.examples_per_second)
-    while least > compute_seconds(question, everybody):
-        better = next(
-            (
-                found
-                for count in range(1, len(everybody) + 1)
-                if (found := _beating(question, count, least * BETTER)) is not None
-            ),
-            None,
-        )
-        if better is None:
-            return best
-        best, least = better, update_seconds(question, better)
+    for count in range(1, len(everybody) + 1):
+        # What cannot be beaten by so few peers cannot where less time is left.
+        while least > compute_seconds(question, everybody):
+            better = _beating(question, count, least * BETTER)
+            if better is None:
+                break
+            best, least = better, update_seconds(question, better)
     return best
 
 
@@ -65,12 +60,12 @@ def _beating(question: Collaboration, count: int, seconds: float) -> frozenset[i
 
     Rooms are those where just so many compute; of fewer they are larger, and were tried before.
     """
-    needed = question.target_batch / seconds
+    needed = question.target_batch / seconds * (1 - _SLACK)
     idle, busy = (
         [_room(link(question, peer, computes=own, computing_count=count), seconds) for peer in question.peers]
         for own in (False, True)
     )
-    room, forced, candidates = -1.0, list[Candidate](), list[Candidate]()
+    room, forced, candidates = _SLACK - 1, list[Candidate](), list[Candidate]()
     for place, (peer, left, kept) in enumerate(zip(question.peers, idle, busy, strict=True)):
         if left is None and (kept is None or not peer.examples_per_second):
             return None
@@ -83,18 +78,25 @@ def _beating(question: Collaboration, count: int, seconds: float) -> frozenset[i
                 candidates.append((left - kept, peer.examples_per_second, place))
     candidates.sort(key=lambda own: (own[0] / own[1], own[2]))
 
-    def search(chosen: list[Candidate], rest: Sequence[Candidate]) -> frozenset[int] | None:
-        if not _can_do(chosen, rest, count, needed * (1 - _SLACK), room + _SLACK):
-            return None
-        computing = frozenset(place for _, _, place in chosen)
+    def is_beating(chosen: Sequence[Candidate]) -> bool:
         speed = sum_in_order(own for _, own, _ in chosen)
-        if chosen and speed >= needed * (1 - _SLACK) and update_seconds(question, computing) <= seconds:
-            return computing
-        if not rest:
-            return None
-        return search([*chosen, rest[0]], rest[1:]) or search(chosen, rest[1:])
+        # The rooms that are lost are not all that a link may have too little of.
+        return speed >= needed and update_seconds(question, _places(chosen)) <= seconds
 
-    return search(forced, candidates)
+    def search(chosen: list[Candidate], rest: Sequence[Candidate]) -> frozenset[int] | None:
+        """Of those who are chosen already, and some of the rest."""
+        while rest and _can_do(chosen, rest, count, needed, room):
+            (first, *rest) = rest
+            found = _places([*chosen, first]) if is_beating([*chosen, first]) else search([*chosen, first], rest)
+            if found is not None:
+                return found
+        return None
+
+    return _places(forced) if is_beating(forced) else search(forced, candidates)
+
+
+def _places(chosen: Sequence[Candidate]) -> frozenset[int]:
+    return frozenset(place for _, _, place in chosen)
 
 
 def _room(own: Link, seconds: float) -> float | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sparsync.experiments.planners.collaborations.loads import Collaboration, Peer
 from sparsync.experiments.planners.plan import Plan
 from tests.support.planning.oracle import Oracle
 
-HALVINGS = 60
+HALVINGS = 52
+Bend = tuple[float, float, float]
+"""Values that a peer sends or receives without a share, what a share of 1 adds, and its values per second."""
 
 
 def drawn(numbers: random.Random, *, most_peers: int) -> Collaboration:
@@ -42,15 +44,11 @@ def share_loads(question: Collaboration, computing: Collection[int], place: int,
     return sent * question.parameter_count, received * question.parameter_count
 
 
-def shares_within(
-    question: Collaboration, computing: Collection[int], place: int, seconds: float
-) -> tuple[float, float] | None:
-    """The smallest and largest share of a peer, or None if there is none; loads are straight lines in the share."""
-    peer = question.peers[place]
-    least, most = 0.0, float(peer.averages)
-    nothing, everything = (share_loads(question, computing, place, share) for share in (0.0, 1.0))
-    for fixed, whole, speed in zip(nothing, everything, (peer.upload, peer.download), strict=True):
-        allowed, slope = seconds * speed - fixed, whole - fixed
+def shares_within(bends: Sequence[Bend], most: float, seconds: float) -> tuple[float, float] | None:
+    """The smallest and largest share within a time, or None if there is none."""
+    least = 0.0
+    for fixed, slope, speed in bends:
+        allowed = seconds * speed - fixed
         if slope > 0:
             most = min(most, allowed / slope)
         elif slope < 0:
@@ -60,20 +58,27 @@ def shares_within(
     return (least, most) if least <= most else None
 
 
-def is_enough(question: Collaboration, computing: Collection[int], seconds: float) -> bool:
-    ranges = [shares_within(question, computing, place, seconds) for place in range(len(question.peers))]
-    found = [own for own in ranges if own is not None]
-    return len(found) == len(ranges) and sum(own[0] for own in found) <= 1 <= sum(own[1] for own in found)
-
-
 def exchange_of(question: Collaboration, computing: Collection[int]) -> float:
+    """The least time within which peers have shares of 1 in all, by halving."""
     if len(question.peers) == 1:
         return 0.0
+    bends: list[list[Bend]] = []
+    for place, peer in enumerate(question.peers):
+        nothing, everything = (share_loads(question, computing, place, share) for share in (0.0, 1.0))
+        speeds = (peer.upload, peer.download)
+        bends.append([(less, more - less, own) for less, more, own in zip(nothing, everything, speeds, strict=True)])
+    most = [float(peer.averages) for peer in question.peers]
+
+    def is_enough(seconds: float) -> bool:
+        ranges = [shares_within(*own, seconds) for own in zip(bends, most, strict=True)]
+        found = [own for own in ranges if own is not None]
+        return len(found) == len(ranges) and sum(own[0] for own in found) <= 1 <= sum(own[1] for own in found)
+
     slowest = min(min(peer.upload, peer.download) for peer in question.peers)
     below, above = 0.0, 3 * len(question.peers) * question.mean_share * question.parameter_count / slowest
     for _ in range(HALVINGS):
         middle = (below + above) / 2
-        below, above = (below, middle) if is_enough(question, computing, middle) else (middle, above)
+        below, above = (below, middle) if is_enough(middle) else (middle, above)
     return above
 
 
@@ -163,7 +168,7 @@ def more(question: Collaboration, numbers: random.Random) -> Collaboration:
 ORACLE = Oracle(
     small=lambda numbers: drawn(numbers, most_peers=4),
     brute=least_of_all,
-    medium=lambda numbers: drawn(numbers, most_peers=6),
+    medium=lambda numbers: drawn(numbers, most_peers=5),
     program=by_program,
     objective_of=objective_of,
     more=more,
