@@ -203,7 +203,7 @@ def saturation_check(_profile: Profile) -> Outcome:
     )
 
 
-BANDWIDTHS = st.lists(st.integers(1, 12), min_size=1, max_size=4)
+BANDWIDTHS = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 
 
 def butterfly_cases() -> Members:
@@ -219,7 +219,7 @@ def hagenbach_cases() -> Members:
 
 def scattered_cases() -> Members:
     """(bandwidths, α, excess)."""
-    bandwidths = st.lists(st.integers(1, 9), min_size=2, max_size=4)
+    bandwidths = st.lists(st.integers(1, 9), min_size=2, max_size=3)
     return st.tuples(
         bandwidths | bandwidths.map(lambda own: [own[0]] * len(own)),
         st.integers(1, 20).map(lambda part: Fraction(part, 20)),
