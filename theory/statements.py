@@ -6,6 +6,7 @@ Building a statement builds formulas only; its derivation runs when `Step.holds`
 from types import ModuleType
 
 from sparsync.theory.contraction import ladder, sample_moments, samples, shapes, small_dimensions, ties_and_layers
+from sparsync.theory.cost import densities, run_seconds
 from sparsync.theory.delay import (
     delayed_rate,
     stability,
@@ -105,6 +106,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         self_paced,
         compressed_consensus,
     ),
+    "Cost models": (densities, run_seconds),
 }
 """The files that hold statements, by family, in the order of the paper."""
 

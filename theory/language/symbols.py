@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -471,6 +471,23 @@ clamped_error = learning_symbols.clamped_error
 everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
+greedy_energy = cost_symbols.greedy_energy
+largest_energy = cost_symbols.largest_energy
+captured_energy = cost_symbols.captured_energy
+priced_capacity = cost_symbols.priced_capacity
+squares_above = cost_symbols.squares_above
+entry_gain = cost_symbols.entry_gain
+fixed_seconds = cost_symbols.fixed_seconds
+dense_seconds = cost_symbols.dense_seconds
+whole_steps = cost_symbols.whole_steps
+run_seconds = cost_symbols.run_seconds
+least_run_seconds = cost_symbols.least_run_seconds
+sparse_crossover = cost_symbols.sparse_crossover
+synchronous_seconds = cost_symbols.synchronous_seconds
+asynchronous_seconds = cost_symbols.asynchronous_seconds
+later_updates = cost_symbols.later_updates
+restart_seconds = cost_symbols.restart_seconds
+saved_seconds = cost_symbols.saved_seconds
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -610,5 +627,6 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
