@@ -191,7 +191,7 @@ def step_seconds(question: Question, collective: str, counts: Counts) -> Floats:
     entry_bytes = (last.sent_bytes - first.sent_bytes) // max(1, question.dimension - 1)
     latency = first.seconds - 8 * first.sent_bytes / question.bandwidth
     seconds = 8 * (first.sent_bytes + entry_bytes * (counts - 1)) / question.bandwidth + latency
-    return cast(Floats, question.compute_seconds + numpy.maximum(0.0, seconds - question.hidden_seconds))
+    return question.compute_seconds + numpy.maximum(0.0, seconds - question.hidden_seconds)
 
 
 def _exchange(question: Question, collective: str, count: int) -> calculator.Exchange:

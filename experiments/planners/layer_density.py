@@ -245,7 +245,7 @@ def _rooms(question: Question, budget: Fraction) -> list[int]:
     spare = [budget - ready - behind * least for ready, behind in zip(question.ready_seconds, messages, strict=True)]
     if min(spare) < 0:
         raise InfeasibleError(
-            f"budget_seconds allows {float(budget):.6g}, and an entry of each layer needs {float(budget - min(spare)):.6g}"
+            f"budget_seconds allows {float(budget):.6g}, and one entry each needs {float(budget - min(spare)):.6g}"
         )
     return [int(seconds // question.entry_seconds) for seconds in spare]
 

@@ -98,8 +98,8 @@ def program(question: Question) -> float | None:
         return None
     scale = max(listed)
     chosen = cvxpy.Variable(len(listed), boolean=True)
-    problem = cvxpy.Problem(cvxpy.Minimize(chosen @ [seconds / scale for seconds in listed]), [cvxpy.sum(chosen) == 1])
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
+    problem = cvxpy.Problem(cvxpy.Minimize(chosen @ [seconds / scale for seconds in listed]), [chosen.sum() == 1])
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     assert problem.status == cvxpy.OPTIMAL, problem.status
     return float(problem.value) * scale
 

@@ -108,20 +108,20 @@ def program(question: Question) -> float | None:
     device = 0.0
     for place, (layer, entries) in enumerate(zip(question.layers, groups, strict=True)):
         device += layer.backward_seconds + layer.selection_seconds
-        sent_bytes = question.message_bytes + question.entry_bytes * cvxpy.sum(entries)
+        sent_bytes = question.message_bytes + question.entry_bytes * entries.sum()
         own = question.latency_seconds + question.byte_seconds * sent_bytes
         constraints += [
             ends[place] >= device + own,
             entries >= 0,
             entries <= list(layer.counts),
-            cvxpy.sum(entries) >= 1,
+            entries.sum() >= 1,
         ]
         if place:
             constraints.append(ends[place] >= ends[place - 1] + own)
     energies = [list(map(float.__mul__, layer.squares, map(float, layer.counts))) for layer in question.layers]
     captured = sum(entries @ list(layer.squares) for entries, layer in zip(groups, question.layers, strict=True))
     problem = cvxpy.Problem(cvxpy.Maximize(captured), constraints)
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     if problem.status == cvxpy.INFEASIBLE:
         return None
     assert problem.status == cvxpy.OPTIMAL, problem.status

@@ -135,15 +135,15 @@ def program(question: Question) -> float | None:
     unsafe = [0.0 if safe else 1.0 for safe in safe_updates(question)]
     constraints = [
         waits >= unsafe,
-        cvxpy.sum(waits) >= question.least_fraction * updates,
+        waits.sum() >= question.least_fraction * updates,
         rises <= 1 - is_first,
         -rises <= is_first,
         changes >= waits[0] - waits[-1],
         changes >= waits[-1] - waits[0],
     ]
-    seconds = free * updates + (barrier - free) * cvxpy.sum(waits) + question.restart_seconds * changes
+    seconds = free * updates + (barrier - free) * waits.sum() + question.restart_seconds * changes
     problem = cvxpy.Problem(cvxpy.Minimize(seconds), constraints)
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
     assert problem.status == cvxpy.OPTIMAL, problem.status
     is_late = question.target_seconds is not None and problem.value > question.target_seconds
     return None if is_late else float(problem.value)
