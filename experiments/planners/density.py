@@ -2,8 +2,9 @@
 
 Steps are those of the tight rate (`ef_tight_rate`) at its best step size, with the contraction δ that a statement gives
 for the density. A step computes and then exchanges by one of the collectives of `theory/calculator.py`, part of it
-hidden. Where δ is linear in the density, or the workers are more than δ/κ, sending everything is best on any link
-(`linear_gain_seconds`, `sparse_overtakes_ring`): rates for the worst case ask for dense exchanges.
+hidden. Where δ is linear in the density none is better than the largest, and where the workers are as many as δ/κ the
+ring that sends everything is best on any link, but for its latency (`linear_gain_seconds`, `sparse_overtakes_ring`):
+rates for the worst case ask for dense exchanges.
 
 Every count k is a choice. Steps do not increase with k, and seconds of a step do not decrease: so between two counts no
 total is below steps at the upper times seconds at the lower, and intervals where that is no better than a total already

@@ -5,9 +5,10 @@ of the rates. Without one a report has the weight 1/n and is n − 1 reports lat
 2 sin(π/(2(2τ + 1))) (`delayed_descent_limit`), η the step size and λ the largest curvature. Each update is judged as if
 its step size and curvature lasted. Those at a barrier are not judged: they have no delay.
 
-Seconds are linear in the switch (`switch_saving`), so the earliest safe switch is best, or none. `policies/
-sync_switch.py` runs the first order with what is chosen here; what an accuracy asks of the synchronous share is found
-by runs, `switch_search.py`, and goes in as `least_fraction`. Ours.
+Seconds are linear in the switch (`switch_saving`), so the earliest safe switch is best, or none. `SyncSwitch` runs the
+order with synchronous updates first, with what is chosen here, and no policy the other; what an accuracy asks of the
+synchronous share is found by runs, `switch_search.py`, and goes in as `least_fraction`. The setting is that of Li,
+Mangoubi, Xu and Guo 2021, the model ours.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def plan(question: Question) -> Plan:
         InfeasibleError: the quickest run that is safe takes longer than the target.
     """
     limit = STATEMENTS["delayed_descent_limit"].evaluate(delay=question.reports_late)
-    by_order = {order: best_of_order(question, order, limit) for order in _ORDERS}
+    by_order: dict[Order, Candidate] = {order: best_of_order(question, order, limit) for order in _ORDERS}
     # Of equals that which the policy runs.
     best = min(by_order.values(), key=lambda candidate: candidate.seconds)
     if question.target_seconds is not None and best.seconds > question.target_seconds:

@@ -46,8 +46,8 @@ _SHARE, _ABOVE, _MORE = sympy.symbols("share above more", positive=True)
 def linear_gain_seconds() -> Statement:
     """Where δ = cκ no density is sooner than the largest, κ = 1/c: sparser steps save less than they cost.
 
-    It holds for the tight rate itself and whatever the link is, for −ln ρ is convex in δ, and 0 at 0. A part of the
-    exchange that hides under the backward pass changes nothing while a stays above 0.
+    It holds for the tight rate itself and whatever the link is, for −ln ρ is convex in δ, and 0 at 0. That seconds fall
+    up to κ = 1/c stays true where some of the exchange hides, no longer than a step takes without it.
 
     Source: ours; the rate is that of Thomsen, Taylor and Dieuleveut 2025.
     """
@@ -81,6 +81,7 @@ def linear_gain_seconds() -> Statement:
             ),
             Step("(xf′ − f)′ = xf″ ≥ 0: f/x does not fall", _quotient_grows),
             Step("(a + bκ)/(cκ) = a/(cκ) + b/c falls with κ, to a + b/c at cκ = 1", _step_by_gain),
+            Step("where h ≤ a is hidden, a/(cκ) and (a − h + bκ)/(cκ) do not grow either", _hidden_too),
             Step(
                 "so there are ln(1/tol)/f steps or more of which each costs a + b/c",
                 lambda: _per_gain(1 / entry_gain) * sympy.log(1 / tolerance) / _largest_exponent() - bound,
@@ -249,6 +250,16 @@ def _step_by_gain() -> sympy.Basic:
     falls = sympy.factor(sympy.diff(_per_gain(kappa), kappa)).is_negative
     differs = sympy.cancel(_per_gain(1 / entry_gain) - (fixed_seconds + dense_seconds / entry_gain))
     return decided(falls and differs == 0)
+
+
+def _hidden_too() -> sympy.Basic:
+    hidden, rest = sympy.symbols("h rest", nonnegative=True)
+    exposed = _per_gain(kappa) - hidden / (entry_gain * kappa)
+    slopes = [
+        sympy.factor(sympy.diff(seconds.subs(fixed_seconds, hidden + rest), kappa))
+        for seconds in (fixed_seconds / (entry_gain * kappa), exposed)
+    ]
+    return decided(all(slope.is_nonpositive for slope in slopes))
 
 
 def _seconds_at(density: sympy.Expr) -> sympy.Expr:

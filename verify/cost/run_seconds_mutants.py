@@ -42,8 +42,8 @@ MUTANTS: dict[str, Mutant] = {
         "numeric",
         "property",
     ),
-    "switch_saving_free": wrong_bound(
-        "switch_saving", "the switch costs nothing", lambda bound: bound + restart_seconds, "rational", "property"
+    "switch_saving_back": wrong_bound(
+        "switch_saving", "there and back", lambda bound: bound - restart_seconds, "rational", "property"
     ),
     "switch_saving_one_more": wrong_bound(
         "switch_saving",

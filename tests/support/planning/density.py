@@ -13,7 +13,7 @@ from sparsync.experiments.planners.density import DENSE, SPARSE, Question
 from sparsync.experiments.planners.plan import Plan
 from tests.support.planning.oracle import Oracle
 
-SMALL_DIMENSION, MEDIUM_DIMENSION = 12, 400
+SMALL_DIMENSION, MEDIUM_DIMENSION = 12, 120
 CAPTURED = {
     "top_k": lambda kappa: kappa,
     "square_convex": lambda kappa: 1 - (1 - kappa) ** 2,

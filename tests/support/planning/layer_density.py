@@ -14,7 +14,7 @@ from sparsync.experiments.planners.plan import Plan
 from tests.support.planning.oracle import Oracle
 
 MOST_LAYERS, MOST_GROUPS, MOST_ENTRIES = 4, 3, 3
-MEDIUM_LAYERS, MEDIUM_GROUPS, MEDIUM_ENTRIES = 12, 6, 40
+MEDIUM_LAYERS, MEDIUM_GROUPS, MEDIUM_ENTRIES = 8, 4, 40
 
 
 def drawn(numbers: random.Random, layer_count: int, group_count: int, most_entries: int) -> Question:
