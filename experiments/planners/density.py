@@ -289,5 +289,7 @@ def _remarks(question: Question, best: Candidate, candidates: list[Candidate]) -
         for other in candidates
         if other is not best
     ]
+    if best.count == question.dimension:
+        return tuple(others)
     gain = best.steps / int(steps_needed(question, numpy.array([question.dimension]))[0])
     return (*others, f"sending everything would need 1/{gain:.4g} of the steps")

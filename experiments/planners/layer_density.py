@@ -138,7 +138,7 @@ def plan(question: Question) -> Plan:
     """The counts that leave out the least energy; exact for the groups of squares, in O(groups · layers).
 
     Parts: the step is backward + selection + exposed, of which exposed is what the last arrival adds; the link is busy
-    for so long, hidden or not.
+    for so long, hidden or not. Messages are numbered from 0.
 
     Raises:
         InfeasibleError: one entry of each layer takes longer than the budget.
@@ -279,11 +279,11 @@ def _raised(layers: Sequence[Layer], rooms: Sequence[int]) -> tuple[list[int], l
 def _remarks(question: Question, left_out: float) -> tuple[str, ...]:
     """What one density for all, and a link of twice the bandwidth, would leave out."""
     layers = question.layers
-    lower, upper = 0.0, 1.0
+    lower, middle, upper = 0.0, 1.0, 1.0
     for _ in range(50):
-        middle = (lower + upper) / 2
         fits = arrival(question, _at_density(layers, middle)) <= question.budget
         lower, upper = (middle, upper) if fits else (lower, middle)
+        middle = (lower + upper) / 2
     common = share_left_out(layers, _at_density(layers, lower))
     faster = replace(question, byte_seconds=question.byte_seconds / 2)
     doubled = share_left_out(layers, _raised(layers, _rooms(faster, question.budget))[0])

@@ -139,6 +139,19 @@ def test_entries_without_energy_are_not_sent() -> None:
     assert found.binding == ()
 
 
+def test_where_all_fits_one_density_for_all_is_everything() -> None:
+    found = plan(replace(SMALL, budget_seconds=100))
+    assert choice_of(found)["densities"] == [1.0] * 5
+    assert found.remarks[0] == "one density for all layers, 1, would leave out 0 instead of 0"
+
+
+def test_one_density_for_all_is_no_better() -> None:
+    for budget in (1.05, 1.2, 1.5):
+        found = plan(replace(SMALL, budget_seconds=budget))
+        common = float(found.remarks[0].split("leave out ")[1].split()[0])
+        assert common >= found.objective * (1 - 1e-3)
+
+
 def test_latencies_that_do_not_hide_are_named_with_what_they_need() -> None:
     with pytest.raises(InfeasibleError, match=r"budget_seconds allows 1\.3008, and one entry each needs 1\.754"):
         plan(replace(SMALL, latency_seconds=0.3))
