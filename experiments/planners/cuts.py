@@ -46,30 +46,37 @@ def sum_costs(numbers: Sequence[int]) -> NDArray[np.float64]:
     return _above_diagonal(totals[end] - totals[first])
 
 
-def cheapest_cut(costs: NDArray[np.float64], count: int, objective: Literal["sum", "most"]) -> Cut:
-    """The cut into so many pieces whose costs have the least sum, or the least maximum; the first of equals.
+class Cuts:
+    """The cheapest cuts of one row of numbers: into one piece more, one step of the dynamic programme more."""
 
-    Args:
-        costs: [first, end] of the piece between two places, infinite where it is empty.
-        count: of pieces, from 1 to the count of numbers.
-        objective: of the costs of all pieces.
+    def __init__(self, costs: NDArray[np.float64], objective: Literal["sum", "most"]) -> None:
+        """Nothing is cut yet.
 
-    Raises:
-        ValueError: there are fewer numbers than pieces, or no piece is asked for.
-    """
-    places = len(costs)
-    if not 1 <= count < places:
-        raise ValueError(f"{places - 1} numbers cannot be cut into {count} pieces")
-    combined = np.add if objective == "sum" else np.maximum
-    least, trail = costs[0], list[NDArray[Any]]()
-    for _ in range(count - 1):
-        ways = combined(least[:, np.newaxis], costs)
-        trail.append(np.argmin(ways, axis=0))
-        least = np.take_along_axis(ways, trail[-1][np.newaxis], axis=0)[0]
-    ends = [places - 1]
-    for starts in reversed(trail):
-        ends.append(int(starts[ends[-1]]))
-    return Cut(float(least[-1]), tuple(reversed(ends)))
+        Args:
+            costs: [first, end] of the piece between two places, infinite where it is empty.
+            objective: what is to be least, the sum of the costs of all pieces or the largest of them.
+        """
+        self._costs = costs
+        self._combined = np.add if objective == "sum" else np.maximum
+        self._least, self._starts = [costs[0]], list[NDArray[np.int64]]()
+
+    def cut(self, count: int) -> Cut:
+        """The cut into so many pieces whose costs have the least sum, or the least maximum; the first of equals.
+
+        Raises:
+            ValueError: there are fewer numbers than pieces, or no piece is asked for.
+        """
+        last = len(self._costs) - 1
+        if not 1 <= count <= last:
+            raise ValueError(f"{last} numbers cannot be cut into {count} pieces")
+        while len(self._least) < count:
+            ways = self._combined(self._least[-1][:, np.newaxis], self._costs)
+            self._starts.append(np.argmin(ways, axis=0))
+            self._least.append(ways[self._starts[-1], np.arange(last + 1)])
+        ends = [last]
+        for starts in reversed(self._starts[: count - 1]):
+            ends.append(int(starts[ends[-1]]))
+        return Cut(float(self._least[count - 1][last]), tuple(reversed(ends)))
 
 
 def _places(numbers: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from statistics import NormalDist
 
 import numpy as np
 
 from sparsync.experiments.engine.counts import require_count
-from sparsync.experiments.planners.cuts import cheapest_cut, sum_costs
+from sparsync.experiments.planners.cuts import Cuts, sum_costs
 from sparsync.experiments.planners.plan import InfeasibleError, Plan
 from sparsync.experiments.planners.sequence_packing import (
     Group,
@@ -144,8 +144,9 @@ def seconds_of(question: SequenceBatch, batches: list[Groups]) -> float:
 
 
 def bound_seconds(question: SequenceBatch) -> float:
-    """No plan takes less: all tokens need so many micro-batches, and work is at least `least_seconds` in all."""
-    return _least_batches(question, _jobs(question)) * question.fixed_seconds + least_seconds(_jobs(question))
+    """No plan takes less: sequences need so many micro-batches, and these at least `least_seconds` in all."""
+    jobs = _jobs(question)
+    return _least_batches(jobs, question.device_count) * question.fixed_seconds + least_seconds(jobs)
 
 
 def homogeneous(question: SequenceBatch, size: int) -> list[Groups] | None:
@@ -153,7 +154,7 @@ def homogeneous(question: SequenceBatch, size: int) -> list[Groups] | None:
     jobs = _jobs(question)
     if max(question.lengths) > size * question.token_capacity:
         return None
-    for count in range(_least_batches(question, jobs), len(jobs.tokens) + 1):
+    for count in range(_least_batches(jobs, size), len(jobs.tokens) + 1):
         found = list[Groups]()
         for places in _cut(jobs, count):
             groups = even(jobs.chosen(places), size)
@@ -168,9 +169,9 @@ def homogeneous(question: SequenceBatch, size: int) -> list[Groups] | None:
 def gpt7b(numbers: np.random.Generator, *, count: int = 512, context: int = 192_000) -> SequenceBatch:
     """A batch for GPT-7B on 64 devices, with the constants that FlexSP's released solver has for it.
 
-    Those are in `galvatron/flexsp_solver/solver.py` of Hetu-Galvatron's branch flexsp: milliseconds of computing, MiB
-    of activations, bandwidths over two adapters a node, 30 GiB of memory a device, lengths in multiples of 128, and
-    sequences that exceed the context left out. Lengths are drawn log-normal, with a Pareto tail for the longest
+    That is the flexsp_solver of Hetu-Galvatron's branch flexsp. It has milliseconds of computing, MiB of activations,
+    bandwidths over two adapters a node, 30 GiB of memory a device and lengths in multiples of 128, and leaves sequences
+    out that exceed the context. Lengths are drawn log-normal, with a Pareto tail for the longest
     hundredth, through three quantiles of documents of Wikipedia: 347, 10919 and 37353 tokens at 1/2, 0.99 and 0.999.
 
     Args:
@@ -218,28 +219,30 @@ def _jobs(question: SequenceBatch) -> Jobs:
     return Jobs(lengths, np.where(fits, seconds, np.inf), sizes, question.token_capacity)
 
 
-def _least_batches(question: SequenceBatch, jobs: Jobs) -> int:
-    return -(-int(jobs.tokens.sum()) // (question.token_capacity * question.device_count))
+def _least_batches(jobs: Jobs, size: int) -> int:
+    """Micro-batches with groups of one size: for all tokens, and as no two sequences over half of a group share it."""
+    room, count = size * jobs.token_capacity, jobs.device_count // size
+    large = int((2 * jobs.tokens > room).sum())
+    return max(-(-int(jobs.tokens.sum()) // (room * count)), -(-large // count))
 
 
 def _exact(question: SequenceBatch) -> list[Groups]:
     """The best plan of all."""
-    jobs = _jobs(question)
-    order = np.argsort(jobs.tokens, kind="stable").tolist()
-    return [_renamed(groups, order) for groups in fewest_seconds(jobs.chosen(order), question.fixed_seconds)]
+    order = sorted(range(len(question.lengths)), key=question.lengths.__getitem__)
+    return [_renamed(groups, order) for groups in fewest_seconds(_jobs(question).chosen(order), question.fixed_seconds)]
 
 
 def _bucketed(question: SequenceBatch, best: list[Groups]) -> list[Groups]:
     """The best plan that is found, no worse than the given one."""
     jobs, last = _jobs(question), math.inf
     work = least_seconds(jobs)
-    for count in range(_least_batches(question, jobs), len(jobs.tokens) + 1):
+    for count in range(_least_batches(jobs, question.device_count), len(jobs.tokens) + 1):
         if count * question.fixed_seconds + work >= seconds_of(question, best):
             break
         parts = _cut(jobs, count)
         if max(jobs.tokens[places].sum() for places in parts) > question.token_capacity * question.device_count:
             continue
-        tried = [_renamed(grouped(jobs.chosen(places), question.bucket_count), places) for places in parts]
+        tried = [_renamed(groups, places) for places in parts for groups in _planned(question, jobs.chosen(places))]
         best = min(best, tried, key=partial(seconds_of, question))
         if seconds_of(question, tried) >= last * _BETTER:
             break
@@ -247,11 +250,24 @@ def _bucketed(question: SequenceBatch, best: list[Groups]) -> list[Groups]:
     return best
 
 
+def _planned(question: SequenceBatch, jobs: Jobs) -> list[Groups]:
+    """Of a micro-batch the groups; of a small one the best plan, which may be several."""
+    if len(jobs.tokens) <= question.exact_count:
+        return fewest_seconds(jobs, question.fixed_seconds)
+    return [grouped(jobs, question.bucket_count)]
+
+
 def _cut(jobs: Jobs, count: int) -> list[list[int]]:
     """Micro-batches: places of sequences in order of length, cut so that the most tokens of one are fewest."""
     order = np.argsort(jobs.tokens, kind="stable")
-    ends = cheapest_cut(sum_costs(jobs.tokens[order].tolist()), count, "most").ends
+    ends = _cuts(tuple(jobs.tokens[order].tolist())).cut(count).ends
     return [part.tolist() for part in np.split(order, ends[:-1])]
+
+
+@lru_cache(maxsize=2)
+def _cuts(lengths: tuple[int, ...]) -> Cuts:
+    """Every size of group asks for the same cuts."""
+    return Cuts(sum_costs(lengths), "most")
 
 
 def _renamed(groups: Groups, places: list[int]) -> Groups:

@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsync.experiments.planners.cuts import cheapest_cut, padding_costs
+from sparsync.experiments.planners.cuts import Cuts, padding_costs
 
 BISECTIONS = 6
 """Of the makespan that is asked of the integer program."""
 MOST_NODES = 2000
 """Of its branch and bound; what it has not found by then it does not find."""
+_CLOSE = 0.005
+"""Relative: a makespan so near to one that is not enough is not bisected further."""
 _BETTER = 1 - 1e-9
 """By what factor a change must help: more than roundings do."""
 
@@ -133,6 +135,8 @@ def grouped(jobs: Jobs, bucket_count: int) -> Groups:
     low, high = least_seconds(jobs), makespan(jobs, best)
     sizes_for = _sizes_by_program(jobs, bucket_count)
     for _ in range(BISECTIONS):
+        if high - low <= _CLOSE * high:
+            break
         middle = (low + high) / 2
         sizes = sizes_for(middle)
         low, high = (middle, high) if sizes is None else (low, middle)
@@ -281,7 +285,7 @@ def _sizes_by_program(jobs: Jobs, bucket_count: int) -> Callable[[float], list[i
     cvxpy: Any = import_module("cvxpy")
     order = np.argsort(jobs.tokens, kind="stable")
     lengths = jobs.tokens[order].tolist()
-    ends = cheapest_cut(padding_costs(lengths), min(bucket_count, len(lengths)), "sum").ends
+    ends = Cuts(padding_costs(lengths), "sum").cut(min(bucket_count, len(lengths))).ends
     counts, longest = np.diff([0, *ends]), order[np.asarray(ends) - 1]
     seconds, capacity = jobs.seconds[longest], jobs.sizes * jobs.token_capacity
     shares = cvxpy.Variable(seconds.shape)
