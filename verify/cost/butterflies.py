@@ -208,7 +208,7 @@ BANDWIDTHS = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 
 def butterfly_cases() -> Members:
     """(bandwidths, clients), two peers or more."""
-    return st.tuples(BANDWIDTHS, st.integers(0, 3)).filter(lambda case: len(case[0]) + case[1] >= 2)
+    return BANDWIDTHS.flatmap(lambda own: st.tuples(st.just(own), st.integers(max(0, 2 - len(own)), 3)))
 
 
 def hagenbach_cases() -> Members:
