@@ -67,7 +67,8 @@ def by_compute(question: Collaboration) -> list[frozenset[int]]:
 def best_computing(question: Collaboration) -> frozenset[int]:
     """Those who compute in the fastest of all plans.
 
-    From the best of the fastest peers on, a set that beats the time found is looked for until there is none.
+    From the best of the fastest peers on, everybody among them, a set that beats the time found is looked for until
+    there is none.
     """
     fastest = by_compute(question)
     # One more computes: that takes less, and an exchange more. Where they cross one of two is best.
@@ -76,7 +77,7 @@ def best_computing(question: Collaboration) -> frozenset[int]:
     least, best = min(tried, key=lambda found: found[0])
     everybody = frozenset(place for place, peer in enumerate(question.peers) if peer.examples_per_second)
     nobody_beats = compute_seconds(question, everybody)
-    for count in range(1, len(everybody) + 1):
+    for count in range(1, len(everybody)):
         # What cannot be beaten by so few peers cannot where less time is left; first anything better is looked for.
         floor, aim = nobody_beats, least * BETTER
         while least > nobody_beats:
