@@ -111,7 +111,13 @@ def given_bytes(message: Message, devices: int) -> int:
 def question(devices: int, **options: Any) -> Sharding:
     """The perceptron, with parameters alone for states."""
     operators = tuple(Operator(f"layer {place}", SHAPE[0] * SHAPE[1], 1) for place in range(LAYERS))
-    numbers = {"memory_bytes": 10**9, "state_bytes": BYTES, "value_bytes": BYTES, "slice_counts": (1, 2)}
+    numbers = {
+        "memory_bytes": 10**4,
+        "batches": (1,),
+        "state_bytes": BYTES,
+        "value_bytes": BYTES,
+        "slice_counts": (1, 2),
+    }
     return Sharding(operators=operators, device_count=devices, **{"link": Link(0, 1), **numbers, **options})
 
 
@@ -168,14 +174,15 @@ def test_training_changes_every_layer_in_every_device_count() -> None:
         assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("memory", [1500, 1700, 2500])
-def test_a_plan_of_the_planner_passes_on_what_it_says(memory: int) -> None:
+@pytest.mark.parametrize(("memory", "replicated"), [(1500, 0), (1750, 1), (2200, 2), (2500, 4)])
+def test_a_plan_of_the_planner_passes_on_what_it_says(memory: int, replicated: int) -> None:
     devices = 3
-    asked = question(devices, memory_bytes=memory, batches=(1,))
+    asked = question(devices, memory_bytes=memory)
     found = osdp.plan(asked)
     operators = found.choice["operators"]
     assert isinstance(operators, dict)
     plan = [Kept(own["kept"] == osdp.SHARDED, own["slices"]) for own in operators.values()]
+    assert sum(not kept.is_sharded for kept in plan) == replicated
     _, books = simulated(devices, plan)
     for own in books:
         assert sum(own.bytes.values()) == pytest.approx(STEPS * found.objective * devices, rel=1e-12)
