@@ -6,6 +6,24 @@ Building a statement builds formulas only; its derivation runs when `Step.holds`
 from types import ModuleType
 
 from sparsync.theory.contraction import ladder, sample_moments, samples, shapes, small_dimensions, ties_and_layers
+from sparsync.theory.cost import (
+    buckets,
+    butterflies,
+    collectives,
+    crossover_limits,
+    crossovers,
+    densities,
+    farm_boundaries,
+    farms,
+    global_selection,
+    hypersteps,
+    node_collectives,
+    regular_sampling,
+    run_seconds,
+    sharding,
+    shares,
+    streamed_products,
+)
 from sparsync.theory.delay import (
     delayed_rate,
     stability,
@@ -104,6 +122,24 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         consensus,
         self_paced,
         compressed_consensus,
+    ),
+    "Cost models": (
+        collectives,
+        node_collectives,
+        crossovers,
+        crossover_limits,
+        farms,
+        farm_boundaries,
+        hypersteps,
+        streamed_products,
+        buckets,
+        regular_sampling,
+        global_selection,
+        densities,
+        run_seconds,
+        shares,
+        butterflies,
+        sharding,
     ),
 }
 """The files that hold statements, by family, in the order of the paper."""

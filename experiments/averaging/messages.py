@@ -127,6 +127,23 @@ def carried(
         messages = [other.send(answer) for other, answer in zip(others, answers, strict=True)]
 
 
+def all_answers_to_each_other(conversations: Sequence[Conversation[Answer]]) -> list[Answer]:
+    """Carry the conversations of all workers, in rank order, in this process; what each returns, all at once."""
+    messages = [next(conversation) for conversation in conversations]
+    while True:
+        going_on: list[Message] = []
+        found: list[Answer] = []
+        for conversation, answer in zip(conversations, _answers(messages), strict=True):
+            try:
+                going_on.append(conversation.send(answer))
+            except StopIteration as end:
+                found.append(end.value)
+        assert not (going_on and found), "workers of which some have ended"
+        if found:
+            return found
+        messages = going_on
+
+
 def _answers(messages: Sequence[Message]) -> list[list[Tensor]]:
     """What each worker is answered."""
     gathered = [message.mine for message in messages if isinstance(message, AllGather)]

@@ -20,7 +20,7 @@ from torch.nn import functional
 from sparsync.experiments.averaging.coded import CodedPayload
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning.distance_correlation import Bias, distance_correlation
-from sparsync.experiments.learning.talk import Talk, give, take
+from sparsync.experiments.parties.talk import Talk, give, take
 from sparsync.experiments.training.descent import Descent
 from sparsync.experiments.training.models import Part
 from sparsync.kernels.codec import decode

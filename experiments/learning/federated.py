@@ -29,7 +29,6 @@ from sparsync.experiments.learning.federated_clients import (
     shards,
 )
 from sparsync.experiments.learning.membership_inference import Attack, attack, losses
-from sparsync.experiments.learning.party import CPU, Party, System
 from sparsync.experiments.learning.private_schemes import (
     Minutes,
     federated_client,
@@ -41,7 +40,8 @@ from sparsync.experiments.learning.private_schemes import (
     weights_of,
 )
 from sparsync.experiments.learning.secure_aggregation import SERVER
-from sparsync.experiments.learning.talk import Books, Talk, give, side_by_side, take
+from sparsync.experiments.parties.party import CPU, Party, System
+from sparsync.experiments.parties.talk import Books, Talk, give, side_by_side, take
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.models import new_network
 

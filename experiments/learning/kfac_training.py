@@ -19,7 +19,7 @@ from torch import Tensor
 from sparsync.experiments.learning.kfac import Kfac
 from sparsync.experiments.learning.kfac_sending import Sender
 from sparsync.experiments.learning.kfac_settings import KfacSettings, Scheme, Sending
-from sparsync.experiments.learning.party import Party, System
+from sparsync.experiments.parties.party import Party, System
 from sparsync.experiments.training.averager import VectorAverager
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, kind_of, load_dataset

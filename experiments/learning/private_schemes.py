@@ -29,7 +29,7 @@ from sparsync.experiments.learning.federated_clients import (
     participants,
 )
 from sparsync.experiments.learning.secure_aggregation import MASK_BYTES, SERVER, add_up, overhead_bytes, take_part
-from sparsync.experiments.learning.talk import Talk, give, give_unless_lost, take, take_unless_lost
+from sparsync.experiments.parties.talk import Talk, give, give_unless_lost, take, take_unless_lost
 from sparsync.experiments.training.data import Dataset
 from sparsync.experiments.training.models import FlatModel, new_network
 from sparsync.theory.learning.byte_laws import federated_epoch_bytes, split_epoch_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparsync.experiments.learning import federated, kfac_training, self_paced_system, split
-from sparsync.experiments.learning.party import System
+from sparsync.experiments.parties.party import System
 
 SYSTEMS: dict[str, System] = {
     "kfac": kfac_training.SYSTEM,

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from sparsync.experiments.averaging.fixed_point import WORD_BITS
 from sparsync.experiments.averaging.header import ExchangeError
-from sparsync.experiments.learning.talk import Talk, give, give_unless_lost, take, take_unless_lost
+from sparsync.experiments.parties.talk import Talk, give, give_unless_lost, take, take_unless_lost
 
 SERVER = 0
 """Its rank; all others are clients."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparsync.experiments.learning.consensus import ZStep
-from sparsync.experiments.learning.party import Party, System
 from sparsync.experiments.learning.proposals import Memory, Selection
 from sparsync.experiments.learning.regression import Regression, Source, Task, make_task, on_device
 from sparsync.experiments.learning.self_paced import Options, Round, SelfPaced
+from sparsync.experiments.parties.party import Party, System
 from sparsync.experiments.training.slices import shares
 
 

@@ -30,8 +30,8 @@ from sparsync.experiments.learning.cut_layer import (
 )
 from sparsync.experiments.learning.decoder_attack import Attack, attacked
 from sparsync.experiments.learning.distance_correlation import BIASES, LEAST_COUNT, Bias, distance_correlation
-from sparsync.experiments.learning.party import CPU, Party, System
-from sparsync.experiments.learning.talk import Books, Talk, give, side_by_side, take
+from sparsync.experiments.parties.party import CPU, Party, System
+from sparsync.experiments.parties.talk import Books, Talk, give, side_by_side, take
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, kind_of, load_dataset
 from sparsync.experiments.training.descent import OPTIMISERS, OptimiserName, new_descent

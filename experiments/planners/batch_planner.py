@@ -1,4 +1,4 @@
-"""How are examples divided among workers so that all finish together? Three ways to minimise max_w seconds_w(batch_w).
+"""How are examples divided among workers so that all finish together? Four ways to minimise max_w seconds_w(batch_w).
 
 Source: the problem is that of Chen, Weng, Wang, Li, Li 2020; the greedy rule is classical (Gross 1956).
 """
@@ -6,6 +6,7 @@ Source: the problem is that of Chen, Weng, Wang, Li, Li 2020; the greedy rule is
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from sparsync.experiments.engine.addition import sum_in_order
@@ -73,6 +74,44 @@ def heap_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | Non
         else:
             heapq.heappop(heap)
     return split
+
+
+def level_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | None = None) -> list[int]:
+    """The split of `heap_split`, in O(n log total) for each of some 60 times that are tried, for many examples.
+
+    Within t a worker does at least one example, and as many as it finishes by then. The least double t within which
+    all are done is found by halving. What is finished before t is given; of what is finished at t the first workers get
+    what they can, as the heap gives it.
+
+    Args:
+        seconds: by worker; finite.
+        total: examples to divide.
+        caps: the most that each worker can hold; None is no limit.
+
+    Raises:
+        ValueError: fewer examples than workers, or more than they can hold.
+    """
+    limits = [min(limit, total) for limit in _limits(len(seconds), total, caps)]
+    workers = list(zip(seconds, limits, strict=True))
+
+    def done_within(level: float) -> list[int]:
+        return [examples_within(key, level, limit) for key, limit in workers]
+
+    before, level = -1.0, max(key(limit) for key, limit in workers)
+    while before < (middle := before + (level - before) / 2) < level:
+        before, level = (before, middle) if sum(done_within(middle)) >= total else (middle, level)
+    split = done_within(before)
+    rest = total - sum(split)
+    for worker, most in enumerate(done_within(level)):
+        given = min(rest, most - split[worker])
+        split[worker] += given
+        rest -= given
+    return split
+
+
+def examples_within(seconds: Seconds, level: float, cap: int) -> int:
+    """The most examples that a worker finishes within a time, at least one and at most what it can hold."""
+    return max(1, bisect_right(range(1, cap + 1), level, key=seconds))
 
 
 def climb_split(

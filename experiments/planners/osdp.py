@@ -15,7 +15,7 @@ A device holds the states, a batch's activations, and the *largest* buffer; a me
 nothing overlaps. The objective is seconds per sample of all n batches, and `parts` add up to it.
 
 For each size of the largest buffer the slices of every operator are settled, and what is left is a multiple-choice
-knapsack; sizes and batches are tried in the order of a bound, until no other can be better.
+knapsack. Ranges of sizes are halved in the order of what their relaxations promise, until nothing can be better.
 
 Source: the setting is that of Jiang, Fu, Miao, Nie, Cui 2023 (OSDP), which was not read; the model and the search are
 ours.
@@ -23,22 +23,27 @@ ours.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from sparsync.experiments.averaging.link import Link
 from sparsync.experiments.engine.counts import require_count
-from sparsync.experiments.planners.knapsack import ROUNDING, Items, Relaxation, cheapest
+from sparsync.experiments.planners.parts.knapsack import ROUNDING, Items, Relaxation, cheapest
 from sparsync.experiments.planners.plan import InfeasibleError, Plan
 from sparsync.kernels.selection import target_count
 
 RESIDUAL_BYTES = 4
 """Of error feedback, for each parameter."""
+MOST_BATCHES = 10_000
+"""That are tried where they are not given."""
 REPLICATED, SPARSE, SHARDED = "replicated", "sparse", "sharded"
 
 
@@ -110,15 +115,18 @@ class Sharding:
                 raise ValueError(
                     f"compute_seconds of {operator.name} must be at least 0, got {operator.compute_seconds}"
                 )
-        if not self.batches and not self.activation_bytes:
-            raise ValueError("batches must be given where samples need no memory: any number would fit")
+        if not self.batches and self.memory_bytes > MOST_BATCHES * self.activation_bytes:
+            raise ValueError(
+                f"batches must be given where over {MOST_BATCHES} samples could fit, "
+                f"of {self.activation_bytes} bytes each in {self.memory_bytes}"
+            )
 
-    @property
+    @cached_property
     def activation_bytes(self) -> int:
         """Of a sample."""
         return sum(operator.activation_bytes for operator in self.operators)
 
-    @property
+    @cached_property
     def compute_seconds(self) -> float:
         """Of a sample."""
         return math.fsum(operator.compute_seconds for operator in self.operators)
@@ -176,17 +184,16 @@ def plan(question: Sharding) -> Plan:
     Raises:
         InfeasibleError: not even everything sharded, in the most slices, and the smallest batch fit.
     """
-    knapsacks = [*_knapsacks(question)]
-    least = min(knapsack.least_bytes for knapsack in knapsacks)
+    menu = _Menu(question)
     smallest = min(question.batches, default=1)
-    need = least + smallest * question.activation_bytes
+    need = menu.least_bytes + smallest * question.activation_bytes
     if need > question.memory_bytes:
         raise InfeasibleError(
             f"memory: the limit is {question.memory_bytes} bytes of a device, and the least need is {need}, "
             f"with batches of {smallest}"
         )
-    best = _quickest(question, knapsacks)
-    lighter = _lightest_better(question, knapsacks, best)
+    best = _quickest(menu, question.memory_bytes)
+    lighter = _lightest_better(menu, best)
     return Plan(
         planner="osdp",
         choice={"batch": best.batch, "operators": _by_operator(question, best), "memory_bytes": best.memory_bytes},
@@ -197,129 +204,144 @@ def plan(question: Sharding) -> Plan:
     )
 
 
-class _Knapsack(NamedTuple):
-    """What is left to choose where no buffer is larger than one size.
+class _Menu:
+    """The ways to keep operators by number of parameters, and the sizes that the largest buffer may have, ascending."""
 
-    Args:
-        buffer_bytes: that size.
-        sizes: numbers of parameters, each of them once.
-        ways: that may be chosen, by size.
-        items: the same, with bytes for weights and seconds for costs.
-        least_bytes: the least states, and the buffer.
-    """
-
-    buffer_bytes: int
-    sizes: tuple[int, ...]
-    ways: tuple[tuple[Way, ...], ...]
-    items: tuple[Items, ...]
-    least_bytes: int
-
-
-def _knapsacks(question: Sharding) -> Iterator[_Knapsack]:
-    counts = Counter(operator.parameter_count for operator in question.operators)
-    all_ways = {size: ways(question, size) for size in counts}
-    for buffer in sorted({way.buffer_bytes for found in all_ways.values() for way in found}):
-        allowed = [_allowed(found, buffer) for found in all_ways.values()]
-        items = tuple(
-            Items(count, tuple(way.state_bytes for way in found), tuple(way.seconds for way in found))
-            for count, found in zip(counts.values(), allowed, strict=True)
+    def __init__(self, question: Sharding) -> None:
+        """Operators of one size are drawn together."""
+        self.question = question
+        self.counts = Counter(operator.parameter_count for operator in question.operators)
+        self._ways = [ways(question, size) for size in self.counts]
+        self.buffers = sorted({way.buffer_bytes for found in self._ways for way in found})
+        self.least_bytes = min(
+            buffer + sum(group.count * int(min(group.weights)) for group in self.items(place))
+            for place, buffer in enumerate(self.buffers)
         )
-        least = buffer + sum(group.count * int(min(group.weights)) for group in items)
-        yield _Knapsack(buffer, tuple(counts), tuple(allowed), items, least)
+
+    def ways(self, place: int) -> list[tuple[Way, ...]]:
+        """By size, those within a buffer; of slices the fewest, as more of them cost latency and save nothing else."""
+        return [_allowed(found, self.buffers[place]) for found in self._ways]
+
+    def items(self, place: int) -> list[Items]:
+        """The same, with bytes for weights and seconds for costs."""
+        return [
+            Items(count, tuple(way.state_bytes for way in found), tuple(way.seconds for way in found))
+            for count, found in zip(self.counts.values(), self.ways(place), strict=True)
+        ]
+
+    def turned(self, place: int) -> list[Items]:
+        """The same, with seconds for weights and bytes for costs."""
+        return [Items(group.count, group.costs, group.weights) for group in self.items(place)]
+
+    def fixed_bytes(self, place: int, batch: Any) -> Any:
+        """Of a batch, or of an array of them, and a largest buffer."""
+        return self.buffers[place] + batch * self.question.activation_bytes
+
+    def batches(self, memory_bytes: int) -> tuple[int, ...]:
+        """Those that may fit into so much memory."""
+        question, room = self.question, memory_bytes - self.least_bytes
+        fitting = question.batches or range(1, room // question.activation_bytes + 1)
+        return tuple(sorted({batch for batch in fitting if batch * question.activation_bytes <= room}))
+
+
+Answer = TypeVar("Answer")
+Bounds = Callable[[int, int], Sequence[float]]
+"""By case, what no answer of it is below whose place is from the first to the last of two."""
+Solve = Callable[[int, int], "tuple[float, Answer] | None"]
+"""The best answer at a place and in a case, with its value."""
+
+
+def _least(place_count: int, bounds: Bounds, solve: Solve[Answer]) -> Answer | None:
+    """The answer of least value at any place and in any case: ranges of places are halved, the most promising first."""
+
+    def opened(first: int, last: int) -> tuple[float, int, int, int]:
+        return min(bounds(first, last), default=math.inf), first, last, -1
+
+    waiting = [opened(0, place_count - 1)]
+    best: tuple[float, Answer] | None = None
+    while waiting:
+        bound, first, last, case = heapq.heappop(waiting)
+        if bound == math.inf or (best is not None and bound > best[0] * (1 + ROUNDING)):
+            break
+        if case >= 0:
+            found = solve(first, case)
+            best = min((answer for answer in (best, found) if answer is not None), key=itemgetter(0), default=None)
+        elif first == last:
+            for own, value in enumerate(bounds(first, last)):
+                heapq.heappush(waiting, (value, first, last, own))
+        else:
+            middle = (first + last) // 2
+            heapq.heappush(waiting, opened(first, middle))
+            heapq.heappush(waiting, opened(middle + 1, last))
+    return None if best is None else best[1]
+
+
+def _quickest(menu: _Menu, memory_bytes: int) -> Keeping:
+    """The fewest seconds per sample within the memory, which is enough for something."""
+    question, batches = menu.question, menu.batches(memory_bytes)
+    sizes = np.asarray(batches)
+
+    def bounds(first: int, last: int) -> list[float]:
+        curve, rooms = Relaxation(menu.items(last)).curve(), memory_bytes - menu.fixed_bytes(first, sizes)
+        rates: list[float] = np.where(rooms < curve.weight, np.inf, _rate(question, curve(rooms), sizes)).tolist()
+        return rates
+
+    def solve(place: int, case: int) -> tuple[float, Keeping] | None:
+        found = cheapest(menu.items(place), memory_bytes - menu.fixed_bytes(place, batches[case]))
+        kept = None if found is None else _keeping(menu, place, batches[case], found.counts)
+        return None if kept is None else (kept.seconds, kept)
+
+    best = _least(len(menu.buffers), bounds, solve)
+    assert best is not None, "the least need fits"
+    return best
+
+
+def _lightest_better(menu: _Menu, best: Keeping) -> Keeping | None:
+    """The least memory in which some choice is better than the best so far, and the best choice there."""
+    question = menu.question
+    # Where every batch may be chosen, one more sample in the same way is better, if anything is sent at all.
+    batches = question.batches or menu.batches(best.memory_bytes + question.activation_bytes)
+    sizes = np.asarray(batches)
+    wanted = best.seconds * (1 - 1e3 * ROUNDING)
+    targets = (wanted * question.device_count - question.compute_seconds) * sizes
+
+    def bounds(first: int, last: int) -> list[float]:
+        curve = Relaxation(menu.turned(last)).curve()
+        bytes_ = curve(targets) + menu.fixed_bytes(first, sizes)
+        least: list[float] = np.where((targets < curve.weight) | (best.seconds == 0), np.inf, bytes_).tolist()
+        return least
+
+    def solve(place: int, case: int) -> tuple[float, int] | None:
+        found = cheapest(menu.turned(place), float(targets[case]))
+        memory = None if found is None else int(found.cost) + menu.fixed_bytes(place, batches[case])
+        return None if memory is None else (memory, memory)
+
+    lightest = _least(len(menu.buffers), bounds, solve)
+    return None if lightest is None else _quickest(menu, lightest)
 
 
 def _allowed(found: Iterable[Way], buffer: int) -> tuple[Way, ...]:
-    """Ways within a buffer; of slices the fewest, as more of them cost latency and no other memory is saved."""
     fitting = [way for way in found if way.buffer_bytes <= buffer]
     sharded = [way for way in fitting if way.kind == SHARDED]
     return (*(way for way in fitting if way.kind != SHARDED), *sharded[:1])
 
 
-def _batches(question: Sharding, memory_bytes: int, least: int) -> tuple[int, ...]:
-    """Those that may fit."""
-    if not question.batches:
-        return tuple(range(1, (memory_bytes - least) // question.activation_bytes + 1))
-    fitting = (batch for batch in question.batches if least + batch * question.activation_bytes <= memory_bytes)
-    return tuple(sorted({*fitting}))
-
-
-def _quickest(question: Sharding, knapsacks: Sequence[_Knapsack]) -> Keeping:
-    """The fewest seconds per sample within the memory, in the order of what relaxations promise."""
-    pairs = list[tuple[float, int, _Knapsack]]()
-    for knapsack in knapsacks:
-        fitting = _batches(question, question.memory_bytes, knapsack.least_bytes)
-        rooms = np.asarray([_room(question, knapsack, batch) for batch in fitting])
-        seconds = Relaxation(knapsack.items).curve()(rooms)
-        pairs += [
-            (_rate(question, value, batch), batch, knapsack) for value, batch in zip(seconds, fitting, strict=True)
-        ]
-    best: Keeping | None = None
-    for bound, batch, knapsack in sorted(pairs, key=lambda pair: pair[:2]):
-        if best is not None and bound > best.seconds * (1 + ROUNDING):
-            break
-        found = cheapest(knapsack.items, _room(question, knapsack, batch))
-        if found is not None:
-            kept = _keeping(question, knapsack, batch, found.counts)
-            best = (
-                kept if best is None else min(best, kept, key=lambda keeping: (keeping.seconds, keeping.memory_bytes))
-            )
-    assert best is not None, "the least need fits"
-    return best
-
-
-def _lightest_better(question: Sharding, knapsacks: Sequence[_Knapsack], best: Keeping) -> Keeping | None:
-    """The least memory in which some choice is better than the best so far, and the best choice there."""
-    wanted = best.seconds * (1 - 1e3 * ROUNDING)
-    pairs = list[tuple[float, int, _Knapsack, float]]()
-    for knapsack in knapsacks:
-        turned = Relaxation([_turned(group) for group in knapsack.items]).curve()
-        # Where every batch may be chosen, one more sample in the same way is better, if anything is sent at all.
-        enough = best.memory_bytes + question.activation_bytes
-        for batch in question.batches or _batches(question, enough, knapsack.least_bytes):
-            target = wanted * batch * question.device_count - batch * question.compute_seconds
-            if target >= turned.weight and best.seconds > 0:
-                bound = turned(np.asarray([target]))[0] + _fixed_bytes(question, knapsack, batch)
-                pairs.append((bound, batch, knapsack, target))
-    lightest: int | None = None
-    for bound, batch, knapsack, target in sorted(pairs, key=lambda pair: pair[:2]):
-        if lightest is not None and bound > lightest * (1 + ROUNDING):
-            break
-        found = cheapest([_turned(group) for group in knapsack.items], target)
-        if found is not None:
-            memory = int(found.cost) + _fixed_bytes(question, knapsack, batch)
-            lightest = memory if lightest is None else min(lightest, memory)
-    return None if lightest is None else _quickest(replace(question, memory_bytes=lightest), knapsacks)
-
-
-def _turned(items: Items) -> Items:
-    return Items(items.count, items.costs, items.weights)
-
-
-def _fixed_bytes(question: Sharding, knapsack: _Knapsack, batch: int) -> int:
-    return knapsack.buffer_bytes + batch * question.activation_bytes
-
-
-def _room(question: Sharding, knapsack: _Knapsack, batch: int) -> int:
-    """Bytes for states."""
-    return question.memory_bytes - _fixed_bytes(question, knapsack, batch)
-
-
-def _rate(question: Sharding, seconds: float, batch: int) -> float:
-    """Seconds per sample, of a step's communication."""
+def _rate(question: Sharding, seconds: Any, batch: Any) -> Any:
+    """Seconds per sample, of a step's communication; of arrays, one by one."""
     return (seconds + batch * question.compute_seconds) / (batch * question.device_count)
 
 
-def _keeping(question: Sharding, knapsack: _Knapsack, batch: int, counts: Sequence[Sequence[int]]) -> Keeping:
+def _keeping(menu: _Menu, place: int, batch: int, counts: Sequence[Sequence[int]]) -> Keeping:
     chosen = {
         size: {way: count for way, count in zip(found, taken, strict=True) if count}
-        for size, found, taken in zip(knapsack.sizes, knapsack.ways, counts, strict=True)
+        for size, found, taken in zip(menu.counts, menu.ways(place), counts, strict=True)
     }
     taken = [(way, count) for by_way in chosen.values() for way, count in by_way.items()]
     states = sum(count * way.state_bytes for way, count in taken)
     buffer = max(way.buffer_bytes for way, _ in taken)
     seconds = math.fsum(count * way.seconds for way, count in taken)
-    memory = states + buffer + batch * question.activation_bytes
-    return Keeping(batch, _rate(question, seconds, batch), memory, chosen)
+    memory = states + buffer + batch * menu.question.activation_bytes
+    return Keeping(batch, float(_rate(menu.question, seconds, batch)), memory, chosen)
 
 
 def _by_operator(question: Sharding, best: Keeping) -> dict[str, dict[str, object]]:

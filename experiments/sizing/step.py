@@ -35,7 +35,7 @@ class Conditions:
         latency_seconds: of a message.
         operations_per_second: that a device sustains.
         density: of gradients that are summed, in (0, 1].
-        batch: examples of a device; None is what the planner finds.
+        batch: examples of a device; None is what the planner finds, 10,000 at most where few bytes are kept.
         state_bytes: for each parameter: it, its gradient, and the optimiser's states.
         value_bytes: of a parameter or gradient that travels.
         index_bytes: of a place that does.
@@ -67,12 +67,17 @@ class Conditions:
         Raises:
             ValueError: see `osdp.Sharding`.
         """
+        operators = tuple(self._operator(bucket) for bucket in buckets)
+        sample_bytes = sum(operator.activation_bytes for operator in operators)
+        batches: Sequence[int] = () if self.batch is None else (self.batch,)
+        if self.batch is None and self.memory_bytes > osdp.MOST_BATCHES * sample_bytes:
+            batches = range(1, osdp.MOST_BATCHES + 1)
         return osdp.Sharding(
-            operators=tuple(self._operator(bucket) for bucket in buckets),
+            operators=operators,
             device_count=self.worker_count,
             memory_bytes=self.memory_bytes,
             link=Link(self.latency_seconds, _BITS / self.bits_per_second),
-            batches=() if self.batch is None else (self.batch,),
+            batches=tuple(batches),
             density=self.density,
             state_bytes=self.state_bytes,
             value_bytes=self.value_bytes,

@@ -6,7 +6,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import learning_symbols, synchronisation_symbols
+from sparsync.theory.language import cost_symbols, learning_symbols, planning_symbols, synchronisation_symbols
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -472,6 +472,151 @@ everyone_bytes = learning_symbols.everyone_bytes
 owners_bytes = learning_symbols.owners_bytes
 crossover_period = learning_symbols.crossover_period
 
+message_seconds = cost_symbols.message_seconds
+byte_seconds = cost_symbols.byte_seconds
+merge_seconds = cost_symbols.merge_seconds
+inner_message_seconds = cost_symbols.inner_message_seconds
+inner_byte_seconds = cost_symbols.inner_byte_seconds
+doubling_count = cost_symbols.doubling_count
+node_workers = cost_symbols.node_workers
+node_count = cost_symbols.node_count
+node_union_size = cost_symbols.node_union_size
+union_ratio = cost_symbols.union_ratio
+node_union_ratio = cost_symbols.node_union_ratio
+collective_seconds = cost_symbols.collective_seconds
+crossover_density = cost_symbols.crossover_density
+density_limit = cost_symbols.density_limit
+doublings_density_limit = cost_symbols.doublings_density_limit
+workers_density_limit = cost_symbols.workers_density_limit
+workers_times_density = cost_symbols.workers_times_density
+crossover_workers = cost_symbols.crossover_workers
+latency = cost_symbols.latency
+send_time = cost_symbols.send_time
+receive_time = cost_symbols.receive_time
+master_time = cost_symbols.master_time
+work_time = cost_symbols.work_time
+farm_size = cost_symbols.farm_size
+dispatch_time = cost_symbols.dispatch_time
+collect_time = cost_symbols.collect_time
+payload_share = cost_symbols.payload_share
+list_length = cost_symbols.list_length
+map_time = cost_symbols.map_time
+fold_time = cost_symbols.fold_time
+round_time = cost_symbols.round_time
+tree_depth = cost_symbols.tree_depth
+farm_time = cost_symbols.farm_time
+pipelined_farm_time = cost_symbols.pipelined_farm_time
+farm_boundary = cost_symbols.farm_boundary
+best_farm_size = cost_symbols.best_farm_size
+farm_speed_up = cost_symbols.farm_speed_up
+selected_boundary = cost_symbols.selected_boundary
+boundary_gain = cost_symbols.boundary_gain
+tree_farm_time = cost_symbols.tree_farm_time
+gathered_farm_time = cost_symbols.gathered_farm_time
+tree_boundary = cost_symbols.tree_boundary
+best_tree_depth = cost_symbols.best_tree_depth
+gathered_boundary = cost_symbols.gathered_boundary
+superstep_work = cost_symbols.superstep_work
+relation_size = cost_symbols.relation_size
+word_cost = cost_symbols.word_cost
+barrier_cost = cost_symbols.barrier_cost
+fetch_cost = cost_symbols.fetch_cost
+token_words = cost_symbols.token_words
+hyperstep_work = cost_symbols.hyperstep_work
+hyperstep_count = cost_symbols.hyperstep_count
+computing_total = cost_symbols.computing_total
+fetching_total = cost_symbols.fetching_total
+mismatch_total = cost_symbols.mismatch_total
+superstep_time = cost_symbols.superstep_time
+streamed_time = cost_symbols.streamed_time
+whole_stream_time = cost_symbols.whole_stream_time
+unoverlapped_time = cost_symbols.unoverlapped_time
+matrix_side = cost_symbols.matrix_side
+outer_count = cost_symbols.outer_count
+grid_side = cost_symbols.grid_side
+block_side = cost_symbols.block_side
+cannon_time = cost_symbols.cannon_time
+cannon_sent_words = cost_symbols.cannon_sent_words
+cannon_external_words = cost_symbols.cannon_external_words
+cannon_balance = cost_symbols.cannon_balance
+vector_length = cost_symbols.vector_length
+core_count = cost_symbols.core_count
+inner_product_time = cost_symbols.inner_product_time
+forward_time = cost_symbols.forward_time
+bucket_count = cost_symbols.bucket_count
+bucket_backward = cost_symbols.bucket_backward
+bucket_sending = cost_symbols.bucket_sending
+first_backward = cost_symbols.first_backward
+last_sending = cost_symbols.last_sending
+backward_total = cost_symbols.backward_total
+sending_total = cost_symbols.sending_total
+message_latency = cost_symbols.message_latency
+gradient_bytes = cost_symbols.gradient_bytes
+equal_makespan = cost_symbols.equal_makespan
+bucket_makespan = cost_symbols.bucket_makespan
+best_bucket_count = cost_symbols.best_bucket_count
+segment_length = planning_symbols.segment_length
+segment_count = planning_symbols.segment_count
+oversampling = planning_symbols.oversampling
+sample_excess = planning_symbols.sample_excess
+bucket_size = planning_symbols.bucket_size
+received_count = planning_symbols.received_count
+sort_bytes = planning_symbols.sort_bytes
+best_segment = planning_symbols.best_segment
+threshold_error = planning_symbols.threshold_error
+candidate_count = planning_symbols.candidate_count
+exact_bytes = planning_symbols.exact_bytes
+told_count = planning_symbols.told_count
+merged_bytes = planning_symbols.merged_bytes
+greedy_energy = planning_symbols.greedy_energy
+largest_energy = planning_symbols.largest_energy
+captured_energy = planning_symbols.captured_energy
+priced_capacity = planning_symbols.priced_capacity
+squares_above = planning_symbols.squares_above
+entry_gain = planning_symbols.entry_gain
+fixed_seconds = planning_symbols.fixed_seconds
+dense_seconds = planning_symbols.dense_seconds
+whole_steps = planning_symbols.whole_steps
+run_seconds = planning_symbols.run_seconds
+least_run_seconds = planning_symbols.least_run_seconds
+sparse_crossover = planning_symbols.sparse_crossover
+synchronous_seconds = planning_symbols.synchronous_seconds
+asynchronous_seconds = planning_symbols.asynchronous_seconds
+later_updates = planning_symbols.later_updates
+restart_seconds = planning_symbols.restart_seconds
+saved_seconds = planning_symbols.saved_seconds
+flat_time = planning_symbols.flat_time
+logical_count = planning_symbols.logical_count
+overload = planning_symbols.overload
+total_capability = planning_symbols.total_capability
+best_gain = planning_symbols.best_gain
+averager_count = planning_symbols.averager_count
+total_bandwidth = planning_symbols.total_bandwidth
+least_bandwidth = planning_symbols.least_bandwidth
+largest_bandwidth = planning_symbols.largest_bandwidth
+gradient_share = planning_symbols.gradient_share
+mean_share = planning_symbols.mean_share
+entry_cost = planning_symbols.entry_cost
+parts_time = planning_symbols.parts_time
+waste = planning_symbols.waste
+greedy_gain = planning_symbols.greedy_gain
+butterfly_seconds = planning_symbols.butterfly_seconds
+whole_seconds = planning_symbols.whole_seconds
+scattered_seconds = planning_symbols.scattered_seconds
+exchange_factor = planning_symbols.exchange_factor
+state_bytes = planning_symbols.state_bytes
+sample_bytes = planning_symbols.sample_bytes
+sample_seconds = planning_symbols.sample_seconds
+memory_bytes = planning_symbols.memory_bytes
+least_state_bytes = planning_symbols.least_state_bytes
+least_exchange_seconds = planning_symbols.least_exchange_seconds
+sharding_ratio = planning_symbols.sharding_ratio
+replica_density = planning_symbols.replica_density
+replica_price = planning_symbols.replica_price
+split_choices = planning_symbols.split_choices
+relaxation_excess = planning_symbols.relaxation_excess
+sample_throughput = planning_symbols.sample_throughput
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -610,5 +755,7 @@ LATEX_NAMES = {
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
+    **cost_symbols.LATEX_NAMES,
+    **planning_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -4,6 +4,7 @@
 """
 
 from sparsync.verify.contraction import mutants as contraction
+from sparsync.verify.cost import mutants as cost
 from sparsync.verify.delay import mutants as delay
 from sparsync.verify.feedback import mutants as feedback
 from sparsync.verify.laws import mutants as laws
@@ -23,6 +24,7 @@ CHOSEN: dict[str, Mutant] = {
     **delay.MUTANTS,
     **synchronisation.MUTANTS,
     **learning.MUTANTS,
+    **cost.MUTANTS,
 }
 """The errors that we thought of."""
 

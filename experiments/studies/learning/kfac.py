@@ -32,7 +32,7 @@ from sparsync.experiments.learning.kfac_factors import (
 )
 from sparsync.experiments.learning.kfac_settings import SCHEMES, Scheme
 from sparsync.experiments.learning.kfac_training import METHODS, KfacRun, Method, train
-from sparsync.experiments.learning.party import Party
+from sparsync.experiments.parties.party import Party
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.theory.statements import STATEMENTS

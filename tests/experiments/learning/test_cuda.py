@@ -21,9 +21,9 @@ from sparsync.experiments.learning.federated_clients import FederatedSettings  #
 from sparsync.experiments.learning.kfac import Kfac  # noqa: E402
 from sparsync.experiments.learning.kfac_settings import SCHEMES, KfacSettings, Scheme, Sending  # noqa: E402
 from sparsync.experiments.learning.kfac_training import KfacRun  # noqa: E402
-from sparsync.experiments.learning.party import Party  # noqa: E402
 from sparsync.experiments.learning.self_paced_system import Settings  # noqa: E402
 from sparsync.experiments.learning.split import SplitSettings  # noqa: E402
+from sparsync.experiments.parties.party import Party  # noqa: E402
 from sparsync.experiments.training.data import load_dataset  # noqa: E402
 from tests.support.kfac_cases import (  # noqa: E402
     EXACT,

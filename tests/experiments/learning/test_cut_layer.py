@@ -22,7 +22,7 @@ from sparsync.experiments.learning.cut_layer import (
     read_crossing,
 )
 from sparsync.experiments.learning.distance_correlation import distance_correlation
-from sparsync.experiments.learning.talk import Books, Talk, give, side_by_side, take
+from sparsync.experiments.parties.talk import Books, Talk, give, side_by_side, take
 from sparsync.experiments.training.descent import new_descent
 from sparsync.experiments.training.models import Part
 from sparsync.experiments.training.seeding import random_stream

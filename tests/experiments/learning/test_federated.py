@@ -15,8 +15,8 @@ from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning import federated, federated_clients
 from sparsync.experiments.learning.federated import SYSTEM, result, run, simulated
 from sparsync.experiments.learning.federated_clients import FederatedSettings
-from sparsync.experiments.learning.party import CPU, Party
-from sparsync.experiments.learning.talk import Books, side_by_side
+from sparsync.experiments.parties.party import CPU, Party
+from sparsync.experiments.parties.talk import Books, side_by_side
 from sparsync.experiments.training.data import load_dataset
 from tests.support.pages import python_block
 from tests.support.paths import ROOT

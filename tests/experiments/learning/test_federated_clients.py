@@ -22,7 +22,7 @@ from sparsync.experiments.learning.federated_clients import (
     require_fit,
     shards,
 )
-from sparsync.experiments.learning.party import CPU
+from sparsync.experiments.parties.party import CPU
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.seeding import random_stream
 

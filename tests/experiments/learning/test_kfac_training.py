@@ -15,11 +15,12 @@ import pytest
 import torch.distributed as dist
 
 from sparsync.experiments.averaging.header import ExchangeError
-from sparsync.experiments.learn import learn, read_arguments
+from sparsync.experiments.learn import read_arguments
 from sparsync.experiments.learning.kfac_settings import SCHEMES
 from sparsync.experiments.learning.kfac_training import METHODS, KfacRun, train
-from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.registry import SYSTEMS
+from sparsync.experiments.parties.party import Party
+from sparsync.experiments.parties.processes import take_part
 from tests.support.kfac_cases import small_data
 from tests.support.slow_cases import slow_except
 from tests.support.workers import run_workers, torchrun
@@ -93,7 +94,9 @@ def test_a_lost_rank_is_an_error_on_those_that_are_left() -> None:
 def test_the_command_writes_what_was_measured(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "result.json"
     arguments = ["--system", "kfac", "--output", str(output), "--model", "deep0", "--method", method]
-    learn(read_arguments([*arguments, "--workers", "2", "--steps", "3", "--step-size", "0.01", "--test-limit", "20"]))
+    arguments += ["--workers", "2", "--steps", "3", "--step-size", "0.01", "--test-limit", "20"]
+    command = read_arguments(arguments)
+    take_part("kfac", SYSTEMS["kfac"], command)
     written = json.loads(output.read_text())
     assert written["settings"]["method"] == method
     assert [found["step_count"] for found in written["evaluations"]] == [3]

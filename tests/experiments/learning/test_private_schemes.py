@@ -14,9 +14,9 @@ from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning import federated, private_schemes
 from sparsync.experiments.learning.federated import Trained, network_sizes, simulated
 from sparsync.experiments.learning.federated_clients import FIXED_POINT, Client, FederatedSettings, batches, shards
-from sparsync.experiments.learning.party import CPU
 from sparsync.experiments.learning.private_schemes import stated_bytes, weights_by_rank
-from sparsync.experiments.learning.talk import Books, take_unless_lost
+from sparsync.experiments.parties.party import CPU
+from sparsync.experiments.parties.talk import Books, take_unless_lost
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.models import FlatModel

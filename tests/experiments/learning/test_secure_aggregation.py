@@ -18,7 +18,6 @@ from torch import Tensor
 
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning import secure_aggregation
-from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.secure_aggregation import (
     FIELD,
     Entropy,
@@ -33,7 +32,8 @@ from sparsync.experiments.learning.secure_aggregation import (
     split_secret,
     take_part,
 )
-from sparsync.experiments.learning.talk import Books, Give, Talk, side_by_side
+from sparsync.experiments.parties.party import Party
+from sparsync.experiments.parties.talk import Books, Give, Talk, side_by_side
 from sparsync.experiments.training.seeding import random_stream
 from tests.support.workers import run_workers
 

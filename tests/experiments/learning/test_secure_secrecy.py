@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sparsync.experiments.learning import secure_aggregation
 from sparsync.experiments.learning.secure_aggregation import add_up, agreed, expanded, public_key, sign, take_part
-from sparsync.experiments.learning.talk import Books, Give, Talk, side_by_side
+from sparsync.experiments.parties.talk import Books, Give, Talk, side_by_side
 from sparsync.experiments.training.seeding import random_stream
 
 

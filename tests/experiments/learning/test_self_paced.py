@@ -18,10 +18,10 @@ from torch import Tensor
 
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.learning.consensus import Batch, BatchModel
-from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.proposals import Selection
 from sparsync.experiments.learning.regression import Regression, make_task
 from sparsync.experiments.learning.self_paced import Options, Round, SelfPaced
+from sparsync.experiments.parties.party import Party
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.slices import shares
 from sparsync.theory.statements import STATEMENTS

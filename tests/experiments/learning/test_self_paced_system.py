@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.registry import SYSTEMS
 from sparsync.experiments.learning.self_paced_system import Settings, line, run
+from sparsync.experiments.parties.party import Party
 from tests.support.workers import torchrun
 
 TINY = Settings(batches=3, corrupted_batches=1, features=4, examples=60, rounds=4, steps=6)

@@ -36,7 +36,6 @@ from sparsync.experiments.learning.cut_layer import (
 )
 from sparsync.experiments.learning.decoder_attack import Leak
 from sparsync.experiments.learning.distance_correlation import distance_correlation
-from sparsync.experiments.learning.party import Party
 from sparsync.experiments.learning.split import (
     REPORT,
     SYSTEM,
@@ -47,7 +46,8 @@ from sparsync.experiments.learning.split import (
     simulated,
     summary,
 )
-from sparsync.experiments.learning.talk import Books, Talk, carry, side_by_side
+from sparsync.experiments.parties.party import Party
+from sparsync.experiments.parties.talk import Books, Talk, carry, side_by_side
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.descent import new_descent

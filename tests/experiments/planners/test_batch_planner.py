@@ -1,16 +1,23 @@
-"""Three planners, one optimum: no split of the examples finishes earlier."""
+"""Four planners, one optimum: no split of the examples finishes earlier."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsync.experiments.planners.batch_planner import Seconds, climb_split, heap_split, proportional_split
+from sparsync.experiments.planners.batch_planner import (
+    Seconds,
+    climb_split,
+    heap_split,
+    level_split,
+    proportional_split,
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,29 @@ def test_the_heap_finds_the_least_makespan_of_all_splits(task: Task) -> None:
     split = heap_split(task.seconds, task.total, task.caps)
     assert tuple(split) in set(every_split(task.total, task.caps))
     assert makespan(task, split) == min(makespan(task, other) for other in every_split(task.total, task.caps))
+
+
+@settings(max_examples=200, deadline=None)
+@given(tasks())
+def test_the_level_gives_each_example_to_whom_the_heap_does(task: Task) -> None:
+    assert level_split(task.seconds, task.total, task.caps) == heap_split(task.seconds, task.total, task.caps)
+
+
+@given(
+    lines=st.lists(st.tuples(st.floats(0, 10), st.floats(1e-3, 10), st.integers(0, 50)), min_size=1, max_size=6),
+    examples=st.integers(1, 300),
+)
+def test_so_it_does_where_steps_are_flat_and_then_straight(
+    lines: list[tuple[float, float, int]], examples: int
+) -> None:
+    seconds = [partial(flat_then_straight, line) for line in lines]
+    total = len(lines) + examples
+    assert level_split(seconds, total) == heap_split(seconds, total)
+
+
+def flat_then_straight(line: tuple[float, float, int], batch: int) -> float:
+    fixed, pace, flat = line
+    return fixed + pace * max(batch, flat)
 
 
 @settings(max_examples=200, deadline=None)
@@ -115,12 +145,15 @@ def test_a_split_of_many_examples_equals_hand_computed_values() -> None:
     assert climb_split(seconds, [24, 23, 23]) == [40, 20, 10]
     assert proportional_split([1.0, 2.0, 4.0], 70) == pytest.approx([40, 20, 10], rel=1e-15)
     assert heap_split(seconds, 70, [30, 70, 70]) == [30, 27, 13]
+    assert level_split(seconds, 70, [30, 70, 70]) == [30, 27, 13]
+    assert level_split(seconds, 70_000_000) == [40_000_000, 20_000_000, 10_000_000]
 
 
 @pytest.mark.parametrize(("total", "caps"), [(2, None), (10, [3, 3, 3]), (3, [0, 9, 9])])
 def test_examples_that_cannot_be_shared_are_refused(total: int, caps: list[int] | None) -> None:
-    with pytest.raises(ValueError, match=f"{total} examples"):
-        heap_split([float] * 3, total, caps)
+    for split in (heap_split, level_split):
+        with pytest.raises(ValueError, match=f"{total} examples"):
+            split([float] * 3, total, caps)
 
 
 def test_bad_starts_steps_and_paces_are_refused() -> None:

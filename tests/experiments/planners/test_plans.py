@@ -32,7 +32,9 @@ def require_optimum(name: str, question: Any, least: float | None, tolerance: fl
     found = planned(name, question)
     assert (found is None) == (least is None), f"{question}: {found} where the optimum is {least}"
     if found is not None and least is not None:
-        assert math.isclose(found.objective, least, rel_tol=tolerance), f"{question}: {found} instead of {least}"
+        # Near 0, which is exact here, what a solver finds is off by the rounding of numbers up to 1.
+        near = math.isclose(found.objective, least, rel_tol=tolerance, abs_tol=ROUNDING)
+        assert near, f"{question}: {found} instead of {least}"
         assert math.isclose(ORACLES[name].objective_of(question, found), found.objective, rel_tol=ROUNDING)
 
 

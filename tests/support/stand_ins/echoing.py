@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from sparsync.experiments.learning.party import Party, System
-from sparsync.experiments.learning.talk import Books, Talk, give, take
+from sparsync.experiments.parties.party import Party, System
+from sparsync.experiments.parties.talk import Books, Talk, give, take
 
 
 @dataclass(frozen=True)

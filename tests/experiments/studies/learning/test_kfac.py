@@ -10,7 +10,7 @@ import pytest
 
 from sparsync.experiments.learning.kfac_settings import SCHEMES
 from sparsync.experiments.learning.kfac_training import METHODS, KfacRun, train
-from sparsync.experiments.learning.party import Party
+from sparsync.experiments.parties.party import Party
 from sparsync.experiments.studies.learning import kfac
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName, sized
 from sparsync.verify.tools.pool import Pool

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sparsync.experiments.averaging.header import ExchangeError
-from sparsync.experiments.learning import talk as talk_module
-from sparsync.experiments.learning.talk import (
+from sparsync.experiments.parties import talk as talk_module
+from sparsync.experiments.parties.talk import (
     DTYPES,
     HEAD_BYTES,
     Books,

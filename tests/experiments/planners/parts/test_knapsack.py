@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from sparsync.experiments.planners.knapsack import Items, Packing, Relaxation, cheapest
+from sparsync.experiments.planners.parts.knapsack import Items, Packing, Relaxation, cheapest
 
 
 def drawn(numbers: random.Random, *, is_whole: bool) -> tuple[list[Items], float]:
@@ -70,6 +70,13 @@ def test_the_relaxation_is_below_and_what_is_rounded_is_above() -> None:
         if least is not None:
             assert curve(np.asarray([capacity]))[0] <= least + 1e-12
             assert relaxation.rounded(capacity) >= least
+
+
+def test_an_exchange_waits_for_the_one_before() -> None:
+    """From 10 to 12 would fit alone, but not from nothing to 10."""
+    groups = [Items(1, (0, 10, 12), (10, 2, 1))]
+    assert Relaxation(groups).rounded(5) == 10
+    assert cheapest(groups, 5) == Packing(10, 0, ((1, 0, 0),))
 
 
 def test_a_byte_decides_among_terabytes() -> None:

@@ -1,7 +1,7 @@
 """Who takes part: a process of a learning system, how it meets the others, and what a system has to offer.
 
 A system is a file of this folder with its settings, a frozen dataclass that refuses bad ones, and a `System`, which
-`registry.py` lists.
+`experiments/learning/registry.py` lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from sparsync.experiments.learning.talk import Answer, Books, Talk, carry, side_by_side
+from sparsync.experiments.parties.talk import Answer, Books, Talk, carry, side_by_side
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS
 from sparsync.experiments.training.averager import VectorAverager
 from sparsync.experiments.training.collectives import GroupAverager, LocalAverager

@@ -1,0 +1,1 @@
+"""Peers with unequal links: shares of a vector, who computes, and flows with copies."""

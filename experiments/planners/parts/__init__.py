@@ -1,0 +1,1 @@
+"""What planners are made of: exact algorithms and the prices that they add up."""

@@ -1,0 +1,289 @@
+"""How much of what is sent does a backward pass hide? A gradient in buckets is a stream: one is sent, one is made.
+
+One link sends the buckets in their order, each when it is ready and the one before has passed. The first has to be
+made before anything is sent, and the last is sent while nothing is computed. Everything here is ours.
+"""
+
+import sympy
+
+from sparsync.theory.cost.farm_boundaries import whole_root
+from sparsync.theory.cost.maxima import agree_in_both_orders, ordered, same_maximum, terms
+from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.symbols import (
+    backward_total,
+    best_bucket_count,
+    bucket_backward,
+    bucket_count,
+    bucket_makespan,
+    bucket_sending,
+    byte_seconds,
+    equal_makespan,
+    first_backward,
+    forward_time,
+    gradient_bytes,
+    last_sending,
+    message_latency,
+    mismatch_total,
+    sending_total,
+)
+
+LINK = "one link sends buckets in their order, each when it is made and the one before has passed"
+EQUAL = (
+    r"a forward pass takes $T_f$; then each of $B$ buckets is made in $c$, one after the other, and sent in $t$",
+    LINK,
+)
+ANY = (
+    r"a forward pass takes $T_f$; then bucket $b$ of $B$ is made in $c_b$, one after the other, $W$ in all, and sent "
+    r"in $t_b$, $S$ in all",
+    LINK,
+)
+_PLACE = sympy.Symbol("b", integer=True, positive=True)
+_ONE, _OTHER = sympy.symbols("x y", nonnegative=True)
+
+
+def equal_buckets() -> Statement:
+    """T_f + B max(c, t) + min(c, t): all buckets take the longer of the two, and one takes both.
+
+    Source: ours.
+    """
+    bound = (
+        forward_time
+        + bucket_count * sympy.Max(bucket_backward, bucket_sending)
+        + sympy.Min(bucket_backward, bucket_sending)
+    )
+    return Statement(
+        label="equal_buckets",
+        title="Time of a step with equal buckets",
+        assumptions=EQUAL,
+        relation=sympy.Eq(equal_makespan, bound),
+        domain=(),
+        source="ours",
+        derivation=(
+            Step(
+                "F_1 = T_f + c + t",
+                lambda: same_maximum(_passed(sympy.Integer(1)), forward_time + bucket_backward + bucket_sending),
+            ),
+            Step("F_b = T_f + max(bc + t, c + bt) has passed: F_{b + 1} = max(T_f + (b + 1)c, F_b) + t", _next_passes),
+            Step("of two orders either has c ≥ t", lambda: _is_makespan(bound), concludes=bound),
+        ),
+    )
+
+
+def bucket_floor() -> Statement:
+    """T_f + max(W + t_B, c_1 + S) at least: the last bucket is sent after all are made, all after the first is.
+
+    Attained where every bucket takes longer to make than the one before takes to send, or none does.
+
+    Source: ours.
+    """
+    bound = forward_time + sympy.Max(backward_total + last_sending, first_backward + sending_total)
+    return Statement(
+        label="bucket_floor",
+        title="Least time of a step with buckets",
+        assumptions=ANY,
+        relation=sympy.Ge(bucket_makespan, bound, evaluate=False),
+        domain=(sympy.Le(first_backward, backward_total), sympy.Le(last_sending, sending_total)),
+        source="ours",
+        derivation=(
+            Step("F_b = max_j (T_f + c_1 + … + c_j + t_j + … + t_b): max(r, F) + t = max(r + t, F + t)", _spreads),
+            Step("j = B and j = 1 are two of its terms", lambda: _two_terms(bound), concludes=bound),
+            Step("of three buckets the other is none if c_2 ≥ t_1 and c_3 ≥ t_2, or neither", _others_are_less),
+        ),
+    )
+
+
+def bucket_cap() -> Statement:
+    """T_f + (W + S + c_1 + t_B + D)/2 at most, D = Σ_{b>1} |c_b − t_{b−1}|: that of hypersteps with a barrier each.
+
+    It is T_f + c_1 + Σ_{b>1} max(c_b, t_{b−1}) + t_B: bucket b is made while the one before is sent.
+
+    Source: ours.
+    """
+    bound = forward_time + (backward_total + sending_total + first_backward + last_sending + mismatch_total) / 2
+    return Statement(
+        label="bucket_cap",
+        title="Most time of a step with buckets",
+        assumptions=(*ANY, r"$D=\sum_{b>1}|c_b-t_{b-1}|$"),
+        relation=sympy.Le(bucket_makespan, bound, evaluate=False),
+        domain=(
+            sympy.Le(first_backward, backward_total),
+            sympy.Le(last_sending, sending_total),
+            sympy.Ge(mismatch_total, sympy.Abs(backward_total - first_backward - sending_total + last_sending)),
+            sympy.Le(mismatch_total, backward_total - first_backward + sending_total - last_sending),
+        ),
+        source="ours",
+        derivation=(
+            Step("max(x, y) = (x + y + |x − y|)/2", _maximum_is_half),
+            Step(
+                "bucket b begins to be sent at T_f + c_1 + Σ_{1<i≤b} max(c_i, t_{i−1}) or before, as it is made by "
+                "then, and the one before has passed",
+                _is_ready_in_time,
+            ),
+            Step("and t_B after that all have passed", lambda: _with_barriers() - bound, concludes=bound),
+        ),
+    )
+
+
+def bucket_optimum() -> Statement:
+    """⌈√(1/4 + W/α) − 1/2⌉ equal buckets are best where sending takes longer than making: a farm with c for α.
+
+    A step takes T_f + W/B + αB + βm: what is made before anything is sent, and a latency a bucket. What a selection
+    leaves of m changes the time, and not the best B, until W hides it.
+
+    Source: ours.
+    """
+    bound = sympy.ceiling(whole_root(backward_total / message_latency))
+    return Statement(
+        label="bucket_optimum",
+        title="Best number of equal buckets",
+        assumptions=(
+            *EQUAL,
+            r"$c=W/B$ and $t=\alpha+\beta m/B$ of a gradient of $m$ bytes",
+        ),
+        relation=sympy.Eq(best_bucket_count, bound),
+        domain=(sympy.Le(backward_total, byte_seconds * gradient_bytes),),
+        source="ours",
+        derivation=(
+            Step("W ≤ βm: t ≥ c, and a step takes T_f + W/B + αB + βm", _sending_decides),
+            Step("one bucket more takes α − W/(B(B + 1)) more, which grows with B", _one_bucket_more),
+            Step(
+                "it is ≥ 0 iff B ≥ √(1/4 + W/α) − 1/2; the first such B is the bound",
+                _no_longer_falls,
+                concludes=bound,
+            ),
+        ),
+    )
+
+
+def _passed(buckets: sympy.Expr) -> sympy.Expr:
+    """F_b: when so many equal buckets have passed."""
+    made, sent = bucket_backward, bucket_sending
+    return forward_time + sympy.Max(buckets * made + sent, made + buckets * sent)
+
+
+def _next_passes() -> sympy.Basic:
+    """The term that the recursion has and F_{b + 1} has not is a mean of two that both have."""
+    ready = forward_time + (_PLACE + 1) * bucket_backward
+    recursion = terms(sympy.Max(ready, _passed(_PLACE)) + bucket_sending)
+    closed = terms(_passed(_PLACE + 1))
+    between = forward_time + _PLACE * bucket_backward + 2 * bucket_sending
+    first = forward_time + bucket_backward + (_PLACE + 1) * bucket_sending
+    mean = first / _PLACE + (1 - 1 / _PLACE) * (ready + bucket_sending)
+    return decided(recursion - closed == {sympy.expand(between)} and sympy.expand(mean - between) == 0)
+
+
+def _is_makespan(bound: sympy.Expr) -> sympy.Basic:
+    """B = 1 and more, in both orders."""
+    further = sympy.Symbol("further", integer=True, nonnegative=True)
+    last = 1 + further
+    passed, stated = _passed(last), bound.subs(bucket_count, last)
+    orders = ({bucket_backward: bucket_sending + _ONE}, {bucket_sending: bucket_backward + _ONE})
+    gaps = [sympy.expand((passed - stated).subs(order)) for order in orders]
+    return decided(all(ordered(gap) == 0 for gap in gaps))
+
+
+def bucket_end(made: list[sympy.Expr], sent: list[sympy.Expr]) -> sympy.Expr:
+    """When the last bucket has passed, from the end of the forward pass; times to make and to send each."""
+    ready, passed = sympy.Integer(0), sympy.Integer(0)
+    for making, sending in zip(made, sent, strict=True):
+        ready += making
+        passed = sympy.Max(ready, passed) + sending
+    return passed
+
+
+def _three() -> tuple[list[sympy.Symbol], list[sympy.Symbol]]:
+    return (
+        list(sympy.symbols("c1:4", positive=True)),
+        list(sympy.symbols("t1:4", positive=True)),
+    )
+
+
+def _spreads() -> sympy.Basic:
+    ready, passed, sending = sympy.symbols("r F t", positive=True)
+    recursion = same_maximum(sympy.Max(ready, passed) + sending, sympy.Max(ready + sending, passed + sending))
+    made, sent = _three()
+    listed = [sympy.Add(*made[: j + 1], *sent[j:]) for j in range(3)]
+    return decided(recursion == sympy.true and terms(bucket_end(made, sent)) == set(listed))
+
+
+def _two_terms(bound: sympy.Expr) -> sympy.Basic:
+    made, sent = _three()
+    totals = {
+        first_backward: made[0],
+        last_sending: sent[-1],
+        backward_total: sympy.Add(*made),
+        sending_total: sympy.Add(*sent),
+    }
+    stated = terms(sympy.expand(bound - forward_time).subs(totals))
+    return decided(stated < terms(bucket_end(made, sent)))
+
+
+def _others_are_less() -> sympy.Basic:
+    made, sent = _three()
+    middle = made[0] + made[1] + sent[1] + sent[2]
+    last, first = sympy.Add(*made) + sent[2], made[0] + sympy.Add(*sent)
+    slow = sympy.expand((last - middle).subs(made[2], sent[1] + _ONE))
+    fast = sympy.expand((first - middle).subs(sent[0], made[1] + _OTHER))
+    return decided(slow.is_nonnegative and fast.is_nonnegative)
+
+
+def _maximum_is_half() -> sympy.Basic:
+    half = (_ONE + _OTHER + sympy.Abs(_ONE - _OTHER)) / 2
+    return agree_in_both_orders(sympy.Max(_ONE, _OTHER), half, _ONE, _OTHER)
+
+
+def _is_ready_in_time() -> sympy.Basic:
+    """From the start s of a bucket that is ready x and free y before it to the next, max(c, t) later."""
+    start, early, free, making, sending, more = sympy.symbols("s x y c t more", nonnegative=True)
+    gaps = []
+    for order in ({making: sending + more}, {sending: making + more}):
+        after = start + sympy.Max(making, sending)
+        ready, passed = start - early + making, sympy.Max(start - early, start - free) + sending
+        for end in (ready, *terms(passed)):
+            gaps.append(sympy.expand((after - end).subs(order)))
+    return decided(all(gap.is_nonnegative for gap in gaps))
+
+
+def _with_barriers() -> sympy.Expr:
+    """T_f + c_1 + Σ max + t_B, the sum as half of three."""
+    making, sending = backward_total - first_backward, sending_total - last_sending
+    return sympy.expand(forward_time + first_backward + (making + sending + mismatch_total) / 2 + last_sending)
+
+
+def _equal_parts() -> sympy.Expr:
+    """A step with t ≥ c, the gradient in equal buckets."""
+    sent = message_latency + byte_seconds * gradient_bytes / bucket_count
+    return forward_time + bucket_count * sent + backward_total / bucket_count
+
+
+def _sending_decides() -> sympy.Basic:
+    spare = sympy.Symbol("spare", nonnegative=True)
+    each = message_latency + (backward_total + spare) / bucket_count
+    longer = sympy.expand(each - backward_total / bucket_count).is_positive
+    made = equal_buckets().bound.subs({bucket_backward: _ONE, bucket_sending: _ONE + _OTHER})
+    decides = sympy.expand(made - forward_time - bucket_count * (_ONE + _OTHER) - _ONE) == 0
+    stated = (
+        forward_time + backward_total / bucket_count + message_latency * bucket_count + byte_seconds * gradient_bytes
+    )
+    return decided(longer and decides and sympy.expand(_equal_parts() - stated) == 0)
+
+
+def _one_bucket_more() -> sympy.Basic:
+    size = sympy.Symbol("size", positive=True)
+    gained = _equal_parts().subs(bucket_count, bucket_count + 1) - _equal_parts()
+    stated = message_latency - backward_total / (bucket_count * (bucket_count + 1))
+    slope = sympy.diff(-1 / (size * (size + 1)), size)
+    return decided(sympy.simplify(gained - stated) == 0 and sympy.simplify(slope).is_positive)
+
+
+def _no_longer_falls() -> sympy.Basic:
+    more = sympy.Symbol("more", positive=True)
+    product = backward_total / message_latency
+    root = whole_root(product)
+    above = sympy.expand((root + more) * (root + more + 1) - product)
+    return decided(sympy.simplify(root * (root + 1) - product) == 0 and above.is_positive)
+
+
+STATEMENTS = by_label(__name__, equal_buckets(), bucket_floor(), bucket_cap(), bucket_optimum())
+"""The statements of this file."""

@@ -1,0 +1,1 @@
+"""Evidence for the statements of `theory/cost/`."""

@@ -1,0 +1,1 @@
+"""Collectives played message by message, against which their formulas are held."""
