@@ -1,0 +1,1 @@
+"""Studies of plans and of the cost models behind them."""

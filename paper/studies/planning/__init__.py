@@ -1,0 +1,1 @@
+"""What the paper prints of plans and of the cost models behind them."""
