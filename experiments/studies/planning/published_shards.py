@@ -86,7 +86,6 @@ def published_rows(
         "model": name,
         "published_gain": model.published_gain,
         "memory_bytes": model.memory_bytes,
-        "parameter_count": sum(one.parameter_count for one in operators),
         "rows": [row for row in rows if row["gain"]],
         "without_room_count": sum(not row["gain"] for row in rows),
         "plan_seconds": max(row.pop("plan_seconds") for row in rows),

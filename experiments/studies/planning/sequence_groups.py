@@ -168,9 +168,7 @@ def run_case(case: Case) -> dict[str, Any]:
     found = flexsp.plan(question)
     took = time.process_time() - begin
     rivals = {
-        size: seconds_of(question, batches)
-        for size in question.sizes
-        if (batches := homogeneous(question, size)) is not None
+        size: seconds_of(question, even) for size in question.sizes if (even := homogeneous(question, size)) is not None
     }
     best = min(rivals, key=lambda size: rivals[size])
     batches: Any = found.choice["micro_batches"]

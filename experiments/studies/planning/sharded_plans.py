@@ -45,6 +45,8 @@ FREE, GIVEN = "free", "given"
 _CLOSE = 1.02
 """Factor within which the density is found at which a plan moves."""
 _LEAST_DENSITY = 1e-5
+_POINTS = 48
+"""Of a curve of predictions."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,12 @@ class Sizes:
 _RECORD = Sizes(
     networks=("resnet50", "bert_large", "gpt2", "gpt2_xl", "llama_7b"),
     device_count=8,
-    densities=(1.0, 0.5, 0.2, 0.1, 0.07, 0.05, 0.045, 0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001),
+    densities=(1.0, 0.3, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01, 0.003, 0.001),
     memories=(15.0, 30.0, 60.0),
-    links=(1e9, 10e9, 100e9),
+    links=(10e9, 100e9),
     given_memory=30.0,
     move_devices=(8, 64),
-    move_memories=(22.0, 25.0, 28.0, 32.0, 37.0, 42.0),
+    move_memories=(22.0, 26.0, 30.0, 36.0, 42.0),
     move_latencies=(0.0, LATENCY_SECONDS),
     move_link=10e9,
     windows=(128, 256, 512, 1024, 2048),
@@ -155,7 +157,8 @@ def run_sharded_plans(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
         pool: runs the cases.
 
     Returns:
-        `networks`: what is known of each; `curves`: see `curve`; `moves`: see `move`; `published`: see
+        `networks`: what is known of each; `curves`: see `curve`; `moves`: see `move`; `limits`: see there, by number of
+        devices; `predicted_density`: at which the curves with `given_memory` should move; `published`: see
         `published_rows`.
     """
     sizes = sized(SIZES, profile_name)
@@ -173,6 +176,8 @@ def run_sharded_plans(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
         "value_bytes": VALUE_BYTES,
         "index_bytes": INDEX_BYTES,
         "residual_bytes": osdp.RESIDUAL_BYTES,
+        "predicted_density": moving_density(sizes.given_memory, sizes.device_count),
+        "limits": [limits(devices) for devices in sizes.move_devices],
         **rows,
         "provenance": provenance(process_count=1),
     }
@@ -195,9 +200,22 @@ def moving_density(memory_per_parameter: float, device_count: int) -> float:
     return crossover * room / (memory_per_parameter - STATE_BYTES / device_count)
 
 
-def moving_memories(device_count: int) -> tuple[float, float]:
-    """(c + r, (3 − 2/n)c): with less memory a parameter no density moves a plan, with more dense replicas are best."""
-    return STATE_BYTES + osdp.RESIDUAL_BYTES, (3 - 2 / device_count) * STATE_BYTES
+def limits(device_count: int) -> dict[str, Any]:
+    """What is predicted of a number of devices, in bytes of memory a parameter.
+
+    Returns:
+        `least_memory`, c + r: with less no density moves a plan; `most_memory`, (3 − 2/n)c: with more dense replicas
+        are quicker than shards; and between them by `memory` the `density` at which a plan moves.
+    """
+    least, most = STATE_BYTES + osdp.RESIDUAL_BYTES, (3 - 2 / device_count) * STATE_BYTES
+    memories = [least + (most - least) * place / _POINTS for place in range(1, _POINTS + 1)]
+    return {
+        "device_count": device_count,
+        "least_memory": least,
+        "most_memory": most,
+        "memory": memories,
+        "density": [moving_density(memory, device_count) for memory in memories],
+    }
 
 
 def network_facts(name: str) -> dict[str, Any]:
