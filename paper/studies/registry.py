@@ -27,7 +27,7 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import sharded_plans
+from paper.studies.planning import sequence_groups, sharded_plans
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -59,6 +59,7 @@ STUDIES: dict[str, Study] = {
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
     "sharded_plans": sharded_plans.STUDY,
+    "sequence_groups": sequence_groups.STUDY,
     "overview": overview.STUDY,
 }
 """By the name of the study's file."""

@@ -206,6 +206,17 @@ def _fact(name: str, scale: float = 1.0) -> Macro:
     return lambda folder: latex.shortest(result(folder, "sharded_plans")[name] / scale)
 
 
+def _fast(data_folder: Path) -> str:
+    """Shares at the last density on the fastest link."""
+    study = result(data_folder, "sharded_plans")
+    found = curves(study, study["given_memory"], FREE, bits_per_second=_fastest(study))
+    return _percents([row["replicated_share"][-1] for row in found])
+
+
+def _fastest(study: Result) -> float:
+    return max(float(row["bits_per_second"]) for row in study.records("curves"))
+
+
 def _limit(name: str) -> Macro:
     return lambda folder: latex.shortest(result(folder, "sharded_plans").records("limits")[0][name])
 
@@ -222,12 +233,9 @@ def _published(model: str) -> Macro:
     return words
 
 
-def _error(*, is_late: bool, networks: Sequence[str] | None = None) -> Macro:
-    """Of moves on as many devices as the curves have where they are late, else of all."""
-
+def _error(*, is_late: bool) -> Macro:
     def words(data_folder: Path) -> str:
-        study = result(data_folder, "sharded_plans")
-        rows = [row for row in moves(study, is_late=is_late) if networks is None or row["network"] in networks]
+        rows = moves(result(data_folder, "sharded_plans"), is_late=is_late)
         return latex.percent(largest_error(rows), 0) if any(row["density"] for row in rows) else "no plan moves"
 
     return words
@@ -270,6 +278,8 @@ MACROS: dict[str, Macro] = {
     "ShardPlanLowShares": _other_memory(min),
     "ShardPlanHighMemory": _memory(max),
     "ShardPlanHighShares": _other_memory(max),
+    "ShardPlanFastLink": lambda folder: latex.shortest(_fastest(result(folder, "sharded_plans")) / _GIGA),
+    "ShardPlanFastShares": _fast,
     "ShardPlanError": _error(is_late=False),
     "ShardPlanLateError": _error(is_late=True),
     "ShardPlanStuck": _stuck,

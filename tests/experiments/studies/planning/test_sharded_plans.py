@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparsync.experiments.planners import osdp
-from sparsync.experiments.planners.osdp import Operator, Sharding
+from sparsync.experiments.planners.osdp import Sharding
 from sparsync.experiments.studies.planning import sharded_plans
 from sparsync.experiments.studies.planning.published_shards import MODELS, NUMBERS, published_rows
 from sparsync.experiments.studies.planning.sharded_plans import (
