@@ -1,9 +1,9 @@
 """How should this model be trained on these machines, how long does a step take, what binds, and what would help?
 
 `python -m sparsync.experiments.plan resnet50 --memory 80GB --workers 16 --bandwidth 25Gbit --density 0.001` plans who
-is replicated and who is sharded, the batch, and what of sending is hidden. The model is a name, or `file.py:factory`
-that returns a `torch.nn.Module` and an example of what it is called with; neither is held in memory. All times are
-predictions: of operations per second, and of links by latency and bandwidth, as they are given.
+is replicated and who is sharded, the batch, what of sending is hidden, by which collective and at which densities. The
+model is a name, or `file.py:factory` that returns a `torch.nn.Module` and an example of what it is called with; neither
+is held in memory. All times are predictions: of operations per second, and of links by latency and bandwidth, as given.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from sparsync.experiments.command import exit_on_bad_input
+from sparsync.experiments.planners.plan import Plan
 from sparsync.experiments.sizing.buckets import bucketed, named_operators
 from sparsync.experiments.sizing.operators import Operator
 from sparsync.experiments.sizing.selection_times import read_selection_times
+from sparsync.experiments.sizing.sending import collective_of, densities_of, sending_lines
 from sparsync.experiments.sizing.step import Change, Conditions, Step, binding, changes, planned_step
 from sparsync.theory.calculator import bits_per_second
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
@@ -111,7 +113,11 @@ def conditions_of(command: PlanCommand) -> Conditions:
 
 
 def record_of(
-    command: PlanCommand, buckets: Sequence[Operator], step: Step, found: dict[str, Change]
+    command: PlanCommand,
+    buckets: Sequence[Operator],
+    step: Step,
+    found: dict[str, Change],
+    sending: dict[str, Plan | None],
 ) -> dict[str, Any]:
     """The JSON of a plan."""
     return {
@@ -119,6 +125,7 @@ def record_of(
         "command": {name: str(value) if isinstance(value, Path) else value for name, value in asdict(command).items()},
         "buckets": [asdict(bucket) for bucket in buckets],
         "plan": asdict(step.plan),
+        **{planner: None if other is None else asdict(other) for planner, other in sending.items()},
         "works": [asdict(work) for work in step.works],
         "spans": [asdict(span) for span in step.timeline.spans],
         "step_seconds": step.timeline.step_seconds,
@@ -211,16 +218,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         buckets = bucketed(named_operators(command.model), parameters)
         step = planned_step(buckets, conditions)
         found = changes(buckets, conditions)
+        sending = {
+            "collective": collective_of(buckets, step, conditions),
+            "layer_density": densities_of(buckets, step, conditions),
+        }
         if command.figure is not None:
             from sparsync.experiments.sizing.picture import draw
 
             draw(step, command.figure)
         if command.output is not None:
-            write_json(command.output, record_of(command, buckets, step, found))
+            write_json(command.output, record_of(command, buckets, step, found, sending))
         console = Console()
         console = console if console.is_terminal else Console(width=_PLAIN_WIDTH)
         console.print(table_of(buckets, step))
-        for line in lines_of(step, found):
+        for line in [*lines_of(step, found), *sending_lines(**sending)]:
             sys.stdout.write(f"{line}\n")
 
 

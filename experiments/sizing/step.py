@@ -61,6 +61,11 @@ class Conditions:
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
+    @property
+    def link(self) -> Link:
+        """Of each device."""
+        return Link(self.latency_seconds, _BITS / self.bits_per_second)
+
     def question(self, buckets: Sequence[Operator]) -> osdp.Sharding:
         """What the planner is asked.
 
@@ -76,7 +81,7 @@ class Conditions:
             operators=operators,
             device_count=self.worker_count,
             memory_bytes=self.memory_bytes,
-            link=Link(self.latency_seconds, _BITS / self.bits_per_second),
+            link=self.link,
             batches=tuple(batches),
             density=self.density,
             state_bytes=self.state_bytes,
