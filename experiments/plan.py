@@ -22,8 +22,8 @@ from rich.table import Table
 from sparsync.experiments.command import exit_on_bad_input
 from sparsync.experiments.planners.plan import Plan
 from sparsync.experiments.sizing.buckets import bucketed, named_operators
+from sparsync.experiments.sizing.measured_times import read_codec_times, read_selection_times
 from sparsync.experiments.sizing.operators import Operator
-from sparsync.experiments.sizing.selection_times import read_selection_times
 from sparsync.experiments.sizing.sending import collective_of, densities_of, sending_lines
 from sparsync.experiments.sizing.step import Change, Conditions, Step, binding, changes, planned_step
 from sparsync.theory.calculator import bits_per_second
@@ -67,6 +67,8 @@ class PlanCommand:
     """of parameters that travel together, at most, unless one operator has more"""
     kernels: Path | None = None
     """times of selection as `make bench` or `make gpu` wrote them; without them selecting takes no time"""
+    codec: Path | None = None
+    """times of coding messages as `make bench` wrote them, wire.json; without them coding takes no time"""
     output: Path | None = None
     """where the plan goes, as JSON"""
     figure: Path | None = None
@@ -93,8 +95,8 @@ def conditions_of(command: PlanCommand) -> Conditions:
     """What the command line says of machines.
 
     Raises:
-        ValueError: a number out of its range, or see `read_selection_times`.
-        OSError: the times of selection cannot be read.
+        ValueError: a number out of its range, or see `read_selection_times` and `read_codec_times`.
+        OSError: measured times cannot be read.
     """
     return Conditions(
         worker_count=command.workers,
@@ -109,6 +111,7 @@ def conditions_of(command: PlanCommand) -> Conditions:
         index_bytes=command.index_bytes,
         activation_share=command.activation_share,
         selection=None if command.kernels is None else read_selection_times(command.kernels),
+        codec=None if command.codec is None else read_codec_times(command.codec),
     )
 
 
@@ -143,7 +146,7 @@ def lines_of(step: Step, found: dict[str, Change]) -> list[str]:
     parts = {
         "forward": sum(work.forward_seconds for work in works),
         "backward": sum(work.backward_seconds for work in works),
-        "selection": sum(work.select_seconds for work in works),
+        "selecting and coding": sum(work.select_seconds for work in works),
         "waiting for the link": line.exposed_seconds,
     }
     shares = ", ".join(f"{name} {_seconds(part)}" for name, part in parts.items() if part)
