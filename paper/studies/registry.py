@@ -27,7 +27,7 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import predicted_steps
+from paper.studies.planning import planning_seconds, predicted_steps
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -44,6 +44,7 @@ STUDIES: dict[str, Study] = {
     "variants": variants.STUDY,
     "kfac": kfac.STUDY,
     "links": links.STUDY,
+    "planning_seconds": planning_seconds.STUDY,
     "predicted_steps": predicted_steps.STUDY,
     "elastic": elastic.STUDY,
     "engine_speed": engine_speed.STUDY,
