@@ -161,7 +161,7 @@ def fastest(counts: Sequence[int], seconds: Sequence[Sequence[float]]) -> dict[s
         for place, count in enumerate(counts)
         if place == least or paired_difference(seconds[place], seconds[least]).low <= 0
     ]
-    return {"least_count": counts[least], "close_counts": close}
+    return {"fastest_count": counts[least], "close_counts": close}
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def summary(study: dict[str, Any]) -> str:
         close = ", ".join(map(str, one["close_counts"]))
         lines.append(
             f"density {one['density']:g}: predicted boundary {one['boundary']['worker_count']:.1f} workers, fastest "
-            f"{one['least_count']}, not told from it {close}"
+            f"{one['fastest_count']}, not told from it {close}"
         )
     return "\n".join(lines)
 
