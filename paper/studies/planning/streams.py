@@ -86,13 +86,9 @@ def predicted_gains(data_folder: Path) -> list[float]:
 
 def exact_count(data_folder: Path) -> int:
     """Products of which in every round as many words were sent and fetched as are stated."""
-    return (
-        sum(
-            set(cell[f"{kind}_counts"]) == {cell[f"stated_{kind}_count"]}
-            for cell in cells_of(data_folder)
-            for kind in ("sent", "external")
-        )
-        // 2
+    return sum(
+        all(set(cell[f"{kind}_counts"]) == {cell[f"stated_{kind}_count"]} for kind in ("sent", "external"))
+        for cell in cells_of(data_folder)
     )
 
 
