@@ -73,6 +73,7 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
     "quick": Sizes(densities=(1.0, 0.25, 0.0625), iterations=3, round_count=2),
     "record": Sizes(),
+    "full": Sizes(),
 }
 
 

@@ -77,16 +77,18 @@ class Sizes:
         return {"rows": self.rows, **asdict(cell), "local_bytes": room}
 
 
+_RECORD = Sizes(
+    rows=1440,
+    outers=(1, 2, 3, 4, 5, 6, 8),
+    outer=3,
+    word_seconds=(1e-7, 0.0, 2.5e-8, 5e-8, 1.5e-7, 2e-7, 3e-7),
+    round_count=5,
+)
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(rows=48, outers=(1, 2), outer=2, word_seconds=(1e-6, 0.0), round_count=1),
     "quick": Sizes(rows=720, outers=(1, 2, 3, 6), outer=3, word_seconds=(2e-7, 0.0, 8e-7), round_count=2),
-    "record": Sizes(
-        rows=1440,
-        outers=(1, 2, 3, 4, 5, 6, 8),
-        outer=3,
-        word_seconds=(1e-7, 0.0, 2.5e-8, 5e-8, 1.5e-7, 2e-7, 3e-7),
-        round_count=5,
-    ),
+    "record": _RECORD,
+    "full": _RECORD,
 }
 
 
