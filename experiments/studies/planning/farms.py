@@ -7,6 +7,7 @@ rows and slower links, so that the whole curve lies within what a machine with t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,19 +149,21 @@ def row(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def fastest(counts: Sequence[int], seconds: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """The number of workers with the least mean of seconds, and all that cannot be told from it, in ascending order.
+    """The number of workers with the least geometric mean of seconds, and all that cannot be told from it, ascending.
 
-    One cannot be told from it where the 95 % interval of the difference, round by round, holds zero or less.
+    One cannot be told from it where the 95 % interval of the ratio, round by round, holds one or less: what else a
+    machine does slows a whole round.
 
     Args:
         counts: numbers of workers, ascending.
         seconds: of each, by round, at least two.
     """
-    least = min(range(len(counts)), key=lambda place: fmean(seconds[place]))
+    logarithms = [[math.log(each) for each in rounds] for rounds in seconds]
+    least = min(range(len(counts)), key=lambda place: fmean(logarithms[place]))
     close = [
         count
         for place, count in enumerate(counts)
-        if place == least or paired_difference(seconds[place], seconds[least]).low <= 0
+        if place == least or paired_difference(logarithms[place], logarithms[least]).low <= 0
     ]
     return {"fastest_count": counts[least], "close_counts": close}
 

@@ -109,7 +109,7 @@ def farms_figure(data_folder: Path) -> Figure:
         _draw_curve(left, row, colour)
     left.set(xlabel="workers", ylabel="speed-up over one worker", ylim=(0, None))
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
-    left.margins(x=0.12)
+    left.set_xlim(0, 1.18 * max(counts(rows_of(data_folder)[0])))
     _draw_boundary(right, data_folder)
     return figure
 
@@ -150,7 +150,9 @@ def _draw_boundary(axes: Axes, data_folder: Path) -> None:
         axes.plot([share] * len(close), close, "_", color=VERMILION, ms=6.0)
         axes.plot([share], [found_count(row)], "o", color=VERMILION, ms=4.0)
     axes.annotate("$K^*(\\rho)$", (shares[60], curve[60]), (4, 4), textcoords="offset points", fontsize=8)
-    axes.set(xlabel=r"share $\rho$ of the approximation that is told", ylabel="best number of workers", ylim=(0, None))
+    axes.set(
+        xlabel=r"share $\rho$ of the approximation that is told", ylabel="best number of workers", ylim=(0, 1.2 * most)
+    )
 
 
 def _list(data_folder: Path) -> str:

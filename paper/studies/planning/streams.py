@@ -54,11 +54,12 @@ def crossover(data_folder: Path) -> float:
 def operation_share(data_folder: Path) -> float:
     """Share of the operations in a hyperstep's supersteps, at the one number of outer blocks: median over prices."""
     side = round(result(data_folder, "streams")["process_count"] ** 0.5)
-    return median(
-        # 2Nb³ operations, over what 2b² words may take to be hidden.
+    # 2Nb³ operations, over what 2b² words may take to be hidden.
+    shares = [
         side * cell["block_rows"] * cell["prices"]["operation_seconds"] / cell["hidden_word_seconds"]
         for cell in by_price(data_folder)
-    )
+    ]
+    return float(median(shares))
 
 
 def errors(data_folder: Path, way: str) -> list[float]:

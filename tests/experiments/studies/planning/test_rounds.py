@@ -24,11 +24,12 @@ def test_settings_are_run_one_after_the_other() -> None:
 
 
 def test_a_rank_finds_its_settings_in_the_folder(tmp_path: Path) -> None:
-    job = {"program": "farm", "each": [SMALL, {**SMALL, "workers": (1, 2, 3)}]}
+    each = (SMALL, {**SMALL, "workers": (1, 2, 3)})
+    job = {"program": "farm", "each": each}
     (tmp_path / "job.json").write_text(json.dumps(job), encoding="utf-8")
     name, system, command = rounds.read(tmp_path)
     assert name == "farm"
-    assert command.settings == Settings("farm", tuple(job["each"]))
+    assert command.settings == Settings("farm", each)
     assert system.step_count(command.settings) == 2 + 3
     assert system.least_size == 2
     assert command.output == tmp_path / "result.json"
