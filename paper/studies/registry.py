@@ -27,7 +27,7 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import planning_seconds, predicted_steps
+from paper.studies.planning import farms, planning_seconds, predicted_steps, streams
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -58,6 +58,8 @@ STUDIES: dict[str, Study] = {
     "advice": advice.STUDY,
     "split": split.STUDY,
     "private": private.STUDY,
+    "farms": farms.STUDY,
+    "streams": streams.STUDY,
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
     "overview": overview.STUDY,
