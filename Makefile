@@ -103,6 +103,7 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	$(RUN) -m sparsync.experiments.studies.kernels.wire --output $(DATA)/wire.json
 	$(RUN) -m sparsync.experiments.studies.hooks.cost --output $(DATA)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1,--link-mbit 100 --memory-steps 2000)
+	$(RUN) -m sparsync.experiments.studies.planning.global_selection --profile $(PROFILE) --output $(DATA)/global_selection.json
 
 links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step over real links (these as root, on Linux)
 	mkdir -p $(DATA)

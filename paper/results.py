@@ -19,6 +19,7 @@ from sparsync.verify.tools.provenance import write_whole
 COMMANDS = {
     **dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"),
     "formal": "make formal",
+    "global_selection": "make bench",
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
     **dict.fromkeys(("advice", "real_races"), "make real"),
 }

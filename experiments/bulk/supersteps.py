@@ -163,8 +163,11 @@ class GroupRanks:
         """This rank's side of it.
 
         Raises:
+            ValueError: this rank is not in the group.
             ExchangeError: another rank is lost, or does not come in time.
         """
+        if dist.get_rank(self.group) < 0:
+            raise ValueError("this rank is not in the group")
         place, traffic = Place(dist.get_rank(self.group), self.size), Traffic()
         conversation = _counted(start(place), traffic, place.size)
         return [

@@ -42,14 +42,16 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
     """The flows of the largest rate, if these compute; by HiGHS, to about nine digits.
 
     Raises:
-        ValueError: nobody computes, or a peer alone has nobody to exchange with.
+        ValueError: nobody computes or averages, there is no such peer, or one alone has nobody to exchange with.
         RuntimeError: the program was not solved.
     """
     import cvxpy
 
     peers, count = question.peers, len(question.peers)
-    if not computing or count == 1:
+    if not computing or count == 1 or not set(range(count)).issuperset(computing):
         raise ValueError(f"flows need two peers and one that computes, got {count} and {sorted(computing)}")
+    if not any(peer.averages for peer in peers):
+        raise ValueError(f"nobody of {count} peers averages")
     gradients, means = cvxpy.Variable((count, count), nonneg=True), cvxpy.Variable((count, count), nonneg=True)
     rate = cvxpy.Variable()
     load: Any = question.gradient_share * gradients + question.mean_share * means
@@ -59,7 +61,8 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
         others = [other for other in range(count) if other != place]
         constraints += [load[place, others].sum() <= peer.upload, load[others, place].sum() <= peer.download]
         constraints += [means[place, :] <= gradients[one, place] for one in sorted(computing)]
-        constraints += [] if peer.averages else [gradients[others, place] == 0]
+        # The mean of one who computes alone is its gradient, and still others have it from those who average.
+        constraints += [] if peer.averages else [gradients[others, place] == 0, means[place, others] == 0]
     # Without a bound, what needs no link would be as large as one likes where nothing limits it.
     constraints.append(gradients <= sum(peer.upload + peer.download for peer in peers))
     program = cvxpy.Problem(cvxpy.Maximize(rate), constraints)
