@@ -42,7 +42,7 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
     """The flows of the largest rate, if these compute; by HiGHS, to about nine digits.
 
     Raises:
-        ValueError: nobody computes or averages, there is no such peer, or one alone has nobody to exchange with.
+        ValueError: nobody computes, there is no such peer, or one alone has nobody to exchange with.
         RuntimeError: the program was not solved.
     """
     import cvxpy
@@ -50,8 +50,6 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
     peers, count = question.peers, len(question.peers)
     if not computing or count == 1 or not set(range(count)).issuperset(computing):
         raise ValueError(f"flows need two peers and one that computes, got {count} and {sorted(computing)}")
-    if not any(peer.averages for peer in peers):
-        raise ValueError(f"nobody of {count} peers averages")
     gradients, means = cvxpy.Variable((count, count), nonneg=True), cvxpy.Variable((count, count), nonneg=True)
     rate = cvxpy.Variable()
     load: Any = question.gradient_share * gradients + question.mean_share * means
@@ -73,7 +71,13 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
 
 
 def flow_seconds(question: Collaboration, computing: AbstractSet[int]) -> float:
-    """The larger of computing and of the fastest exchange, if these compute."""
+    """The larger of computing and of the fastest exchange, if these compute.
+
+    Raises:
+        ValueError: see `fastest_flows`; or nobody averages.
+    """
+    if not any(peer.averages for peer in question.peers):
+        raise ValueError(f"nobody of {len(question.peers)} peers averages")
     rate = fastest_flows(question, computing).rate
     return max(compute_seconds(question, computing), question.parameter_count / rate)
 
