@@ -21,7 +21,7 @@ from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, VERMILION, legend_bel
 
 TITLES = {
     "exact": "exact",
-    "sampled": "one round of samples",
+    "sampled": "samples, one round",
     "gaussian": "Gaussian threshold",
     "own": r"$k/p$ of each part",
     "scattered": "scatter, then exact",
@@ -33,7 +33,7 @@ OF_PARTS = 4
 KIND, WORST_KIND = "gaussian", "skewed"
 RANK_LOOKS = {2: ("o", BLUE), 4: ("s", VERMILION)}
 RULE_LOOKS: dict[int | None, tuple[str, str]] = {None: ("fewest bytes", PURPLE), 1: ("fewest samples", ORANGE)}
-CROWDING = "crowding"
+CROWDING, EQUAL = "crowding", "equal keys"
 _ROUNDING = 1e-9
 """Of energies, relative: far above roundings in float64, far below what an entry too few leaves."""
 
@@ -93,7 +93,7 @@ def selection_figure(data_folder: Path) -> Figure:
     for axes in (missed, taken):
         axes.tick_params(labelleft=False)
     _draw_buckets(buckets, data_folder)
-    legend_below(figure, buckets, columns=4)
+    legend_below(figure, taken, columns=len(RANK_LOOKS))
     return figure
 
 
@@ -117,44 +117,41 @@ def _draw_errors(axes: Axes, data_folder: Path) -> None:
             axes.plot(excess(row), place, marker, color=colour, ms=3.5, alpha=0.5, mew=0)
         shares = [row["count"] / row["k"] for row in rows]
         axes.annotate(
-            _range(shares),
-            (1.0, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=6.5,
+            _range(shares), (1.03, place), xycoords=("axes fraction", "data"), ha="left", va="center", fontsize=7
         )
+    axes.annotate("entries$/k$", (1.03, 1.02), xycoords="axes fraction", ha="left", va="bottom", fontsize=7)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.set(xlabel="energy left too much; entries$/k$")
+    axes.set(xlabel="energy left too much")
 
 
 def _range(shares: Sequence[float]) -> str:
     low, high = f"{min(shares):.2g}", f"{max(shares):.2g}"
-    return low if low == high else f"{low} to {high}"
+    return low if min(shares) == max(shares) else f"{low} to {high}"
 
 
 def _draw_seconds(axes: Axes, data_folder: Path) -> None:
     for place, method in enumerate(TITLES):
         for row in shown_rows(data_folder, method):
             marker, colour = RANK_LOOKS[int(row["rank_count"])]
-            axes.plot(1e3 * row["seconds"], place, marker, color=colour, ms=4.5, mew=0)
-    axes.set(xscale="log", xlabel="milliseconds")
+            label = f"{row['rank_count']} ranks" if place == 0 else None
+            axes.plot(row["seconds"], place, marker, color=colour, ms=4.5, mew=0, label=label)
+    axes.set_xlim(left=0)
+    axes.set(xlabel="seconds")
 
 
 def _draw_buckets(axes: Axes, data_folder: Path) -> None:
     """By order of the keys, the share of the bound's excess that is used."""
     rows = result(data_folder, "global_selection").records("sorts")
     orders = list(dict.fromkeys(str(row["order"]) for row in rows))
-    for (rule, (title, colour)), shift in zip(RULE_LOOKS.items(), (-0.16, 0.16), strict=True):
+    labelled = (orders.index(EQUAL), orders.index(CROWDING))
+    for (rule, (title, colour)), row_of, shift in zip(RULE_LOOKS.items(), labelled, (-0.16, 0.16), strict=True):
         for ranks, (marker, _) in RANK_LOOKS.items():
             own = [row for row in rows if (row["rank_count"], row["oversampling"]) == (ranks, rule)]
             places = [orders.index(str(row["order"])) + shift for row in own]
-            label = f"{title}, {ranks} ranks"
-            axes.plot([used_share(row) for row in own], places, marker, color=colour, ms=4.5, mew=0, label=label)
+            axes.plot([used_share(row) for row in own], places, marker, color=colour, ms=4.5, mew=0)
+        axes.annotate(title, (0.5, row_of + shift), color=colour, ha="center", va="center", fontsize=8)
     axes.axvline(1.0, color=BLACK, lw=0.9)
-    axes.annotate("bound", (1.0, -0.45), xytext=(-3, 0), textcoords="offset points", ha="right", va="top", fontsize=8)
+    axes.annotate("bound", (1.0, 1.01), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=8)
     axes.set_yticks(range(len(orders)), orders)
     axes.set_ylim(len(orders) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
