@@ -98,6 +98,7 @@ class Ranks(Protocol):
     @property
     def size(self) -> int:
         """How many there are."""
+        ...
 
     def run(self, title: str, start: Callable[[Place], Conversation[Answer]]) -> list[Ended[Answer]]:
         """Carry a program to its end; how it ended on those ranks that this process has.
@@ -106,6 +107,7 @@ class Ranks(Protocol):
             title: what errors begin with.
             start: of a rank's place, its side.
         """
+        ...
 
 
 @dataclass(frozen=True)

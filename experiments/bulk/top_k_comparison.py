@@ -65,7 +65,8 @@ class Comparison:
             require_count(name, getattr(self, name), least=1)
         if not 0 < self.density <= 1:
             raise ValueError(f"density must be above 0 and at most 1, got {self.density}")
-        if not self.vectors or (unknown := [kind for kind in self.vectors if kind not in KINDS]):
+        unknown = [kind for kind in self.vectors if kind not in KINDS]
+        if not self.vectors or unknown:
             raise ValueError(f"vectors must be some of {', '.join(KINDS)}, got {unknown if self.vectors else 'none'}")
 
 

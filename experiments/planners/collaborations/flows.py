@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from sparsync.experiments.planners.collaborations.loads import Collaboration, compute_seconds
@@ -45,8 +46,7 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
         ValueError: nobody computes, there is no such peer, or one alone has nobody to exchange with.
         RuntimeError: the program was not solved.
     """
-    import cvxpy
-
+    cvxpy: Any = import_module("cvxpy")
     peers, count = question.peers, len(question.peers)
     if not computing or count == 1 or not set(range(count)).issuperset(computing):
         raise ValueError(f"flows need two peers and one that computes, got {count} and {sorted(computing)}")
@@ -64,7 +64,7 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
     # Without a bound, what needs no link would be as large as one likes where nothing limits it.
     constraints.append(gradients <= sum(peer.upload + peer.download for peer in peers))
     program = cvxpy.Problem(cvxpy.Maximize(rate), constraints)
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     if program.status != cvxpy.OPTIMAL:
         raise RuntimeError(f"the flows of {count} peers: {program.status}")
     return Flows(float(program.value), _rows(gradients.value), _rows(means.value))

@@ -202,7 +202,7 @@ def _crowded(data_folder: Path, rule: int | None, rank_count: int) -> Result:
 
 
 def _most_ranks(data_folder: Path) -> int:
-    return max(result(data_folder, "global_selection")["rank_counts"])
+    return int(max(result(data_folder, "global_selection")["rank_counts"]))
 
 
 def _crowded_share(data_folder: Path, *, rule: int | None) -> str:
