@@ -214,10 +214,10 @@ def _largest_over_mean(data_folder: Path, *, rule: int | None, digits: int) -> s
     return latex.decimal(row["largest_bucket"] * row["rank_count"] / row["key_count"], digits)
 
 
-def _largest_random(data_folder: Path, *, rule: int | None) -> str:
+def _largest_used(data_folder: Path, *, order: str, rule: int | None) -> str:
     rows = result(data_folder, "global_selection").records("sorts")
     return latex.percent(
-        max(used_share(row) for row in rows if (row["order"], row["oversampling"]) == ("random", rule)), 0
+        max(used_share(row) for row in rows if (row["order"], row["oversampling"]) == (order, rule)), 0
     )
 
 
@@ -253,8 +253,10 @@ MACROS: dict[str, Macro] = {
     "GlobalCrowdedCoarse": partial(_crowded_share, rule=1),
     "GlobalBucketFew": partial(_largest_over_mean, rule=None, digits=3),
     "GlobalBucketCoarse": partial(_largest_over_mean, rule=1, digits=2),
-    "GlobalRandomFew": partial(_largest_random, rule=None),
-    "GlobalRandomCoarse": partial(_largest_random, rule=1),
+    "GlobalKeys": lambda folder: latex.integer(_crowded(folder, None, _most_ranks(folder))["key_count"]),
+    "GlobalTurnsFew": partial(_largest_used, order="in turns", rule=None),
+    "GlobalRandomFew": partial(_largest_used, order="random", rule=None),
+    "GlobalRandomCoarse": partial(_largest_used, order="random", rule=1),
 }
 
 STUDY = Study(macros=MACROS, figures={"global_selection": selection_figure}, results=("global_selection",))

@@ -19,7 +19,9 @@ from paper.studies.planning.global_selection import (
     used_share,
 )
 from sparsync.experiments.bulk.key_orders import ORDERS
+from sparsync.experiments.bulk.shard_top_k import SAMPLE_COUNT
 from sparsync.experiments.bulk.top_k_comparison import METHODS, OF_SHARDS
+from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
 from tests.support.paper_data import write
 from tests.support.paths import ROOT
@@ -113,6 +115,10 @@ def test_the_record_is_within_the_bounds_and_attains_that_of_buckets() -> None:
         assert row["bound_bytes"] is None or row["sent_bytes"] <= row["bound_bytes"]
         assert row["method"] != "gtop_k" or row["sent_bytes"] == row["bound_bytes"]
         assert row["method"] not in ("exact", "scattered") or (row["count"], excess(row)) == (row["k"], 0)
+    for row in selections(RECORD, "sampled"):
+        length = -(-row["k"] // SAMPLE_COUNT)
+        stated = STATEMENTS["threshold_rank"].fraction(n=row["rank_count"], segment_length=length)
+        assert abs(row["count"] - row["k"]) <= stated
     shares = [used_share(row) for row in study.records("sorts")]
     assert max(shares) == pytest.approx(1.0, abs=1e-12)
     assert {row["vectors"] for row in study.records("selections")} >= {
