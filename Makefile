@@ -94,7 +94,7 @@ docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, a
 	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated --only overview
 	cp paper/generated/overview.png paper/overview.png
 
-bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of messages, of every policy's simulation, of planners, of the hook, of a farm and of streams
+bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of messages, of every policy's simulation, of planners, of the hook, of a farm, streams and global Top-k
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection.selection --profile $(PROFILE) --output build/$(PROFILE)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
@@ -106,6 +106,7 @@ bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTo
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1,--link-mbit 100 --memory-steps 2000)
 	$(RUN) -m sparsync.experiments.studies.planning.farms --profile $(PROFILE) --output $(DATA)/farms.json
 	$(RUN) -m sparsync.experiments.studies.planning.streams --profile $(PROFILE) --output $(DATA)/streams.json
+	$(RUN) -m sparsync.experiments.studies.planning.global_selection --profile $(PROFILE) --output $(DATA)/global_selection.json
 
 links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step over real links (these as root, on Linux)
 	mkdir -p $(DATA)

@@ -21,6 +21,7 @@ COMMANDS = {
         ("engine_speed", "farms", "hook_cost", "kernels", "planning_seconds", "streams", "wire"), "make bench"
     ),
     "formal": "make formal",
+    "global_selection": "make bench",
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
     **dict.fromkeys(("advice", "real_races"), "make real"),
 }

@@ -27,7 +27,7 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import farms, planning_seconds, predicted_steps, streams
+from paper.studies.planning import farms, global_selection, planning_seconds, predicted_steps, streams
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -62,6 +62,7 @@ STUDIES: dict[str, Study] = {
     "streams": streams.STUDY,
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
+    "global_selection": global_selection.STUDY,
     "overview": overview.STUDY,
 }
 """By the name of the study's file."""
