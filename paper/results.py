@@ -17,11 +17,9 @@ from typing import Any
 from sparsync.verify.tools.provenance import write_whole
 
 COMMANDS = {
-    **dict.fromkeys(
-        ("engine_speed", "farms", "hook_cost", "kernels", "planning_seconds", "streams", "wire"), "make bench"
-    ),
+    **dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"),
+    **dict.fromkeys(("farms", "global_selection", "planning_seconds", "streams"), "make bench"),
     "formal": "make formal",
-    "global_selection": "make bench",
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
     **dict.fromkeys(("advice", "real_races"), "make real"),
 }
