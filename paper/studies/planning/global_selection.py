@@ -135,7 +135,7 @@ def _draw_seconds(axes: Axes, data_folder: Path) -> None:
             marker, colour = RANK_LOOKS[int(row["rank_count"])]
             label = f"{row['rank_count']} ranks" if place == 0 else None
             axes.plot(row["seconds"], place, marker, color=colour, ms=4.5, mew=0, label=label)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.05 * axes.get_xlim()[1])
     axes.set(xlabel="seconds")
 
 

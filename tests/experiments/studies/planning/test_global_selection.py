@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from sparsync.experiments.bulk.drawn_vectors import GRADIENT, LAWS, OPPOSED
 from sparsync.experiments.bulk.key_orders import ORDERS
-from sparsync.experiments.bulk.supersteps import LocalRanks
+from sparsync.experiments.bulk.supersteps import GroupRanks, LocalRanks
 from sparsync.experiments.bulk.top_k_comparison import METHODS, OF_SHARDS, Comparison
 from sparsync.experiments.studies.planning import global_selection
 from sparsync.experiments.studies.planning.global_selection import SIZES, job, on_ranks, run_global_selection
@@ -24,6 +25,7 @@ from sparsync.experiments.studies.planning.selection_ranks import (
     sort_sizes,
 )
 from sparsync.experiments.studies.profiles import PROFILES
+from tests.support.workers import run_workers
 
 TINY = Job((Comparison(dimension=3000, density=0.01, vectors=("gaussian", "skewed"), repeats=1),), (2000,), 1)
 
@@ -73,18 +75,35 @@ def test_other_numbers_of_rounds_have_no_bound_here() -> None:
     assert bound_bytes(row, Comparison(rounds=3)) is None
 
 
-def test_real_ranks_count_what_one_process_counts_and_a_job_is_read_as_it_was_written() -> None:
-    assert job_of(json.loads(json.dumps(asdict(TINY)))) == TINY
-    real, simulated = on_ranks(TINY, 2), in_one_process(TINY, 2)
+def on_a_rank() -> dict[str, Any]:
+    return measured(TINY, GroupRanks())
+
+
+def require_alike(real: dict[str, Any], simulated: dict[str, Any]) -> None:
     for part in ("selections", "sorts"):
         for one, other in zip(real[part], simulated[part], strict=True):
             assert {name for name in one if one[name] != other[name]} <= {"seconds"}
 
 
-def test_ranks_that_fail_are_quoted() -> None:
-    bad = Job((), (-5,), 1)
-    with pytest.raises(RuntimeError, match="2 ranks ended with an error"):
-        on_ranks(bad, 2)
+def test_real_ranks_count_what_one_process_counts() -> None:
+    for real in run_workers(on_a_rank, 2):
+        require_alike(real, in_one_process(TINY, 2))
+
+
+@pytest.mark.slow
+def test_ranks_of_torchrun_leave_what_one_process_counts() -> None:
+    require_alike(on_ranks(TINY, 2), in_one_process(TINY, 2))
+
+
+def test_a_job_is_read_as_it_was_written() -> None:
+    assert job_of(json.loads(json.dumps(asdict(TINY)))) == TINY
+
+
+def test_ranks_that_fail_are_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "no such luck")
+    monkeypatch.setattr(global_selection, "run_to_end", lambda *_, **__: failed)
+    with pytest.raises(RuntimeError, match="2 ranks ended with an error:\nno such luck"):
+        on_ranks(TINY, 2)
 
 
 def test_every_profile_has_its_sizes_and_the_record_has_all_kinds() -> None:
