@@ -100,14 +100,17 @@ class Done(Protocol):
     @property
     def counts(self) -> Counts:
         """Operations and words that were sent."""
+        ...
 
     @property
     def read_words(self) -> int:
         """From the external memory."""
+        ...
 
     @property
     def written_words(self) -> int:
         """To it."""
+        ...
 
 
 def require_words(shape: Shape, all_of_them: Sequence[Done]) -> dict[str, int]:
