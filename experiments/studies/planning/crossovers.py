@@ -83,8 +83,11 @@ class Network:
         )
 
     def worker_counts(self, doublings: float) -> list[int]:
-        """From two workers, or nodes, to `MOST_WORKERS`: so many doublings apart, in whole nodes, and the priced."""
-        least, size = max(2, 2 * self.node_size), self.node_size
+        """From four workers, or two nodes, to `MOST_WORKERS`, so many doublings apart, and the priced.
+
+        Among two or three workers a ring and doubling are the same.
+        """
+        least, size = max(4, 2 * self.node_size), self.node_size
         places = range(math.floor(math.log2(MOST_WORKERS / least) / doublings) + 1)
         found = {size * round(least * 2 ** (doublings * place) / size) for place in places}
         return sorted(found.union(PRICED_WORKERS))

@@ -100,7 +100,7 @@ _ALL = tuple(SETUPS)
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(("fnn3",), planned_step=4, later_step=6, seed_count=1, dimension=10_000),
     "quick": Sizes(_ALL, planned_step=6, later_step=8, seed_count=2, dimension=1_000_000),
-    "record": Sizes(_ALL, planned_step=80, later_step=100, seed_count=8, dimension=1_000_000),
+    "record": Sizes(_ALL, planned_step=80, later_step=100, seed_count=5, dimension=1_000_000),
 }
 SIZES["full"] = SIZES["record"]
 
@@ -108,7 +108,8 @@ SIZES["full"] = SIZES["record"]
 @dataclass(frozen=True)
 class _Case:
     setup: Setup
-    sizes: Sizes
+    planned_step: int
+    later_step: int
     seed: int
 
 
@@ -172,11 +173,11 @@ def case_count(profile_name: ProfileName) -> int:
 
 def run_case(case: _Case) -> dict[str, Any]:
     """Train one network on one seed, and compare on every link."""
-    setup, sizes = case.setup, case.sizes
+    setup = case.setup
     seen: dict[int, list[Tensor]] = {}
 
     def observe(step_count: int, corrected: Sequence[Tensor]) -> None:
-        if step_count in (sizes.planned_step, sizes.later_step):
+        if step_count in (case.planned_step, case.later_step):
             seen[step_count] = [gradient.clone() for gradient in corrected]
 
     run = Run(
@@ -187,8 +188,8 @@ def run_case(case: _Case) -> dict[str, Any]:
         batch_size=setup.batch_size,
         step_size=setup.step_size,
         momentum=0.9,
-        steps=sizes.later_step,
-        evaluate_every=sizes.later_step,
+        steps=case.later_step,
+        evaluate_every=case.later_step,
         test_limit=1,
         seed=case.seed,
         workers=WORKER_COUNT,
@@ -197,8 +198,8 @@ def run_case(case: _Case) -> dict[str, Any]:
     if result.diverged_at_step is not None:
         raise FloatingPointError(f"{setup.model}, seed {case.seed}: {result.divergence}")
     messages = messages_of(setup)
-    planned = [message.squares(seen[sizes.planned_step][0]) for message in messages]
-    later = [[message.squares(gradient) for message in messages] for gradient in seen[sizes.later_step]]
+    planned = [message.squares(seen[case.planned_step][0]) for message in messages]
+    later = [[message.squares(gradient) for message in messages] for gradient in seen[case.later_step]]
     links = [compared(messages, planned, later, bits_per_second) for bits_per_second in BITS_PER_SECOND]
     return {"model": setup.model, "seed": case.seed, "links": links}
 
@@ -326,7 +327,11 @@ def messages_of(setup: Setup) -> list[Message]:
 def _cases(profile_name: ProfileName) -> list[_Case]:
     sizes = sized(SIZES, profile_name)
     # The long trainings first.
-    return [_Case(SETUPS[name], sizes, seed) for seed in range(sizes.seed_count) for name in reversed(sizes.models)]
+    return [
+        _Case(SETUPS[name], sizes.planned_step, sizes.later_step, seed)
+        for seed in range(sizes.seed_count)
+        for name in reversed(sizes.models)
+    ]
 
 
 def _counts_at(density: float, sizes: Sequence[int]) -> list[int]:
