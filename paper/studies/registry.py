@@ -27,6 +27,7 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
+from paper.studies.planning import crossovers, layer_densities
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -57,6 +58,8 @@ STUDIES: dict[str, Study] = {
     "private": private.STUDY,
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
+    "crossovers": crossovers.STUDY,
+    "layer_densities": layer_densities.STUDY,
     "overview": overview.STUDY,
 }
 """By the name of the study's file."""
