@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sparsync.experiments.studies.learning import kfac, private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
+from sparsync.experiments.studies.planning import crossovers, layer_densities
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
 from sparsync.experiments.studies.selection.phases import run_phases
@@ -82,6 +83,8 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
+    "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
+    "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     **{
         f"link_accuracy_{model}": CaseStudy(
             partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)

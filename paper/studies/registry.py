@@ -27,7 +27,15 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import farms, global_selection, planning_seconds, predicted_steps, streams
+from paper.studies.planning import (
+    crossovers,
+    farms,
+    global_selection,
+    layer_densities,
+    planning_seconds,
+    predicted_steps,
+    streams,
+)
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -63,6 +71,8 @@ STUDIES: dict[str, Study] = {
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
     "global_selection": global_selection.STUDY,
+    "crossovers": crossovers.STUDY,
+    "layer_densities": layer_densities.STUDY,
     "overview": overview.STUDY,
 }
 """By the name of the study's file."""
