@@ -54,7 +54,7 @@ def selection_seconds(kernels: Result, dimension: int) -> float:
         == ("gaussian", "vector", "top_k, warm", _TIMED_DENSITY)
     }
     nearest = min(measured, key=lambda length: abs(math.log(length / dimension)))
-    return float(measured[nearest]) * dimension / nearest
+    return float(measured[nearest] * dimension / nearest)
 
 
 def priced(study: Result, network: str, workers: int) -> Result:
