@@ -94,15 +94,19 @@ docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, a
 	$(RUN) -m paper.figures --data-folder paper/data --output-folder paper/generated --only overview
 	cp paper/generated/overview.png paper/overview.png
 
-bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of messages, of every policy's simulation, of the hook
+bench: $(STAMP) ## time of every selector, of the fused kernel against what PyTorch offers, of messages, of every policy's simulation, of planners, of the hook, of a farm, streams and global Top-k
 	mkdir -p $(DATA)
 	$(RUN) -m sparsync.experiments.studies.selection.selection --profile $(PROFILE) --output build/$(PROFILE)/selection.json
 	$(RUN) -m sparsync.experiments.studies.kernels.study --profile $(PROFILE) --output-folder $(DATA)
 	$(RUN) -m sparsync.experiments.studies.synchronisation.engine_speed --output $(DATA)/engine_speed.json \
 	    $(if $(filter smoke,$(PROFILE)),--workers 16 --steps 4)
 	$(RUN) -m sparsync.experiments.studies.kernels.wire --output $(DATA)/wire.json
+	$(RUN) -m sparsync.experiments.studies.planning.planning_seconds --output $(DATA)/planning_seconds.json
 	$(RUN) -m sparsync.experiments.studies.hooks.cost --output $(DATA)/hook_cost.json \
 	    $(if $(filter smoke,$(PROFILE)),--models resnet20 --ranks 2 --rounds 1,--link-mbit 100 --memory-steps 2000)
+	$(RUN) -m sparsync.experiments.studies.planning.farms --profile $(PROFILE) --output $(DATA)/farms.json
+	$(RUN) -m sparsync.experiments.studies.planning.streams --profile $(PROFILE) --output $(DATA)/streams.json
+	$(RUN) -m sparsync.experiments.studies.planning.global_selection --profile $(PROFILE) --output $(DATA)/global_selection.json
 
 links: $(STAMP) ## a run that loses nodes, workers that take turns, and a step over real links (these as root, on Linux)
 	mkdir -p $(DATA)

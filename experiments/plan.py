@@ -1,9 +1,9 @@
 """How should this model be trained on these machines, how long does a step take, what binds, and what would help?
 
 `python -m sparsync.experiments.plan resnet50 --memory 80GB --workers 16 --bandwidth 25Gbit --density 0.001` plans who
-is replicated and who is sharded, the batch, and what of sending is hidden. The model is a name, or `file.py:factory`
-that returns a `torch.nn.Module` and an example of what it is called with; neither is held in memory. All times are
-predictions: of operations per second, and of links by latency and bandwidth, as they are given.
+is replicated and who is sharded, the batch, what of sending is hidden, by which collective and at which densities. The
+model is a name, or `file.py:factory` that returns a `torch.nn.Module` and an example of what it is called with; neither
+is held in memory. All times are predictions: of operations per second, and of links by latency and bandwidth, as given.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from sparsync.experiments.command import exit_on_bad_input
+from sparsync.experiments.planners.plan import Plan
 from sparsync.experiments.sizing.buckets import bucketed, named_operators
+from sparsync.experiments.sizing.measured_times import read_codec_times, read_selection_times
 from sparsync.experiments.sizing.operators import Operator
-from sparsync.experiments.sizing.selection_times import read_selection_times
+from sparsync.experiments.sizing.sending import collective_of, densities_of, sending_lines
 from sparsync.experiments.sizing.step import Change, Conditions, Step, binding, changes, planned_step
 from sparsync.theory.calculator import bits_per_second
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
@@ -65,6 +67,8 @@ class PlanCommand:
     """of parameters that travel together, at most, unless one operator has more"""
     kernels: Path | None = None
     """times of selection as `make bench` or `make gpu` wrote them; without them selecting takes no time"""
+    codec: Path | None = None
+    """times of coding messages as `make bench` wrote them, wire.json; without them coding takes no time"""
     output: Path | None = None
     """where the plan goes, as JSON"""
     figure: Path | None = None
@@ -91,8 +95,8 @@ def conditions_of(command: PlanCommand) -> Conditions:
     """What the command line says of machines.
 
     Raises:
-        ValueError: a number out of its range, or see `read_selection_times`.
-        OSError: the times of selection cannot be read.
+        ValueError: a number out of its range, or see `read_selection_times` and `read_codec_times`.
+        OSError: measured times cannot be read.
     """
     return Conditions(
         worker_count=command.workers,
@@ -107,11 +111,16 @@ def conditions_of(command: PlanCommand) -> Conditions:
         index_bytes=command.index_bytes,
         activation_share=command.activation_share,
         selection=None if command.kernels is None else read_selection_times(command.kernels),
+        codec=None if command.codec is None else read_codec_times(command.codec),
     )
 
 
 def record_of(
-    command: PlanCommand, buckets: Sequence[Operator], step: Step, found: dict[str, Change]
+    command: PlanCommand,
+    buckets: Sequence[Operator],
+    step: Step,
+    found: dict[str, Change],
+    sending: dict[str, Plan | None],
 ) -> dict[str, Any]:
     """The JSON of a plan."""
     return {
@@ -119,6 +128,7 @@ def record_of(
         "command": {name: str(value) if isinstance(value, Path) else value for name, value in asdict(command).items()},
         "buckets": [asdict(bucket) for bucket in buckets],
         "plan": asdict(step.plan),
+        **{planner: None if other is None else asdict(other) for planner, other in sending.items()},
         "works": [asdict(work) for work in step.works],
         "spans": [asdict(span) for span in step.timeline.spans],
         "step_seconds": step.timeline.step_seconds,
@@ -136,7 +146,7 @@ def lines_of(step: Step, found: dict[str, Change]) -> list[str]:
     parts = {
         "forward": sum(work.forward_seconds for work in works),
         "backward": sum(work.backward_seconds for work in works),
-        "selection": sum(work.select_seconds for work in works),
+        "selecting and coding": sum(work.select_seconds for work in works),
         "waiting for the link": line.exposed_seconds,
     }
     shares = ", ".join(f"{name} {_seconds(part)}" for name, part in parts.items() if part)
@@ -211,16 +221,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         buckets = bucketed(named_operators(command.model), parameters)
         step = planned_step(buckets, conditions)
         found = changes(buckets, conditions)
+        sending = {
+            "collective": collective_of(buckets, step, conditions),
+            "layer_density": densities_of(buckets, step, conditions),
+        }
         if command.figure is not None:
             from sparsync.experiments.sizing.picture import draw
 
             draw(step, command.figure)
         if command.output is not None:
-            write_json(command.output, record_of(command, buckets, step, found))
+            write_json(command.output, record_of(command, buckets, step, found, sending))
         console = Console()
         console = console if console.is_terminal else Console(width=_PLAIN_WIDTH)
         console.print(table_of(buckets, step))
-        for line in lines_of(step, found):
+        for line in [*lines_of(step, found), *sending_lines(**sending)]:
             sys.stdout.write(f"{line}\n")
 
 

@@ -18,6 +18,7 @@ from sparsync.verify.tools.provenance import write_whole
 
 COMMANDS = {
     **dict.fromkeys(("engine_speed", "hook_cost", "kernels", "wire"), "make bench"),
+    **dict.fromkeys(("farms", "global_selection", "planning_seconds", "streams"), "make bench"),
     "formal": "make formal",
     **dict.fromkeys(("elastic", "links", "slices"), "make links"),
     **dict.fromkeys(("advice", "real_races"), "make real"),

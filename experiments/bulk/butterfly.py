@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from sparsync.experiments.averaging.messages import Conversation, Swap
+from sparsync.experiments.bulk.supersteps import opened
 from sparsync.experiments.training.arrivals import TIMEOUT_SECONDS, Call
 from sparsync.experiments.training.collectives import converse
 
@@ -27,8 +27,8 @@ class Reduced:
     """What a rank has when all have spoken.
 
     Args:
-        total: [d], the sum of all ranks' vectors.
-        sent_bytes: what it handed over.
+        total: the sum of all ranks' vectors, [d] or this rank's part of it.
+        sent_bytes: what it handed over of vectors; 24 bytes to each other rank come before.
     """
 
     total: Tensor
@@ -51,16 +51,19 @@ def all_reduce(
         timeout_seconds: how long it waits for another rank.
 
     Raises:
-        ValueError: parts that are not the vector, or not for all ranks.
+        ValueError: parts that are not the vector, or not for all ranks; this rank is not in the group; on every rank
+            alike: vectors or parts that differ between ranks.
         ExchangeError: another rank is lost, or does not come in time.
     """
+    if dist.get_rank(group) < 0:
+        raise ValueError("this rank is not in the group")
     if len(parts) != dist.get_world_size(group):
         raise ValueError(f"{dist.get_world_size(group)} ranks need as many parts, got {list(parts)}")
     return converse(butterfly(mine, parts, dist.get_rank(group)), Call("butterfly", group, timeout_seconds))
 
 
 def butterfly(mine: Tensor, parts: Sequence[int], rank: int) -> Conversation[Reduced]:
-    """What one rank says in an all-reduce, in two swaps; `answer_each_other` carries those of all in one process.
+    """What one rank says in an all-reduce: an opening, then two swaps; `answer_each_other` carries all in one process.
 
     Args:
         mine: [d], of any dtype, the same on all ranks.
@@ -68,22 +71,46 @@ def butterfly(mine: Tensor, parts: Sequence[int], rank: int) -> Conversation[Red
         rank: its own.
 
     Raises:
-        ValueError: a part is negative, or they are not the vector together.
+        ValueError: see `reduce_scatter`.
     """
-    if min(parts) < 0 or sum(parts) != mine.numel() or mine.dim() != 1:
-        raise ValueError(f"parts {list(parts)} are not a vector of shape {tuple(mine.shape)}")
-    ends = list(accumulate(parts))
-    pieces = [mine[end - size : end] for end, size in zip(ends, parts, strict=True)]
-    others = [other for other in range(len(parts)) if other != rank]
-    size, own = mine.element_size(), parts[rank]
-    given = {other: _as_bytes(pieces[other]) for other in others}
-    heard = yield Swap(given, dict.fromkeys(others, own * size), mine.device)
-    added = _sum_in_rank_order(pieces[rank], dict(zip(others, heard, strict=True)), rank)
-    told = dict.fromkeys(others, _as_bytes(added))
-    sums = yield Swap(told, {other: parts[other] * size for other in others}, mine.device)
-    by_rank = {rank: added} | dict(zip(others, (_as_values(one, mine.dtype) for one in sums), strict=True))
-    sent = sum(piece.numel() for swap in (given, told) for piece in swap.values())
+    scattered = yield from reduce_scatter(mine, parts, rank)
+    others, size = [other for other in range(len(parts)) if other != rank], mine.element_size()
+    message = _as_bytes(scattered.total)
+    sums = yield Swap(dict.fromkeys(others, message), {other: parts[other] * size for other in others}, mine.device)
+    by_rank = {rank: scattered.total} | dict(zip(others, (_as_values(one, mine.dtype) for one in sums), strict=True))
+    sent = scattered.sent_bytes + len(others) * message.numel()
     return Reduced(torch.cat([by_rank[other] for other in range(len(parts))]), sent)
+
+
+def reduce_scatter(mine: Tensor, parts: Sequence[int], rank: int) -> Conversation[Reduced]:
+    """The first half of it, after which each rank has the sum of its own part, [parts[rank]].
+
+    Args:
+        mine: as of `butterfly`.
+        parts: likewise.
+        rank: likewise.
+
+    Raises:
+        ValueError: no vector, a part is negative, or they are not the vector together; on every rank alike: vectors of
+            different lengths or dtypes, or other parts.
+    """
+    if not _is_vector(mine) or min(parts, default=-1) < 0 or sum(parts) != mine.numel():
+        facts = f"a vector of shape {tuple(mine.shape)}" if isinstance(mine, Tensor) else type(mine).__name__
+        raise ValueError(f"parts {list(parts)} are not {facts}")
+    mine = mine.detach()
+    # Messages of another length than is expected would end the process in gloo's own thread.
+    settings = {"dtype": str(mine.dtype), "parts": list(parts)}
+    yield from opened("butterfly", settings, fault=None, count=len(mine), device=mine.device)
+    pieces = mine.split(list(parts))
+    others = [other for other in range(len(parts)) if other != rank]
+    given = {other: _as_bytes(pieces[other]) for other in others}
+    heard = yield Swap(given, dict.fromkeys(others, parts[rank] * mine.element_size()), mine.device)
+    added = _sum_in_rank_order(pieces[rank], dict(zip(others, heard, strict=True)), rank)
+    return Reduced(added, sum(piece.numel() for piece in given.values()))
+
+
+def _is_vector(mine: object) -> bool:
+    return isinstance(mine, Tensor) and mine.dim() == 1 and mine.layout == torch.strided
 
 
 def _sum_in_rank_order(own: Tensor, heard: dict[int, Tensor], rank: int) -> Tensor:

@@ -1,7 +1,8 @@
-"""What do workers add up? Vectors of each worker by kind: laws with light and heavy tails, skew, layers, a gradient.
+"""What do workers add up? Vectors of each worker by kind: light and heavy tails, skew, layers, ties, a gradient.
 
-A worker's vector is a part that all share and noise of its own, as gradients of different batches are. Each is a
-function of seed, kind and rank alone, so that any process can draw any of them.
+A worker's vector is a part that all share and noise of its own, as gradients of different batches are; or the noise is
+opposed, and cancels where vectors are added. Each is a function of seed, kind and rank alone, so that any process can
+draw any of them.
 """
 
 from __future__ import annotations
@@ -46,16 +47,25 @@ def _layered(dimension: int, stream: torch.Generator) -> Tensor:
     return laplace * scales[layer] * alive
 
 
+def _tied(dimension: int, stream: torch.Generator) -> Tensor:
+    """Whole numbers, a dozen of them: nearly every entry has a tie."""
+    return torch.randn(dimension, generator=stream).round()
+
+
 LAWS: dict[str, Callable[[int, torch.Generator], Tensor]] = {
     "gaussian": _gaussian,
     "heavy_tailed": _heavy_tailed,
     "skewed": _skewed,
     "layered": _layered,
+    "tied": _tied,
 }
 """By kind: a vector of a dimension, drawn from a stream."""
 GRADIENT = "gradient"
 """Of fnn3 at its first parameters, on a batch of the embedded images for each worker; its dimension is the model's."""
-KINDS = (*LAWS, GRADIENT)
+OPPOSED = "opposed"
+"""Normal entries that all share, and others four times as large that one of two neighbours has with the other sign."""
+_OPPOSED_SCALE = 4.0
+KINDS = (*LAWS, OPPOSED, GRADIENT)
 
 
 def worker_vectors(kind: str, *, dimension: int, rank_count: int, seed: int) -> Tensor:
@@ -77,11 +87,24 @@ def worker_vectors(kind: str, *, dimension: int, rank_count: int, seed: int) -> 
             raise ValueError(f"{name} must be at least 1, got {number}")
     if kind == GRADIENT:
         return _gradients(rank_count, seed)
+    if kind == OPPOSED:
+        return _opposed(dimension, rank_count, seed)
     draw = LAWS[kind]
     shared = draw(dimension, random_stream(seed, f"shared part, {kind}"))
     return torch.stack(
         [shared + draw(dimension, random_stream(seed, f"own part, {kind}", rank)) for rank in range(rank_count)]
     )
+
+
+def _opposed(dimension: int, rank_count: int, seed: int) -> Tensor:
+    """Of an odd number the last worker has no neighbour, and the shared part alone."""
+    shared = torch.randn(dimension, generator=random_stream(seed, f"shared part, {OPPOSED}"))
+    vectors = []
+    for rank in range(rank_count):
+        apart = torch.randn(dimension, generator=random_stream(seed, f"parts of two, {OPPOSED}", rank // 2))
+        has_neighbour = rank // 2 < rank_count // 2
+        vectors.append(shared + (-1) ** rank * has_neighbour * _OPPOSED_SCALE * apart)
+    return torch.stack(vectors)
 
 
 def _gradients(rank_count: int, seed: int) -> Tensor:

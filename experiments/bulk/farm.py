@@ -37,7 +37,7 @@ class Settings:
     blocks: int = 24
     """equal blocks of the list of rows"""
     workers: tuple[int, ...] = (1, 2, 3)
-    """how many workers to try, one number after the other; each divides the blocks"""
+    """how many workers to try, one number after the other; each divides the blocks, and speed-ups are over the first"""
     iterations: int = 12
     """iterations at most, with each number of workers"""
     tolerance: float = 0.0
@@ -114,8 +114,8 @@ class Model:
     def pipelined_seconds(self, workers: int) -> float:
         """With everybody who begins as soon as he can, as this program does."""
         return farms.STATEMENTS["pipelined_farm"].evaluate(
-            dispatch_time=self.constants.latency + self.constants.send * self.payload_share,
-            collect_time=self.constants.latency + self.constants.receive * self.answer_share / workers,
+            dispatch_time=self.constants.dispatch + self.constants.send * self.payload_share,
+            collect_time=self.constants.collect + self.constants.receive * self.answer_share / workers,
             work_time=self.constants.work,
             master_time=self.master_seconds,
             farm_size=workers,

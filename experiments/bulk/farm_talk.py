@@ -204,23 +204,32 @@ def _advance(approximation: Tensor, changes: Sequence[Change], job: Job) -> tupl
 
 @dataclass(frozen=True)
 class Constants:
-    """What the parts of an iteration take, in seconds.
+    """What the parts of an iteration take, in seconds; those of messages are the master's own.
 
     Args:
-        latency: L, half of a message to a worker and one back that carry nothing.
-        send: t_s, of a whole approximation beyond that.
-        receive: t_r, of all rows' answers beyond that.
+        dispatch: to tell a worker who waits for it, with nothing to tell.
+        send: t_s, beyond that, of a whole approximation.
+        collect: to take an answer that is ready, with nothing in it.
+        receive: t_r, beyond that, of all rows' answers.
         work: t_w, of all blocks by one worker.
     """
 
-    latency: float
+    dispatch: float
     send: float
+    collect: float
     receive: float
     work: float
+
+    @property
+    def latency(self) -> float:
+        """L, of a message each way: half of both, as only their sum counts where phases follow each other."""
+        return (self.dispatch + self.collect) / 2
 
 
 LEAST_SECONDS = 1e-9
 """A difference of times that noise has made smaller counts as this: a clock's tick."""
+READY_SECONDS = 0.005
+"""After this an answer with no work in it is ready."""
 REPEATS = 15
 """Messages of a kind are timed as often, and the median counts."""
 WORK_REPEATS = 5
@@ -239,17 +248,30 @@ def ask_constants(job: Job) -> Talk[Constants]:
         told.append((yield from _trip(whole, 0, job)))
         answered.append((yield from _trip(NOTHING, whole.numel(), job)))
     (work,) = (yield from take(1, "work", is_patient=True)).tolist()
-    send, receive = (max(_median_gain(silent, loaded), LEAST_SECONDS) for loaded in (told, answered))
-    return Constants(median(silent) / 2, send, receive, work)
+    return Constants(
+        dispatch=median(trip.there for trip in silent),
+        send=_median_gain([trip.there for trip in silent], [trip.there for trip in told]),
+        collect=median(trip.back for trip in silent),
+        receive=_median_gain([trip.back for trip in silent], [trip.back for trip in answered]),
+        work=work,
+    )
 
 
 def _median_gain(before: Sequence[float], after: Sequence[float]) -> float:
     """Of neighbours in time, so that what else the machine does falls out."""
-    return median(late - early for early, late in zip(before, after, strict=True))
+    return max(median(late - early for early, late in zip(before, after, strict=True)), LEAST_SECONDS)
 
 
-def _trip(there: Tensor, back: int, job: Job) -> Talk[float]:
-    """Time of a message there and one of so many bytes back.
+@dataclass(frozen=True)
+class _Trip:
+    """Seconds of the master for a message there, and for one back that is ready."""
+
+    there: float
+    back: float
+
+
+def _trip(there: Tensor, back: int, job: Job) -> Talk[_Trip]:
+    """A message there and one of so many bytes back.
 
     Raises:
         ValueError: another number of bytes came back.
@@ -257,11 +279,14 @@ def _trip(there: Tensor, back: int, job: Job) -> Talk[float]:
     began = time.perf_counter()
     time.sleep(job.link_seconds(there))
     yield from give(1, "trip", there)
+    told = time.perf_counter()
+    time.sleep(READY_SECONDS)
+    ready = time.perf_counter()
     found = yield from take(1, "trip")
     ended = time.perf_counter()
     if found.numel() != back:
         raise ValueError(f"a trip came back with {found.numel()} bytes, expected {back}")
-    return ended - began
+    return _Trip(told - began, ended - ready)
 
 
 def answer_constants(job: Job, number: int, blocks: dict[int, Block]) -> Talk[None]:

@@ -4,8 +4,9 @@
 
 There are two meanings. Top-k *of shards*: each rank has a part of one vector, as of a sharded gradient, and ends with
 those of its entries that are selected (`shard_top_k.py`: exactly, in a fixed number of rounds of regular samples).
-Top-k *of the mean*: each has a whole vector, and all end with k entries of the mean, of which gTop-k finds some
-(`gtop_k.py`). `top_k_comparison.py` sets them side by side; with one process there is one rank.
+Top-k *of the mean*: each has a whole vector, and what is wanted are entries of the mean, of which gTop-k finds some
+(`gtop_k.py`), a reduce-scatter all, and what each selects alone others (`mean_top_k.py`). `top_k_comparison.py` sets
+them side by side; with one process there is one rank.
 """
 
 from __future__ import annotations

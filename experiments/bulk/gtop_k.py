@@ -23,7 +23,7 @@ from torch import Tensor
 from sparsync.experiments.averaging.messages import Conversation, Place, Swap
 from sparsync.experiments.averaging.payloads import Entries, packed, sum_in_order, unpacked
 from sparsync.experiments.bulk.supersteps import opened
-from sparsync.kernels.magnitude import check_selection_input
+from sparsync.kernels.magnitude import check_selection_input, magnitude_bits
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.selection import SELECTORS
 
@@ -50,13 +50,9 @@ def gtop_k(vector: Tensor, k: int, place: Place) -> Conversation[Merged]:
         place: of this rank.
 
     Raises:
-        ValueError: see `check_selection_input`; on every rank alike: an entry that is not finite, or ranks with
-            different dimensions, dtypes or k.
+        ValueError: see `begun_alike`; on every rank alike: one of the k sums is larger than the dtype holds.
     """
-    wrong = (~vector.isfinite()).nonzero().flatten()[:1].tolist() if isinstance(vector, Tensor) else []
-    check_selection_input(vector.new_zeros(vector.shape) if wrong else vector, k)
-    settings = {"dimension": len(vector), "dtype": str(vector.dtype), "k": k}
-    yield from opened("gtop-k", settings, fault=wrong[0] if wrong else None, count=len(vector), device=vector.device)
+    vector = yield from begun_alike("gtop-k", vector, k)
     own = SELECTORS["top_k"](vector, k)
     residual = own.remainder(vector)
     held = Entries(own.values, own.indices)
@@ -69,7 +65,29 @@ def gtop_k(vector: Tensor, k: int, place: Place) -> Conversation[Merged]:
     for stride in reversed(strides):
         theirs = yield from _passed(held, place, stride, is_up=False)
         held = held if theirs is None else theirs
+    if wrong := held.indices[~held.values.isfinite()].tolist():
+        raise ValueError(f"gtop-k: the sum of entry {wrong[0]} over the ranks is more than {vector.dtype} holds")
     return Merged(SparsePayload(*held, len(vector)), residual)
+
+
+def begun_alike(kind: str, vector: Tensor, k: int) -> Conversation[Tensor]:
+    """The vector without its history, once all ranks are known to have finite ones of one length and dtype, and one k.
+
+    Args:
+        kind: the program.
+        vector: of this rank.
+        k: likewise.
+
+    Raises:
+        ValueError: see `check_selection_input`; on every rank alike: an entry that is not finite, or ranks with
+            different dimensions, dtypes or k.
+    """
+    is_dense = isinstance(vector, Tensor) and vector.layout == torch.strided
+    wrong = (~vector.isfinite()).nonzero().flatten()[:1].tolist() if is_dense else []
+    check_selection_input(vector.new_zeros(vector.shape) if wrong else vector, k)
+    settings = {"dimension": len(vector), "dtype": str(vector.dtype), "k": k}
+    yield from opened(kind, settings, fault=wrong[0] if wrong else None, count=len(vector), device=vector.device)
+    return vector.detach()
 
 
 def _passed(held: Entries, place: Place, stride: int, *, is_up: bool) -> Conversation[Entries | None]:
@@ -86,8 +104,10 @@ def _passed(held: Entries, place: Place, stride: int, *, is_up: bool) -> Convers
 
 
 def _largest(sums: Entries, k: int) -> tuple[Entries, Entries]:
-    """The k largest sums, ties by index, and the others."""
-    chosen = SELECTORS["top_k"](sums.values, min(k, len(sums.values))).indices.long()
+    """The k largest sums, ties by index, and the others; a sum that has overflowed is among the largest."""
+    bits = magnitude_bits(sums.values)
+    # Of another rank's sums this one alone would be refused, and all others would wait for it.
+    chosen = bits.sort(descending=True, stable=True).indices[:k].sort().values
     is_dropped = torch.ones(len(sums.values), dtype=torch.bool, device=sums.values.device)
     is_dropped[chosen] = False
     kept = Entries(sums.values[chosen], sums.indices[chosen])

@@ -1,6 +1,7 @@
 """What do operations, words and barriers take here, and what does a streamed product cost by that?
 
-All processes measure at once, as they will work at once; the slowest of them counts, since all wait for it.
+All processes measure at once, as they will work at once, where there are fewer processors too; the slowest of them
+counts, since all wait for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from sparsync.theory.cost import hypersteps, streamed_products
 
 REPEATS = 9
 """Each is measured as often, and the median counts."""
+LEAST_SECONDS = 1e-9
+"""What noise has made less than a barrier counts as this: a clock's tick."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +72,24 @@ def measured_prices(shape: Shape, grid: Grid, external: ExternalMemory) -> Price
         external.fetch("left", 0, 0, first)
         external.fetch("right", 0, 0, second)
 
-    product = _median_seconds(lambda: third.addmm_(first, second), grid)
-    barrier = _median_seconds(lambda: grid.meet("measured"), grid)
-    shift = _median_seconds(lambda: grid.shift((first, second), "measured"), grid) if grid.side > 1 else 0.0
-    return Prices(product / (2 * shape.side**3), shift / words, barrier, _median_seconds(fetch, grid) / words)
+    barrier = _median_seconds(lambda: None, grid)
+
+    def alone(act: Callable[[], object]) -> float:
+        return max(_median_seconds(act, grid) - barrier, LEAST_SECONDS)
+
+    product = alone(lambda: third.addmm_(first, second))
+    shift = alone(lambda: grid.shift((first, second), "measured")) if grid.side > 1 else 0.0
+    return Prices(product / (2 * shape.side**3), shift / words, barrier, alone(fetch) / words)
 
 
 def _median_seconds(act: Callable[[], object], grid: Grid) -> float:
-    """All begin together."""
+    """From when all have met to when all have met again, who acted in between."""
     seconds = []
     for _ in range(REPEATS):
         grid.meet("measured")
         began = time.perf_counter()
         act()
+        grid.meet("measured")
         seconds.append(time.perf_counter() - began)
     return median(seconds)
 
@@ -92,14 +100,17 @@ class Done(Protocol):
     @property
     def counts(self) -> Counts:
         """Operations and words that were sent."""
+        ...
 
     @property
     def read_words(self) -> int:
         """From the external memory."""
+        ...
 
     @property
     def written_words(self) -> int:
         """To it."""
+        ...
 
 
 def require_words(shape: Shape, all_of_them: Sequence[Done]) -> dict[str, int]:

@@ -27,6 +27,8 @@ from sparsync.experiments.bulk.regular_samples import (
     threshold_number,
 )
 from sparsync.experiments.bulk.supersteps import opened, to_everyone
+from sparsync.experiments.engine.addition import sum_in_order
+from sparsync.experiments.engine.counts import require_count
 from sparsync.kernels.magnitude import magnitude_bits
 from sparsync.kernels.payload import SparsePayload
 from sparsync.kernels.reference import two_sided_quantile
@@ -71,8 +73,7 @@ def exact_top_k(shard: Tensor, k: int, place: Place, *, rounds: int = ROUNDS) ->
         ValueError: no vector of such a dtype, or k or rounds below 1; on every rank alike: an entry that is not finite,
             fewer than k entries, or ranks with different dtypes or settings.
     """
-    if isinstance(rounds, bool) or rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+    require_count("rounds", rounds, least=1)
     mine, counts = yield from _begun("exact top-k", shard, k, {"rounds": rounds})
     first, end, left = 0, len(mine.keys), k
     for length in narrowing_segments(sum(counts), place.size, rounds):
@@ -107,8 +108,7 @@ def sampled_top_k(
     Raises:
         ValueError: as `exact_top_k`.
     """
-    if isinstance(sample_count, bool) or sample_count < 1:
-        raise ValueError(f"sample_count must be at least 1, got {sample_count}")
+    require_count("sample_count", sample_count, least=1)
     mine, counts = yield from _begun("sampled top-k", shard, k, {"sample_count": sample_count})
     total = sum(counts)
     length = max(1, -(-total // (place.size * sample_count)))
@@ -129,16 +129,22 @@ def gaussian_top_k(shard: Tensor, k: int, place: Place) -> Conversation[SparsePa
         place: of this rank.
 
     Raises:
-        ValueError: as `exact_top_k`.
+        ValueError: as `exact_top_k`; on every rank alike: entries whose squares are more than float64 holds.
     """
     del place
     counts = yield from _opened("gaussian top-k", shard, k, {})
+    shard = shard.detach()
     wide = shard.double()
-    rows = yield AllGather(torch.stack([wide.sum(), wide.square().sum()]))
-    total, (whole, squares) = sum(counts), torch.stack(rows).sum(dim=0).tolist()
-    mean = whole / total
-    deviation = math.sqrt(max(0.0, squares / total - mean**2))
-    threshold = mean + two_sided_quantile(k, total) * deviation
+    own_mean = wide.sum() / max(1, len(wide))
+    rows = yield AllGather(torch.stack([own_mean, (wide - own_mean).square().sum()]))
+    total, (means, squares) = sum(counts), torch.stack(rows).T.tolist()
+    mean = sum_in_order(count * own / total for count, own in zip(counts, means, strict=True))
+    # Deviations from the mean of all: the square of that itself may be far larger than what they differ by.
+    between = (count * (own - mean) * (own - mean) for count, own in zip(counts, means, strict=True))
+    variance = (sum_in_order(squares) + sum_in_order(between)) / total
+    if not math.isfinite(mean + variance):
+        raise ValueError(f"gaussian top-k: entries are too large for a variance in float64, the mean is {mean}")
+    threshold = mean + two_sided_quantile(k, total) * math.sqrt(variance)
     indices = (shard.abs() > torch.tensor(threshold, dtype=shard.dtype, device=shard.device)).nonzero().flatten()
     return SparsePayload(shard[indices], indices.to(torch.int32), len(shard))
 
@@ -157,8 +163,14 @@ def own_top_k(shard: Tensor, k: int, place: Place) -> Conversation[SparsePayload
         ValueError: as `exact_top_k`.
     """
     yield from _opened("own top-k", shard, k, {})
-    share = k // place.size + (place.rank < k % place.size)
+    share = share_sizes(k, place.size)[place.rank]
     return _sorted(shard, share).first(share)
+
+
+def share_sizes(total: int, rank_count: int) -> list[int]:
+    """How many of so many each rank gets: equally many, or the first ones one more."""
+    share, more = divmod(total, rank_count)
+    return [share + (rank < more) for rank in range(rank_count)]
 
 
 def _begun(kind: str, shard: Tensor, k: int, settings: dict[str, object]) -> Conversation[tuple[_Sorted, list[int]]]:
@@ -169,11 +181,14 @@ def _begun(kind: str, shard: Tensor, k: int, settings: dict[str, object]) -> Con
 
 def _opened(kind: str, shard: Tensor, k: int, settings: dict[str, object]) -> Conversation[list[int]]:
     """How many entries each rank has."""
-    if not isinstance(shard, Tensor) or shard.ndim != 1 or shard.dtype not in _DTYPES:
-        facts = f"{shard.dtype} {tuple(shard.shape)}" if isinstance(shard, Tensor) else type(shard).__name__
-        raise ValueError(f"a shard must be a vector of {', '.join(map(str, _DTYPES))}, got {facts}")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be an int of at least 1, got {k!r}")
+    is_vector = isinstance(shard, Tensor) and shard.ndim == 1 and shard.layout == torch.strided
+    if not is_vector or shard.dtype not in _DTYPES:
+        is_tensor = isinstance(shard, Tensor)
+        facts = f"{shard.dtype} {tuple(shard.shape)}, {shard.layout}" if is_tensor else type(shard).__name__
+        raise ValueError(f"a shard must be a dense vector of {', '.join(map(str, _DTYPES))}, got {facts}")
+    if len(shard) > torch.iinfo(torch.int32).max:
+        raise ValueError(f"{len(shard)} entries of one rank do not fit int32 indices")
+    require_count("k", k, least=1)
     wrong = (~shard.isfinite()).nonzero().flatten()[:1].tolist()
     facts_of_all = {"dtype": str(shard.dtype), "k": k, **settings}
     counts = yield from opened(
@@ -185,7 +200,8 @@ def _opened(kind: str, shard: Tensor, k: int, settings: dict[str, object]) -> Co
 
 
 def _sorted(shard: Tensor, count: int) -> _Sorted:
-    """The largest so many entries of a shard, or all."""
+    """The largest so many entries of a shard, or all, without their history."""
+    shard = shard.detach()
     count = min(count, len(shard))
     if count == 0:
         nothing = torch.empty(0, dtype=torch.int64, device=shard.device)

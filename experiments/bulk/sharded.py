@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from sparsync.experiments.averaging.messages import AllGather, Conversation, Swap
+from sparsync.experiments.engine.counts import require_count
 
 Update = Callable[[Tensor, Tensor], Tensor]
 """From some parameters and the mean of their gradients to new ones, value by value."""
@@ -33,10 +34,16 @@ class Kept:
     Args:
         is_sharded: every device has an n-th of it, or all of it.
         slices: so many are computed with one after the other, and gathered if the layer is sharded.
+
+    Raises:
+        ValueError: there is no slice.
     """
 
     is_sharded: bool
     slices: int = 1
+
+    def __post_init__(self) -> None:
+        require_count("slices", self.slices, least=1)
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,18 @@ class Device:
         rank: its own, from 0.
         size: n.
         update: of its parameters, the same everywhere.
+
+    Raises:
+        ValueError: the rank is none of so many devices.
     """
 
     rank: int
     size: int
     update: Update
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank < self.size:
+            raise ValueError(f"rank must be at least 0 and below {self.size}, the number of devices, got {self.rank}")
 
 
 @dataclass
@@ -103,8 +117,11 @@ def train(
         books: where bytes are noted.
 
     Raises:
-        ValueError: a layer's rows cannot be cut into its slices, or those not into parts.
+        ValueError: there is no layer, layers and plan are not equally many, or a layer's rows cannot be cut into its
+            slices, or those not into parts.
     """
+    if not layers or len(layers) != len(plan):
+        raise ValueError(f"a perceptron needs layers, and each a plan, got {len(layers)} and {len(plan)}")
     state = [_placed(device, place, *pair) for place, pair in enumerate(zip(layers, plan, strict=True))]
     books.state_bytes = sum(value.numel() * value.element_size() for layer in state for value in layer.values)
     for inputs, targets in batches:

@@ -27,6 +27,7 @@ from sparsync.experiments.bulk.regular_samples import (
     splitter_numbers,
 )
 from sparsync.experiments.bulk.supersteps import NUMBER_BYTES, opened, to_everyone
+from sparsync.experiments.engine.counts import require_count
 
 DTYPES = (torch.float32, torch.float64, torch.int64)
 _INDEX = torch.int32
@@ -61,6 +62,7 @@ def sample_sort(keys: Tensor, place: Place, *, oversampling: int | None = None) 
             alike: a NaN, or ranks with different dtypes or settings.
     """
     _require_keys(keys, oversampling)
+    keys = keys.detach()
     nan = keys.isnan().nonzero().flatten()[:1].tolist()
     settings = {"dtype": str(keys.dtype), "oversampling": oversampling}
     counts = yield from opened(
@@ -106,11 +108,11 @@ def _merged(runs: list[Entries]) -> Bucket:
 
 
 def _require_keys(keys: Tensor, oversampling: int | None) -> None:
-    if not isinstance(keys, Tensor) or keys.ndim != 1:
+    if not isinstance(keys, Tensor) or keys.ndim != 1 or keys.layout != torch.strided:
         raise ValueError(f"expected a vector of keys, got {tuple(getattr(keys, 'shape', ())) or type(keys).__name__}")
     if keys.dtype not in DTYPES:
         raise ValueError(f"keys must be {', '.join(map(str, DTYPES))}, got {keys.dtype}")
     if len(keys) > _MOST_KEYS:
         raise ValueError(f"{len(keys)} keys of one rank do not fit int32 indices")
-    if oversampling is not None and (isinstance(oversampling, bool) or oversampling < 1):
-        raise ValueError(f"oversampling must be at least 1, got {oversampling}")
+    if oversampling is not None:
+        require_count("oversampling", oversampling, least=1)

@@ -98,6 +98,7 @@ class Ranks(Protocol):
     @property
     def size(self) -> int:
         """How many there are."""
+        ...
 
     def run(self, title: str, start: Callable[[Place], Conversation[Answer]]) -> list[Ended[Answer]]:
         """Carry a program to its end; how it ended on those ranks that this process has.
@@ -106,6 +107,7 @@ class Ranks(Protocol):
             title: what errors begin with.
             start: of a rank's place, its side.
         """
+        ...
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,11 @@ class GroupRanks:
         """This rank's side of it.
 
         Raises:
+            ValueError: this rank is not in the group.
             ExchangeError: another rank is lost, or does not come in time.
         """
+        if dist.get_rank(self.group) < 0:
+            raise ValueError("this rank is not in the group")
         place, traffic = Place(dist.get_rank(self.group), self.size), Traffic()
         conversation = _counted(start(place), traffic, place.size)
         return [

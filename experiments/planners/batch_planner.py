@@ -6,6 +6,8 @@ Source: the problem is that of Chen, Weng, Wang, Li, Li 2020; the greedy rule is
 from __future__ import annotations
 
 import heapq
+import math
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
@@ -26,10 +28,12 @@ def proportional_split(paces: Sequence[float], total: float, caps: Sequence[floa
         caps: the most that each worker can hold; None is no limit.
 
     Raises:
-        ValueError: a pace is not positive, or there is more than they can hold.
+        ValueError: a pace is not positive, or the total negative, not finite, or more than they can hold.
     """
-    if min(paces) <= 0:
-        raise ValueError(f"paces must be positive, got {list(paces)}")
+    if not paces or not all(pace > 0 for pace in paces):
+        raise ValueError(f"paces must be there and positive, got {list(paces)}")
+    if not 0 <= total < math.inf:
+        raise ValueError(f"total must be finite and at least 0, got {total}")
     if caps is not None and sum_in_order(caps) < total:
         raise ValueError(f"{len(paces)} workers that hold at most {list(caps)} cannot share {total}")
     speeds = [1 / pace for pace in paces]
@@ -84,12 +88,12 @@ def level_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | No
     what they can, as the heap gives it.
 
     Args:
-        seconds: by worker; finite.
+        seconds: by worker.
         total: examples to divide.
         caps: the most that each worker can hold; None is no limit.
 
     Raises:
-        ValueError: fewer examples than workers, or more than they can hold.
+        ValueError: fewer examples than workers, more than they can hold, or more than they do in any finite time.
     """
     limits = [min(limit, total) for limit in _limits(len(seconds), total, caps)]
     workers = list(zip(seconds, limits, strict=True))
@@ -97,7 +101,10 @@ def level_split(seconds: Sequence[Seconds], total: int, caps: Sequence[int] | No
     def done_within(level: float) -> list[int]:
         return [examples_within(key, level, limit) for key, limit in workers]
 
-    before, level = -1.0, max(key(limit) for key, limit in workers)
+    # Those who would take for ever with all that they can hold may still do less.
+    before, level = -1.0, min(max(key(limit) for key, limit in workers), sys.float_info.max)
+    if sum(done_within(level)) < total:
+        raise ValueError(f"{len(seconds)} workers are not done with {total} examples in any time that a double holds")
     while before < (middle := before + (level - before) / 2) < level:
         before, level = (before, middle) if sum(done_within(middle)) >= total else (middle, level)
     split = done_within(before)

@@ -67,7 +67,13 @@ class Measured:
             raise ValueError(f"measured seconds must be there and not decrease, got {self.seconds}")
 
     def __call__(self, examples: int) -> float:
-        """Seconds of so many."""
+        """Seconds of so many.
+
+        Raises:
+            ValueError: so many were not measured.
+        """
+        if not 1 <= examples <= len(self.seconds):
+            raise ValueError(f"1 to {len(self.seconds)} examples were measured, not {examples}")
         return self.seconds[examples - 1]
 
 

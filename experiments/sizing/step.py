@@ -13,9 +13,10 @@ from typing import Any
 from sparsync.experiments.averaging.link import Link
 from sparsync.experiments.planners import osdp
 from sparsync.experiments.planners.plan import Plan
+from sparsync.experiments.sizing.measured_times import CodecTimes, MeasuredTimes
 from sparsync.experiments.sizing.operators import Operator
-from sparsync.experiments.sizing.selection_times import SelectionTimes
 from sparsync.experiments.sizing.timeline import Timeline, Work, timeline
+from sparsync.kernels.selection import target_count
 
 _BITS = 8
 _FORWARD_SHARE = 1 / 3
@@ -41,6 +42,7 @@ class Conditions:
         index_bytes: of a place that does.
         activation_share: of what PyTorch keeps in float32, how much is kept; a half where training is in 16 bits.
         selection: seconds of selecting; None leaves them out.
+        codec: seconds of coding messages; None leaves them out.
     """
 
     worker_count: int
@@ -54,12 +56,25 @@ class Conditions:
     value_bytes: int = 2
     index_bytes: int = 4
     activation_share: float = 0.5
-    selection: SelectionTimes | None = None
+    selection: MeasuredTimes | None = None
+    codec: CodecTimes | None = None
 
     def __post_init__(self) -> None:
         for name in ("bits_per_second", "operations_per_second", "activation_share"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+
+    @property
+    def link(self) -> Link:
+        """Of each device."""
+        return Link(self.latency_seconds, _BITS / self.bits_per_second)
+
+    def select_seconds(self, length: int) -> float:
+        """Of selecting from so many entries, making the message, and reading those of the others."""
+        selecting = 0.0 if self.selection is None else self.selection.seconds(length)
+        if self.codec is None:
+            return selecting
+        return selecting + self.codec.seconds(target_count(self.density, length), self.worker_count - 1)
 
     def question(self, buckets: Sequence[Operator]) -> osdp.Sharding:
         """What the planner is asked.
@@ -76,7 +91,7 @@ class Conditions:
             operators=operators,
             device_count=self.worker_count,
             memory_bytes=self.memory_bytes,
-            link=Link(self.latency_seconds, _BITS / self.bits_per_second),
+            link=self.link,
             batches=tuple(batches),
             density=self.density,
             state_bytes=self.state_bytes,
@@ -139,12 +154,12 @@ def planned_step(buckets: Sequence[Operator], conditions: Conditions) -> Step:
     plan = osdp.plan(question)
     batch: Any = plan.choice["batch"]
     kept: Any = plan.choice["operators"]
-    works = tuple(_work(question, one, kept[one.name], batch, conditions.selection) for one in question.operators)
+    works = tuple(_work(question, one, kept[one.name], batch, conditions) for one in question.operators)
     return Step(plan, works, timeline(works), batch * conditions.worker_count)
 
 
 def _work(
-    question: osdp.Sharding, one: osdp.Operator, kept: dict[str, Any], batch: int, selection: SelectionTimes | None
+    question: osdp.Sharding, one: osdp.Operator, kept: dict[str, Any], batch: int, conditions: Conditions
 ) -> Work:
     (way,) = (
         way
@@ -152,12 +167,12 @@ def _work(
         if (way.kind, way.slices) == (kept["kept"], kept["slices"])
     )
     seconds = batch * one.compute_seconds
-    is_sharded, is_sparse = way.kind == osdp.SHARDED, way.kind == osdp.SPARSE
+    is_sharded = way.kind == osdp.SHARDED
     return Work(
         one.name,
         forward_seconds=_FORWARD_SHARE * seconds,
         backward_seconds=(1 - _FORWARD_SHARE) * seconds,
-        select_seconds=selection.seconds(one.parameter_count) if selection is not None and is_sparse else 0.0,
+        select_seconds=conditions.select_seconds(one.parameter_count) if way.kind == osdp.SPARSE else 0.0,
         # Two gathers and one reduce-scatter take equally long.
         gather_seconds=way.seconds / 3 if is_sharded else 0.0,
         exchange_seconds=way.seconds / 3 if is_sharded else way.seconds,

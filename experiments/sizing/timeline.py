@@ -22,7 +22,7 @@ class Work:
         name: of the operator.
         forward_seconds: of its forward pass.
         backward_seconds: of its backward pass.
-        select_seconds: of selecting and encoding what is sent of its gradient; the processor does it.
+        select_seconds: of selecting, and of coding what is sent of its gradient; the processor does it.
         gather_seconds: of the link, for its parameters before each pass.
         exchange_seconds: of the link, for its gradient.
 

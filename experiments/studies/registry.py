@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sparsync.experiments.studies.learning import kfac, private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
-from sparsync.experiments.studies.planning import sequence_groups, sharded_plans
+from sparsync.experiments.studies.planning import crossovers, layer_densities, sequence_groups, sharded_plans
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
 from sparsync.experiments.studies.selection.phases import run_phases
@@ -83,6 +83,8 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
+    "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
+    "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     "sharded_plans": CaseStudy(sharded_plans.run_sharded_plans, sharded_plans.case_count),
     "sequence_groups": CaseStudy(sequence_groups.run_sequence_groups, sequence_groups.case_count),
     **{

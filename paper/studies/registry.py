@@ -27,7 +27,17 @@ from paper.studies.convergence import study as convergence
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
-from paper.studies.planning import sequence_groups, sharded_plans
+from paper.studies.planning import (
+    crossovers,
+    farms,
+    global_selection,
+    layer_densities,
+    planning_seconds,
+    predicted_steps,
+    sequence_groups,
+    sharded_plans,
+    streams,
+)
 from paper.studies.races import study as races
 from paper.studies.study import Study
 
@@ -44,6 +54,8 @@ STUDIES: dict[str, Study] = {
     "variants": variants.STUDY,
     "kfac": kfac.STUDY,
     "links": links.STUDY,
+    "planning_seconds": planning_seconds.STUDY,
+    "predicted_steps": predicted_steps.STUDY,
     "elastic": elastic.STUDY,
     "engine_speed": engine_speed.STUDY,
     "races": races.STUDY,
@@ -56,8 +68,13 @@ STUDIES: dict[str, Study] = {
     "advice": advice.STUDY,
     "split": split.STUDY,
     "private": private.STUDY,
+    "farms": farms.STUDY,
+    "streams": streams.STUDY,
     "headlines": headlines.STUDY,
     "self_paced": self_paced.STUDY,
+    "global_selection": global_selection.STUDY,
+    "crossovers": crossovers.STUDY,
+    "layer_densities": layer_densities.STUDY,
     "sharded_plans": sharded_plans.STUDY,
     "sequence_groups": sequence_groups.STUDY,
     "overview": overview.STUDY,

@@ -15,6 +15,7 @@ from paper.studies.overview import SENT
 from paper.studies.races.times import repetitions
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
+from sparsync.experiments.bulk import command, farm, global_top_k, streaming
 from sparsync.experiments.command import read_command
 from sparsync.experiments.race import read_arguments
 from sparsync.experiments.racing.entries import read_contestants
@@ -36,13 +37,13 @@ def _trains(words: list[str]) -> bool:
 
 
 def _races(words: list[str]) -> bool:
-    command, options = read_arguments(words)
-    return command.list or bool(read_contestants(command.policy, options))
+    asked, options = read_arguments(words)
+    return asked.list or bool(read_contestants(asked.policy, options))
 
 
 def _races_for_real(words: list[str]) -> bool:
-    command, contestant = race_real.read_arguments(words)
-    return command.policy.startswith(contestant[0])
+    asked, contestant = race_real.read_arguments(words)
+    return asked.policy.startswith(contestant[0])
 
 
 PARSERS: dict[str, Callable[[list[str]], bool]] = {
@@ -52,6 +53,11 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.race_real": _races_for_real,
     "sparsync.experiments.learn": lambda words: bool(learn.read_arguments(words)),
     "sparsync.experiments.replay": lambda words: bool(replay.read(words)),
+    "sparsync.experiments.bulk.farm": lambda words: bool(command.read_arguments("farm", farm.SYSTEM, words)),
+    "sparsync.experiments.bulk.streaming": lambda words: bool(
+        command.read_arguments("streaming", streaming.SYSTEM, words)
+    ),
+    "sparsync.experiments.bulk.global_top_k": lambda words: bool(global_top_k.read_arguments(words)),
     "sparsync.experiments.advise": lambda words: bool(advise.read_arguments(words)),
     "sparsync.experiments.plan": lambda words: bool(plan.read_arguments(words)),
     "sparsync.experiments.predict": lambda words: bool(predict.read_arguments(words)),
@@ -62,7 +68,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.verify.judge": lambda words: bool(judge.read(words)),
 }
 """Is a command line accepted? By module; a new one in the pages needs a line."""
-COMMANDS = [command for page in PAGES for command in module_commands(page.read_text(encoding="utf-8"))]
+COMMANDS = [found for page in PAGES for found in module_commands(page.read_text(encoding="utf-8"))]
 
 
 def test_the_readme_is_short() -> None:

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from sparsync.experiments.ddp import ErrorFeedbackState
+from sparsync.experiments.planners.registry import PLANNERS
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
 from tests.support.pages import python_block
@@ -20,7 +21,7 @@ from tests.support.paths import ROOT
 from tests.support.workers import run_program, run_workers
 
 README = ROOT / "README.md"
-TRAINING, LEDGER = (ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger"))
+TRAINING, LEDGER, PLANS = (ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger", "planners"))
 # A line and its end in one piece, or another worker's line comes between.
 LEARNS = """
 torch.manual_seed(7)
@@ -125,6 +126,29 @@ def test_the_statements_of_the_page_evaluate() -> None:
     assert float(bound) == 0.99**3
     assert 0 < float(rate) < 1
     assert unproved == "()"
+
+
+def test_the_page_of_planners_has_a_section_for_each() -> None:
+    sections = re.findall(r"^## (\w+)$", PLANS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sorted(sections) == sorted(PLANNERS)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_the_program_of_a_planner_is_short_and_prints_what_the_page_says(name: str) -> None:
+    (section,) = re.findall(
+        rf"^## {name}\n.*?```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```\n(.*?)(?=^## |\Z)",
+        PLANS.read_text(encoding="utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    program, printed, words = section
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(compile(program, f"planners.md, {name}", "exec"), {})
+    assert said.getvalue() == printed
+    assert len([line for line in program.splitlines() if line]) <= 12
+    assert f"sparsync.experiments.planners.{name} import" in program
+    assert "Exact" in words
+    assert "Source: " in words
 
 
 class OneWorker:

@@ -75,13 +75,13 @@ def hagenbach_bischoff(shares: Sequence[float], total: int) -> list[int]:
         total: to be divided.
 
     Raises:
-        ValueError: the total is negative, or a share is, or all shares are 0.
+        ValueError: the total is negative, or a share is or is not finite, or all shares are 0.
     """
     require_count("total", total, least=0)
+    if not any(shares) or not all(0 <= share < math.inf for share in shares):
+        raise ValueError(f"shares must be finite, at least 0, and not all 0, got {list(shares)}")
     exact = [Fraction(share) for share in shares]
     whole = sum(exact, Fraction(0))
-    if min(exact) < 0 or not whole:
-        raise ValueError(f"shares must be at least 0, and not all 0, got {list(shares)}")
     parts = [math.floor(share * total / whole) for share in exact]
     heap = [(-share / (part + 1), place) for place, (share, part) in enumerate(zip(exact, parts, strict=True))]
     heapq.heapify(heap)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from sparsync.experiments.planners.collaborations.loads import Collaboration, compute_seconds
@@ -42,13 +43,12 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
     """The flows of the largest rate, if these compute; by HiGHS, to about nine digits.
 
     Raises:
-        ValueError: nobody computes, or a peer alone has nobody to exchange with.
+        ValueError: nobody computes, there is no such peer, or one alone has nobody to exchange with.
         RuntimeError: the program was not solved.
     """
-    import cvxpy
-
+    cvxpy: Any = import_module("cvxpy")
     peers, count = question.peers, len(question.peers)
-    if not computing or count == 1:
+    if not computing or count == 1 or not set(range(count)).issuperset(computing):
         raise ValueError(f"flows need two peers and one that computes, got {count} and {sorted(computing)}")
     gradients, means = cvxpy.Variable((count, count), nonneg=True), cvxpy.Variable((count, count), nonneg=True)
     rate = cvxpy.Variable()
@@ -59,18 +59,25 @@ def fastest_flows(question: Collaboration, computing: AbstractSet[int]) -> Flows
         others = [other for other in range(count) if other != place]
         constraints += [load[place, others].sum() <= peer.upload, load[others, place].sum() <= peer.download]
         constraints += [means[place, :] <= gradients[one, place] for one in sorted(computing)]
-        constraints += [] if peer.averages else [gradients[others, place] == 0]
+        # The mean of one who computes alone is its gradient, and still others have it from those who average.
+        constraints += [] if peer.averages else [gradients[others, place] == 0, means[place, others] == 0]
     # Without a bound, what needs no link would be as large as one likes where nothing limits it.
     constraints.append(gradients <= sum(peer.upload + peer.download for peer in peers))
     program = cvxpy.Problem(cvxpy.Maximize(rate), constraints)
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     if program.status != cvxpy.OPTIMAL:
         raise RuntimeError(f"the flows of {count} peers: {program.status}")
     return Flows(float(program.value), _rows(gradients.value), _rows(means.value))
 
 
 def flow_seconds(question: Collaboration, computing: AbstractSet[int]) -> float:
-    """The larger of computing and of the fastest exchange, if these compute."""
+    """The larger of computing and of the fastest exchange, if these compute.
+
+    Raises:
+        ValueError: see `fastest_flows`; or nobody averages.
+    """
+    if not any(peer.averages for peer in question.peers):
+        raise ValueError(f"nobody of {len(question.peers)} peers averages")
     rate = fastest_flows(question, computing).rate
     return max(compute_seconds(question, computing), question.parameter_count / rate)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sparsync.experiments.engine.addition import sum_in_order
+from sparsync.experiments.engine.counts import require_count
 from sparsync.experiments.planners.batch_planner import level_split
 
 Line = tuple[float, float]
@@ -99,11 +100,12 @@ def whole_parts(links: Sequence[Link], total: int) -> list[int]:
 
     Args:
         links: seconds by w = part/total.
-        total: of all parts.
+        total: of all parts, at least 1.
 
     Raises:
-        ValueError: nobody can have a part.
+        ValueError: nobody can have a part, or there is none.
     """
+    require_count("total", total, least=1)
     if not any(link.averages for link in links):
         raise ValueError(f"nobody of {len(links)} peers averages")
     quickest = [_quickest_part(link, total) for link in links]

@@ -85,8 +85,9 @@ def sparse_shares(density: float, peer_count: int, *, entry_values: float = 2.0)
         entry_values: e ≥ 1, values that cost as much as one entry with its index.
 
     Raises:
-        ValueError: the density or the cost is out of its range.
+        ValueError: the density, the number of peers or the cost is out of its range.
     """
+    require_count("peer_count", peer_count, least=1)
     if not 0 < density <= 1 or not 1 <= entry_values < math.inf:
         raise ValueError(f"0 < density ≤ 1 ≤ entry_values, got {density} and {entry_values}")
     gradient = min(1.0, entry_values * density)
@@ -94,10 +95,19 @@ def sparse_shares(density: float, peer_count: int, *, entry_values: float = 2.0)
 
 
 def link(question: Collaboration, peer: Peer, *, computes: bool, computing_count: int) -> Link:
-    """What a peer's exchange takes by its share, where it computes or does not, and so many do in all."""
+    """What a peer's exchange takes by its share, where it computes or does not, and so many do in all.
+
+    Raises:
+        ValueError: more seconds than a double holds.
+    """
     own, others = float(computes), len(question.peers) - 1
     gradient, mean = question.gradient_share, question.mean_share
     up, down = question.parameter_count / peer.upload, question.parameter_count / peer.download
+    if not max(up, down) * max(others * mean, computing_count * gradient) < math.inf:
+        raise ValueError(
+            f"{question.parameter_count} parameters take longer than a double holds over a link of "
+            f"{peer.upload} up and {peer.download} down"
+        )
     sends = (up * own * gradient, up * (others * mean - own * gradient))
     receives = (down * mean, down * ((computing_count - own) * gradient - mean))
     return Link(sends, receives, peer.averages)
@@ -112,10 +122,20 @@ def links(question: Collaboration, computing: AbstractSet[int]) -> list[Link]:
 
 
 def compute_seconds(question: Collaboration, computing: AbstractSet[int]) -> float:
-    """B/Σ s_i."""
-    return question.target_batch / sum_in_order(
-        question.peers[place].examples_per_second for place in sorted(computing)
-    )
+    """B/Σ s_i.
+
+    Raises:
+        ValueError: there is no such peer, none of them computes, or it takes more seconds than a double holds.
+    """
+    if unknown := sorted(place for place in computing if not 0 <= place < len(question.peers)):
+        raise ValueError(f"there are {len(question.peers)} peers, none at {unknown}")
+    speed = sum_in_order(question.peers[place].examples_per_second for place in sorted(computing))
+    seconds = question.target_batch / speed if speed else math.inf
+    if seconds == math.inf:
+        raise ValueError(
+            f"peers {sorted(computing)}, of {speed} examples per second, never have {question.target_batch}"
+        )
+    return seconds
 
 
 def exchange_shares(question: Collaboration, computing: AbstractSet[int]) -> list[float]:

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.averaging.messages import answer_each_other
-from sparsync.experiments.bulk.butterfly import all_reduce, butterfly
+from sparsync.experiments.bulk.butterfly import all_reduce, butterfly, reduce_scatter
+from sparsync.experiments.bulk.supersteps import LocalRanks
 from sparsync.experiments.planners import dedloc, lb_bsp
 from sparsync.experiments.planners.collaborations.loads import Collaboration, Peer
 from sparsync.experiments.planners.lb_bsp import FlatThenStraight, SharedBatch, Worker
@@ -137,11 +138,53 @@ def lost_rank() -> str | None:
     return str(lost.value)
 
 
-def refusals() -> tuple[str, str | None]:
-    return wrong_count(), lost_rank()
+def other_parts() -> str:
+    with pytest.raises(ValueError, match="butterfly") as refused:
+        all_reduce(torch.zeros(4), [1, 3] if dist.get_rank() else [3, 1])
+    return str(refused.value)
 
 
-def test_other_ranks_are_missed_and_other_numbers_of_parts_refused() -> None:
-    (refused, lost), _ = run_workers(refusals, 2)
+def stranger() -> str | None:
+    group: Any = dist.new_group([1])
+    if dist.get_rank() == 1:
+        return None
+    with pytest.raises(ValueError, match="not in the group") as refused:
+        all_reduce(torch.zeros(1), [1], group=group)
+    return str(refused.value)
+
+
+def refusals() -> tuple[str, str, str | None, str | None]:
+    return wrong_count(), other_parts(), stranger(), lost_rank()
+
+
+def test_other_ranks_are_missed_and_other_parts_refused() -> None:
+    (refused, unlike, said, lost), (_, unlike_too, *_) = run_workers(refusals, 2)
     assert refused.endswith("got [1, 1, 1]")
+    # With gloo, messages of other lengths than were expected end the process.
+    assert (
+        unlike
+        == "butterfly: ranks [1] have other settings than rank 0; here: {'dtype': 'torch.float32', 'parts': [3, 1]}"
+    )
+    assert unlike_too.endswith("[1, 3]}")
+    assert said == "this rank is not in the group"
     assert lost is not None
+
+
+def test_a_reduce_scatter_leaves_each_rank_the_sum_of_its_part() -> None:
+    vectors, parts = [whole_numbers(seed, 9) for seed in range(3)], [4, 0, 5]
+    total = torch.stack(vectors).sum(dim=0).split(parts)
+    ended = LocalRanks(3).run("scatter", lambda place: reduce_scatter(vectors[place.rank], parts, place.rank))
+    for one, part in zip(ended, total, strict=True):
+        assert torch.equal(one.found.total, part)
+        assert one.found.sent_bytes == 8 * (9 - len(part))
+        assert one.traffic.sent_bytes == [48, one.found.sent_bytes]
+
+
+def test_what_is_no_vector_is_refused() -> None:
+    for mine, parts, words in (
+        ([1.0], [1], "parts [1] are not list"),
+        (torch.ones(1), [], "parts [] are not a vector of shape (1,)"),
+        (torch.ones(2).to_sparse(), [2], "parts [2] are not a vector of shape (2,)"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            next(butterfly(mine, parts, 0))  # type: ignore[arg-type]  # wrong on purpose

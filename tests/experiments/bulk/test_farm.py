@@ -111,13 +111,13 @@ def test_bad_words_are_refused(words: list[str], said: str, tmp_path: Path) -> N
         read_arguments("farm", SYSTEM, ["--output", str(tmp_path / "result.json"), *words])
 
 
-CONSTANTS = Constants(latency=0.001, send=0.002, receive=0.006, work=0.144)
+CONSTANTS = Constants(dispatch=0.0015, send=0.002, collect=0.0005, receive=0.006, work=0.144)
 
 
 def test_a_model_is_that_of_the_statements() -> None:
     model = Model(CONSTANTS, 0.01, 1.0, 1.0)
     assert math.isclose(model.phased_seconds(3), 3 * 0.004 + 0.006 + 0.01 + 0.048)
-    assert math.isclose(model.pipelined_seconds(3), 3 * 0.003 + 0.048 + 0.003 + 0.01)
+    assert math.isclose(model.pipelined_seconds(3), 3 * 0.0035 + 0.048 + 0.0025 + 0.01)
     found = model.boundary()
     assert math.isclose(found["worker_count"], 6)
     assert found["best_worker_count"] == 6
@@ -127,7 +127,7 @@ def test_a_model_is_that_of_the_statements() -> None:
 def test_a_selection_moves_the_boundary_of_a_model() -> None:
     model = Model(CONSTANTS, 0.01, 0.125, 0.25)
     assert math.isclose(model.phased_seconds(3), 3 * 0.00225 + 0.0015 + 0.01 + 0.048)
-    assert math.isclose(model.pipelined_seconds(3), 0.00125 + 0.048 + 3 * 0.0015 + 0.01)
+    assert math.isclose(model.pipelined_seconds(3), 3 * 0.00175 + 0.048 + 0.001 + 0.01)
     found = model.boundary()
     assert math.isclose(found["worker_count"], math.sqrt(0.144 / 0.00225))
     assert found["dense_worker_count"] < found["worker_count"] < found["dense_worker_count"] * found["largest_gain"]

@@ -35,7 +35,7 @@ def test_a_run_prints_a_table_and_leaves_its_rows_and_where_they_were_made(tmp_p
     ended = ran(tmp_path, 2)
     assert ended.returncode == 0, ended.stderr
     assert "Top-k over 2 ranks" in ended.stdout
-    assert ended.stdout.endswith(f"global_top_k: 5 rows → {tmp_path / 'result.json'}\n")
+    assert ended.stdout.endswith(f"global_top_k: 7 rows → {tmp_path / 'result.json'}\n")
     found = json.loads((tmp_path / "result.json").read_text())
     assert [row["method"] for row in found["rows"]] == list(METHODS)
     assert found["rows"][0]["count"] == found["rows"][0]["k"] == 10

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from sparsync.experiments.averaging.messages import Place, _answers
 from sparsync.experiments.bulk.gtop_k import Merged, gtop_k
 from sparsync.experiments.bulk.supersteps import LocalRanks, Traffic, total_bytes
 from sparsync.theory.statements import STATEMENTS
@@ -85,8 +86,28 @@ def test_entries_of_one_half_of_the_tree_are_kept_by_who_dropped_them() -> None:
         ([torch.ones(2, 2)], 1, "expected a vector, got shape (2, 2)"),
         ([torch.ones(2), torch.ones(3)], 1, "ranks [1] have other settings than rank 0"),
         ([[1.0]], 1, "expected a vector, got list"),
+        ([torch.ones(2).to_sparse()], 1, "expected a dense vector, got torch.sparse_coo"),
     ],
 )
 def test_what_cannot_be_merged_is_refused(vectors: list[Tensor], k: int, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         LocalRanks(len(vectors)).run("tree", lambda place: gtop_k(vectors[place.rank], k, place))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_a_sum_that_overflows_is_named_on_all_ranks_at_the_same_time(ranks: int) -> None:
+    """Only rank 0 adds up: were it to refuse at once, the others would wait for it."""
+    vectors = torch.tensor([[1.0, 60_000.0]] * ranks, dtype=torch.float16)
+    places = [Place(rank, ranks) for rank in range(ranks)]
+    talks = [gtop_k(vector, 1, place) for vector, place in zip(vectors, places, strict=True)]
+    messages = [next(talk) for talk in talks]
+    for _ in range(2 * (ranks - 1).bit_length()):
+        messages = [talk.send(answer) for talk, answer in zip(talks, _answers(messages), strict=True)]
+    for talk, answer in zip(talks, _answers(messages), strict=True):
+        with pytest.raises(ValueError, match=r"the sum of entry 1 over the ranks is more than torch\.float16 holds"):
+            talk.send(answer)
+
+
+def test_what_is_kept_has_no_history_that_would_grow_from_step_to_step() -> None:
+    found, _ = merged(torch.arange(6.0).view(2, 3).requires_grad_(), 1)
+    assert not any(tensor.requires_grad for one in found for tensor in (one.total.values, one.residual))

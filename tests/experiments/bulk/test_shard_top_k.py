@@ -128,9 +128,10 @@ def test_alone_each_rank_selects_its_share_or_all_that_it_has() -> None:
         ([torch.ones(2), torch.tensor([1.0, torch.inf])], 1, "entry 1 of rank 1 cannot be ordered"),
         ([torch.tensor([torch.nan])], 1, "entry 0 of rank 0 cannot be ordered: NaN"),
         ([torch.ones(2), torch.ones(1)], 4, "k = 4 entries are wanted of 3"),
-        ([torch.ones(2), torch.ones(2)], 0, "k must be an int of at least 1, got 0"),
-        ([torch.ones(2, 2)], 1, "a shard must be a vector of torch.float16"),
+        ([torch.ones(2), torch.ones(2)], 0, "k must be at least 1, got 0"),
+        ([torch.ones(2, 2)], 1, "a shard must be a dense vector of torch.float16"),
         ([[1.0]], 1, "got list"),
+        ([torch.ones(2).to_sparse()], 1, "got torch.float32 (2,), torch.sparse_coo"),
         ([torch.ones(2, dtype=torch.int64)], 1, "got torch.int64 (2,)"),
         ([torch.ones(2), torch.ones(2, dtype=torch.float64)], 1, "ranks [1] have other settings than rank 0"),
     ],
@@ -145,3 +146,33 @@ def test_no_rounds_and_no_samples_are_refused() -> None:
         selected([torch.ones(2)], 1, rounds=0)
     with pytest.raises(ValueError, match="sample_count must be at least 1, got 0"):
         selected([torch.ones(2)], 1, sampled_top_k, sample_count=0)
+    with pytest.raises(ValueError, match=r"rounds must be an int, got 2\.0"):
+        selected([torch.ones(2)], 1, rounds=2.0)
+    with pytest.raises(ValueError, match=r"sample_count must be an int, got 1\.5"):
+        selected([torch.ones(2)], 1, sampled_top_k, sample_count=1.5)
+
+
+def test_the_gaussian_threshold_is_right_where_the_mean_is_far_larger_than_the_deviation() -> None:
+    generator = torch.Generator().manual_seed(2)
+    whole = torch.randn(30_000, generator=generator, dtype=torch.float64) + 1e9
+    payloads, _ = selected(list(whole.tensor_split(3)), 300, gaussian_top_k)
+    threshold = whole.mean() + two_sided_quantile(300, 30_000) * whole.std(correction=0)
+    # A value of some 1e9 in float64 is known within 1e-7, where there are a few entries in a thousand.
+    assert abs(sum(payload.count for payload in payloads) - int((whole > threshold).sum())) <= 1
+    assert 100 < int((whole > threshold).sum()) < 200
+
+
+def test_entries_whose_squares_are_no_numbers_are_refused_by_what_squares_them() -> None:
+    shards = [torch.tensor([1e200, 1.0], dtype=torch.float64), torch.ones(2, dtype=torch.float64)]
+    with pytest.raises(ValueError, match=r"entries are too large for a variance in float64, the mean is 2\.5e\+199"):
+        selected(shards, 1, gaussian_top_k)
+    assert places_of(selected(shards, 1)[0]) == {(0, 0)}
+
+
+@pytest.mark.parametrize("program", [exact_top_k, sampled_top_k, gaussian_top_k, own_top_k])
+def test_more_entries_than_indices_are_refused_and_no_history_is_kept(program: Program) -> None:
+    with pytest.raises(ValueError, match="2147483648 entries of one rank do not fit int32 indices"):
+        selected([torch.ones(1).expand(2**31)], 1, program)
+    payloads, _ = selected([torch.arange(9.0).requires_grad_()], 2, program)
+    assert payloads[0].values.tolist()[-1] == 8
+    assert not payloads[0].values.requires_grad

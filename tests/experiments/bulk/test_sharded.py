@@ -195,3 +195,17 @@ def test_layers_that_cannot_be_shared_out_are_refused() -> None:
         talk = train(Device(0, devices, on_eighths), layers, [kept] * LAYERS, batches[0], Books())
         with pytest.raises(ValueError, match="8 rows of 9 values cannot be"):
             next(talk)
+
+
+def test_what_is_no_perceptron_on_no_devices_is_refused() -> None:
+    layers, batches = made(2)
+    with pytest.raises(ValueError, match="slices must be at least 1, got 0"):
+        Kept(True, 0)
+    with pytest.raises(ValueError, match="rank must be at least 0 and below 2, the number of devices, got 2"):
+        Device(2, 2, on_eighths)
+    for some in ([], layers[:1]):
+        talk = train(Device(0, 2, on_eighths), some, [SHARDED] * LAYERS, batches[0], Books())
+        with pytest.raises(
+            ValueError, match=f"a perceptron needs layers, and each a plan, got {len(some)} and {LAYERS}"
+        ):
+            next(talk)

@@ -104,7 +104,9 @@ def test_zeros_of_both_signs_are_one_key() -> None:
             None,
             "torch.int64, got torch.float16",
         ),
+        (torch.ones(2).to_sparse(), None, "expected a vector of keys, got (2,)"),
         (torch.ones(2), 0, "oversampling must be at least 1, got 0"),
+        (torch.ones(2), 1.5, "oversampling must be an int, got 1.5"),
     ],
 )
 def test_what_cannot_be_sorted_is_refused_by_name(keys: Tensor, oversampling: int | None, words: str) -> None:
@@ -115,3 +117,8 @@ def test_what_cannot_be_sorted_is_refused_by_name(keys: Tensor, oversampling: in
 def test_ranks_that_sort_otherwise_are_refused() -> None:
     with pytest.raises(ValueError, match=r"ranks \[1\] have other settings than rank 0"):
         sorted_by([torch.ones(2), torch.ones(2, dtype=torch.int64)])
+
+
+def test_sorted_keys_have_no_history() -> None:
+    buckets, _ = sorted_by([torch.arange(5.0).requires_grad_()] * 2)
+    assert not any(bucket.keys.requires_grad for bucket in buckets)

@@ -16,6 +16,7 @@ from torch import Tensor
 from sparsync.experiments.averaging.header import ExchangeError
 from sparsync.experiments.averaging.messages import AllGather, AllReduce, Conversation, Place, Swap
 from sparsync.experiments.bulk.gtop_k import gtop_k
+from sparsync.experiments.bulk.mean_top_k import gathered_gaussian_k, scattered_top_k
 from sparsync.experiments.bulk.shard_top_k import exact_top_k, gaussian_top_k, own_top_k, sampled_top_k
 from sparsync.experiments.bulk.sorting import sample_sort
 from sparsync.experiments.bulk.supersteps import (
@@ -55,6 +56,8 @@ PROGRAMS: dict[str, Callable[[Place], Conversation[Any]]] = {
     "gaussian": lambda place: gaussian_top_k(drawn(place.rank, torch.float32), 20, place),
     "own": lambda place: own_top_k(drawn(place.rank, torch.float32), 20, place),
     "tree": lambda place: gtop_k(vector(place.rank), 6, place),
+    "scattered": lambda place: scattered_top_k(vector(place.rank), 6, place),
+    "gathered": lambda place: gathered_gaussian_k(vector(place.rank), 6, place),
 }
 
 
@@ -65,6 +68,7 @@ def found_of(program: str, ranks: Ranks) -> Found:
         parts = ended.found
         tensors = [parts.total.values, parts.total.indices, parts.residual] if program == "tree" else []
         tensors = [parts.keys, parts.ranks, parts.indices] if program.startswith("sort") else tensors
+        tensors = [parts.mean] if program == "gathered" else tensors
         tensors = tensors or [parts.values, parts.indices]
         found.append((ended.rank, tensors, ended.traffic.sent_bytes, ended.traffic.received_bytes))
     return found
@@ -89,9 +93,11 @@ def on_a_rank() -> tuple[dict[int, dict[str, Found]], list[str], str]:
     """On the first two, three and four ranks of four; then the last one is lost."""
     rank, found = dist.get_rank(), {}
     for size in SIZES:
-        group = dist.new_group(list(range(size)))
-        if isinstance(group, dist.ProcessGroup) and rank < size:
+        group: Any = dist.new_group(list(range(size)))
+        if rank < size:
             found[size] = {program: found_of(program, GroupRanks(group)) for program in PROGRAMS}
+        else:
+            assert ended_badly(GroupRanks(group), "sort", partial(hostile, keys={})) == "this rank is not in the group"
     said = [ended_badly(GroupRanks(), "sort", partial(hostile, keys=keys)) for keys in (NAN, WIDE)]
     dist.barrier()
     if rank == 3:

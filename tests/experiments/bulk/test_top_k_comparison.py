@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
 
-from sparsync.experiments.bulk.drawn_vectors import GRADIENT, KINDS, LAWS, worker_vectors
+from sparsync.experiments.bulk.drawn_vectors import GRADIENT, KINDS, LAWS, OPPOSED, worker_vectors
 from sparsync.experiments.bulk.supersteps import LocalRanks
 from sparsync.experiments.bulk.top_k_comparison import METHODS, Comparison, compare
 from sparsync.theory.statements import STATEMENTS
@@ -28,6 +30,9 @@ def test_only_exact_selection_is_right_on_all_laws() -> None:
         assert abs(exact["excess_share"]) <= 4096 * 2.0**-52
         assert tree["sent_bytes"] == STATEMENTS["tree_bytes"].fraction(n=3, k=41, value_bytes=4, index_bytes=4)
         assert exact["left_share"] < tree["left_share"] < 1
+        assert of[kind, "scattered"]["count"] == 41
+        assert of[kind, "scattered"]["left_share"] == pytest.approx(exact["left_share"], rel=1e-6)
+        assert all(row["left_share"] >= row["least_share"] * (1 - 1e-9) for row in rows)
         assert abs(of[kind, "sampled"]["count"] - 41) <= 2
     assert of["gaussian", "gaussian"]["count_error"] < 0.5
     assert of["skewed", "gaussian"]["count_error"] > 2
@@ -56,6 +61,7 @@ def test_a_gradient_has_the_dimension_of_its_model_and_differs_by_batch() -> Non
     [
         ({"dimension": 0}, "dimension must be at least 1, got 0"),
         ({"rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"repeats": 1.5}, "repeats must be an int, got 1.5"),
         ({"density": 0.0}, "density must be above 0 and at most 1, got 0.0"),
         ({"density": 1.5}, "density must be above 0 and at most 1, got 1.5"),
         ({"vectors": ("gaussian", "cauchy")}, f"vectors must be some of {', '.join(KINDS)}, got ['cauchy']"),
@@ -72,3 +78,27 @@ def test_vectors_of_no_kind_or_size_are_refused() -> None:
         worker_vectors("cauchy", dimension=3, rank_count=1, seed=0)
     with pytest.raises(ValueError, match="rank_count must be at least 1, got 0"):
         worker_vectors("gaussian", dimension=3, rank_count=0, seed=0)
+
+
+def test_opposed_parts_cancel_between_neighbours_and_are_what_each_alone_selects() -> None:
+    even, odd = (worker_vectors(OPPOSED, dimension=4096, rank_count=count, seed=1) for count in (4, 3))
+    assert torch.allclose(even[0] + even[1], even[2] + even[3], atol=1e-4)
+    assert torch.equal(odd[:2], even[:2])
+    assert odd[2].std() < 1.1 < 3 < even[2].std()
+    settings = replace(SETTINGS, vectors=(OPPOSED,))
+    of = {row["method"]: row for row in compare(settings, LocalRanks(2))}
+    assert of["gtop_k"]["left_share"] > 1.1 * of["gtop_k"]["least_share"]
+    assert of["gathered"]["left_share"] > 1.1 * of["gathered"]["least_share"]
+
+
+def test_of_a_mean_of_zeros_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAWS, "layered", lambda dimension, _: torch.zeros(dimension))
+    rows = compare(replace(SETTINGS, dimension=50, vectors=("layered",)), LocalRanks(2))
+    assert {(row["left_share"], row["least_share"], row["excess_share"]) for row in rows} == {(0.0, 0.0, 0.0)}
+
+
+def test_of_fewer_entries_than_ranks_they_are_found_too() -> None:
+    for dimension, density in product((1, 2, 3), (0.1, 1.0)):
+        settings = replace(SETTINGS, dimension=dimension, density=density, vectors=("gaussian", "tied"))
+        rows = [row for row in compare(settings, LocalRanks(5)) if row["method"] in ("exact", "scattered")]
+        assert all(row["count"] == row["k"] == max(1, round(density * dimension)) for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -167,3 +168,18 @@ def test_bad_starts_steps_and_paces_are_refused() -> None:
         proportional_split([1.0, 1.0], 2, [1, 0.5])
     with pytest.raises(ValueError, match=r"got \[1.0, 0.0\]"):
         proportional_split([1.0, 0.0], 2)
+    with pytest.raises(ValueError, match=r"paces must be there and positive, got \[nan, 1.0\]"):
+        proportional_split([math.nan, 1.0], 2)
+    with pytest.raises(ValueError, match=r"paces must be there and positive, got \[\]"):
+        proportional_split([], 2)
+    with pytest.raises(ValueError, match="total must be finite and at least 0, got -2"):
+        proportional_split([1.0], -2)
+
+
+def test_who_would_take_for_ever_gets_what_is_done_in_time_and_what_never_is_is_refused() -> None:
+    def endless(examples: int) -> float:
+        return math.inf if examples > 2 else 1.0
+
+    assert level_split([endless, float], 9) == heap_split([endless, float], 9) == [2, 7]
+    with pytest.raises(ValueError, match="2 workers are not done with 5 examples in any time that a double holds"):
+        level_split([endless] * 2, 5)

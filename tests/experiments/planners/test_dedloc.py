@@ -10,6 +10,7 @@ import pytest
 from sparsync.experiments.planners.collaborations.loads import (
     Collaboration,
     Peer,
+    compute_seconds,
     exchange_seconds,
     exchange_shares,
     sparse_shares,
@@ -145,6 +146,26 @@ def test_bad_questions_are_refused() -> None:
         Collaboration((peer,), 1.0, 1, 0.5, 0.25)
     with pytest.raises(ValueError, match="0 < density ≤ 1 ≤ entry_values, got 0 and 2"):
         sparse_shares(0, 3)
+    with pytest.raises(ValueError, match="peer_count must be at least 1, got 0"):
+        sparse_shares(0.1, 0)
+
+
+def test_seconds_that_no_double_holds_are_refused_instead_of_planned_with() -> None:
+    """An infinite time times a share of none is no number, and no larger than any."""
+    peer = Peer(1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="10 parameters take longer than a double holds over a link of 1e-320 up"):
+        plan(Collaboration((Peer(1.0, 1e-320, 1.0), peer), 1.0, 10))
+    with pytest.raises(ValueError, match=r"peers \[0\], of 5e-324 examples per second, never have 1\.0"):
+        plan(Collaboration((Peer(5e-324, 1.0, 1.0),), 1.0, 10))
+
+
+def test_an_update_needs_peers_that_are_there_and_compute() -> None:
+    question = Collaboration((Peer(1.0, 1.0, 1.0), Peer(0.0, 1.0, 1.0)), 1.0, 10)
+    for computing in (frozenset[int](), frozenset({1})):
+        with pytest.raises(ValueError, match=r"of 0\.0 examples per second, never have 1\.0"):
+            update_seconds(question, computing)
+    with pytest.raises(ValueError, match=r"there are 2 peers, none at \[5\]"):
+        compute_seconds(question, frozenset({0, 5}))
 
 
 def test_what_cannot_be_met_is_named() -> None:

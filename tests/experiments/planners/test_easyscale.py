@@ -83,3 +83,11 @@ def test_bad_questions_are_refused() -> None:
         plan(Job(7, (DeviceType(3, 1.0, 2),)))
     with pytest.raises(InfeasibleError, match="host 0 of 1"):
         plan(Job(1, ()))
+
+
+def test_a_device_that_never_ends_a_step_hosts_nobody() -> None:
+    never = DeviceType(1, 5e-324)
+    found = plan(Job(4, (never, DeviceType(1, 1.0))))
+    assert (found.choice["hosted"], found.objective) == ([[0], [4]], 4.0)
+    with pytest.raises(ValueError, match="in any time that a double holds"):
+        plan(Job(4, (never,)))

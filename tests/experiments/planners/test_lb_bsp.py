@@ -91,6 +91,9 @@ def test_bad_questions_are_refused() -> None:
         Measured((2.0, 1.0))
     with pytest.raises(ValueError, match=r"not decrease, got \(\)"):
         Measured(())
+    for examples in (0, 3):
+        with pytest.raises(ValueError, match=f"1 to 2 examples were measured, not {examples}"):
+            Measured((1.0, 2.0))(examples)
     with pytest.raises(ValueError, match="send_seconds must be finite and at least 0, got inf"):
         Worker(FlatThenStraight(1.0), send_seconds=float("inf"))
     with pytest.raises(ValueError, match="cap must be at least 1, got 0"):
@@ -105,3 +108,11 @@ def test_what_cannot_be_met_is_named() -> None:
         plan(SharedBatch((one, one), 1))
     with pytest.raises(InfeasibleError, match=r"caps: \[2, 2\] let the workers hold 4 of 5 examples"):
         plan(SharedBatch((one, one), 5))
+
+
+def test_a_worker_that_takes_more_than_a_double_holds_gets_one_example() -> None:
+    found = plan(SharedBatch((Worker(FlatThenStraight(1e308)), Worker(FlatThenStraight(1.0))), 100))
+    assert found.choice["batches"] == [1, 99]
+    assert found.objective == 1e308
+    with pytest.raises(ValueError, match="1 workers are not done with 100 examples"):
+        plan(SharedBatch((Worker(FlatThenStraight(1e308)),), 100))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sparsync.experiments.planners.plan import InfeasibleError
+from sparsync.experiments.sizing.measured_times import CodecTimes, MeasuredTimes
 from sparsync.experiments.sizing.operators import Operator
-from sparsync.experiments.sizing.selection_times import SelectionTimes
 from sparsync.experiments.sizing.step import Conditions, binding, changes, planned_step
 
 BUCKETS = [Operator(f"layer {place}", 1_000_000, 2e9, 4e6) for place in range(6)]
@@ -44,11 +44,19 @@ def test_with_little_memory_operators_are_sharded_and_gathered() -> None:
 
 
 def test_selecting_takes_the_time_that_was_measured_where_a_selection_is_sent() -> None:
-    times = SelectionTimes("some", ((1, 0.5), (2_000_000, 0.5)))
+    times = MeasuredTimes("some", ((1, 0.5), (2_000_000, 0.5)))
     dense = planned_step(BUCKETS, replace(ROOMY, selection=times))
     assert sum(work.select_seconds for work in dense.works) == 0
     sparse = planned_step(BUCKETS, replace(ROOMY, selection=times, density=0.001))
     assert [work.select_seconds for work in sparse.works] == [0.5] * 6
+
+
+def test_a_device_codes_its_own_message_and_those_of_all_others() -> None:
+    once = MeasuredTimes("some", ((1, 0.25), (2_000_000, 0.25)))
+    codec = CodecTimes(once, MeasuredTimes("some", ((1, 0.125), (2_000_000, 0.125))))
+    sparse = planned_step(BUCKETS, replace(ROOMY, selection=once, codec=codec, density=0.001))
+    expected = 0.25 + 0.25 + (ROOMY.worker_count - 1) * 0.125
+    assert [work.select_seconds for work in sparse.works] == [expected] * 6
 
 
 @pytest.mark.parametrize(

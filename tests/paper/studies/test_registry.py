@@ -23,10 +23,11 @@ APART = {"torchrun"}
 
 
 def test_every_file_that_exports_a_study_has_a_line_of_its_name() -> None:
-    """Or a folder of its name, whose `study.py` exports it; learning systems share a folder."""
+    """Or a folder of its name, whose `study.py` exports it; learning systems share a folder, and so do plans."""
     modules = {path.stem: path.stem for path in FOLDER.glob("*.py")}
     modules |= {path.parent.name: f"{path.parent.name}.study" for path in FOLDER.glob("*/study.py")}
-    modules |= {path.stem: f"learning.{path.stem}" for path in FOLDER.glob("learning/*.py")}
+    for room in ("learning", "planning"):
+        modules |= {path.stem: f"{room}.{path.stem}" for path in FOLDER.glob(f"{room}/*.py")}
     found = {name: import_module(f"paper.studies.{module}") for name, module in modules.items()}
     studies = {name: module.STUDY for name, module in found.items() if hasattr(module, "STUDY")}
     assert studies == STUDIES

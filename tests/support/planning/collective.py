@@ -102,7 +102,7 @@ def program(question: Question) -> float | None:
     chosen = cvxpy.Variable(len(seconds), boolean=True)
     cost = chosen @ [one / scale for one in seconds]
     problem = cvxpy.Problem(cvxpy.Minimize(cost), [chosen.sum() == 1])
-    problem.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    problem.solve(solver=cvxpy.HIGHS)
     assert problem.status == cvxpy.OPTIMAL, problem.status
     return float(problem.value) * scale
 

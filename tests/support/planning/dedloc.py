@@ -122,7 +122,7 @@ def by_program(question: Collaboration) -> float | None:
             constraints += [received + means <= peer.download]
             constraints += [] if peer.averages else [parts[place] == 0]
     program = cvxpy.Problem(cvxpy.Maximize(rate), constraints)
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     if program.status == cvxpy.INFEASIBLE or (program.status == cvxpy.OPTIMAL and program.value < 1e-9):
         return None
     assert program.status == cvxpy.OPTIMAL, program.status

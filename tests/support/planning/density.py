@@ -101,7 +101,7 @@ def program(question: Question) -> float | None:
     scale = max(listed)
     chosen = cvxpy.Variable(len(listed), boolean=True)
     problem = cvxpy.Problem(cvxpy.Minimize(chosen @ [seconds / scale for seconds in listed]), [chosen.sum() == 1])
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
     assert problem.status == cvxpy.OPTIMAL, problem.status
     return float(problem.value) * scale
 

@@ -49,7 +49,7 @@ def by_program(question: Job) -> float | None:
             constraints.append(own.capability * overload >= hosted)
             total = total + hosted.sum()
     program = cvxpy.Problem(cvxpy.Minimize(overload), [*constraints, total == question.logical_count])
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     if program.status == cvxpy.INFEASIBLE:
         return None
     assert program.status == cvxpy.OPTIMAL, program.status

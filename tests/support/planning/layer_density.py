@@ -123,7 +123,7 @@ def program(question: Question) -> float | None:
     energies = [list(map(float.__mul__, layer.squares, map(float, layer.counts))) for layer in question.layers]
     captured = sum(entries @ list(layer.squares) for entries, layer in zip(groups, question.layers, strict=True))
     problem = cvxpy.Problem(cvxpy.Maximize(captured), constraints)
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
     if problem.status == cvxpy.INFEASIBLE:
         return None
     assert problem.status == cvxpy.OPTIMAL, problem.status

@@ -76,7 +76,7 @@ def by_program(question: SharedBatch) -> float | None:
                 constraints.append(end >= times.fixed_seconds + times.example_seconds * reached + worker.send_seconds)
         total = total + batch
     program = cvxpy.Problem(cvxpy.Minimize(end), [*constraints, total == question.example_count])
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     if program.status == cvxpy.INFEASIBLE:
         return None
     assert program.status == cvxpy.OPTIMAL, program.status

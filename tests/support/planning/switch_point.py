@@ -145,7 +145,7 @@ def program(question: Question) -> float | None:
     ]
     seconds = free * updates + (barrier - free) * waits.sum() + question.restart_seconds * changes
     problem = cvxpy.Problem(cvxpy.Minimize(seconds), constraints)
-    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    problem.solve(solver=cvxpy.HIGHS, mip_rel_gap=1e-9)
     assert problem.status == cvxpy.OPTIMAL, problem.status
     is_late = question.target_seconds is not None and problem.value > question.target_seconds
     return None if is_late else float(problem.value)

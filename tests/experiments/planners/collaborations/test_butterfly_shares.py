@@ -162,7 +162,8 @@ def test_bad_bandwidths_shares_and_totals_are_refused() -> None:
             function([1.0, -1.0])
         with pytest.raises(ValueError, match=r"got \[1.0, inf\]"):
             function([1.0, math.inf])
-    with pytest.raises(ValueError, match=r"shares must be at least 0, and not all 0, got \[0.5, -0.5\]"):
-        hagenbach_bischoff([0.5, -0.5], 3)
+    for shares, said in (([0.5, -0.5], r"0.5, -0.5"), ([math.inf, 1.0], "inf, 1.0"), ([math.nan], "nan"), ([], "")):
+        with pytest.raises(ValueError, match=rf"shares must be finite, at least 0, and not all 0, got \[{said}\]"):
+            hagenbach_bischoff(shares, 3)
     with pytest.raises(ValueError, match="total must be at least 0, got -1"):
         hagenbach_bischoff([1.0], -1)

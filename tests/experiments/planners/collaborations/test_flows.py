@@ -83,3 +83,16 @@ def test_flows_that_nobody_averages_are_none() -> None:
     assert fastest_flows(Collaboration((client, client), 1.0, 1), frozenset({0, 1})).rate == pytest.approx(
         0, abs=SOLVER
     )
+    with pytest.raises(ValueError, match="nobody of 2 peers averages"):
+        flow_seconds(Collaboration((client, client), 1.0, 1), frozenset({0, 1}))
+
+
+def test_a_client_hands_its_gradient_to_those_who_average_though_it_computes_alone() -> None:
+    """The averager's uplink binds: the client itself, though it has the mean, is no peer that others hear it from."""
+    peers = (Peer(1.0, 9.0, 9.0, averages=False), Peer(0.0, 0.5, 9.0), Peer(0.0, 9.0, 9.0, averages=False))
+    assert fastest_flows(Collaboration(peers, 1.0, 1), frozenset({0})).rate == pytest.approx(0.5, rel=SOLVER)
+
+
+def test_a_peer_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"got 2 and \[0, 7\]"):
+        fastest_flows(Collaboration((Peer(1.0, 1.0, 1.0),) * 2, 1.0, 1), frozenset({0, 7}))

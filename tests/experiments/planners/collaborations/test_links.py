@@ -95,3 +95,8 @@ def test_nobody_who_averages_is_refused() -> None:
     for function in (level_shares, lambda links: whole_parts(links, 3)):
         with pytest.raises(ValueError, match="nobody of 2 peers averages"):
             function([client, client])
+
+
+def test_no_parts_cannot_be_shared() -> None:
+    with pytest.raises(ValueError, match="total must be at least 1, got 0"):
+        whole_parts([Link((0.0, 1.0), (0.0, 1.0))], 0)

@@ -74,7 +74,7 @@ def test_a_program_finds_as_much() -> None:
     gained = sum((one @ table for one, table in zip(chosen, tables, strict=True)), cvxpy.Constant(0))
     given_count = sum((one @ list(range(10)) for one in chosen), cvxpy.Constant(0))
     program = cvxpy.Problem(cvxpy.Maximize(gained), [one.sum() == 1 for one in chosen] + [given_count == 9])
-    program.solve(solver=cvxpy.HIGHS)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
+    program.solve(solver=cvxpy.HIGHS)
     # The solver's feasibility tolerance.
     assert total(tables, best_division(tables, 9)) == pytest.approx(program.value, rel=1e-6)
 
