@@ -1,10 +1,11 @@
-"""What would the planner gain over all shards in two published settings, of which much is not known?
+"""What would the planner gain over all shards in published settings, of which not all is known?
 
-Known are the model, the memory of a device, and of one the number of devices. Sequences, links, devices' speeds and
-bits of numbers were not found, so that all of a range are tried, each with the best batch. Nor was it found whether
-"all sharded" gathers slices of operators, as the planner may, or whole ones, whose buffers leave less for samples.
-
-The ratios are those of the table in the repository of Jiang, Fu, Miao, Nie, Cui 2023 (OSDP); the article was not read.
+The page of the repository of Jiang, Fu, Miao, Nie, Cui 2023 (OSDP) names the models, the memory of a device and the
+throughput; the article was not read. The repository's programs say more: 8 devices of one machine, float32 and Adam; of
+OPT, sequences of 512 tokens; and of GPT-2 a smaller model than the page has, and 96 sums of 6 digits a device. Links
+and devices' speeds were not found, nor sequences for the model of the page, so that all of a range are tried, each with
+the best batch where none is given. Nor was it found whether "all sharded" should gather slices of operators, as the
+planner may, or whole ones, whose buffers leave less for samples.
 """
 
 from __future__ import annotations
@@ -25,11 +26,8 @@ from sparsync.experiments.sizing.step import Conditions
 from sparsync.experiments.studies.planning.shards_alone import sharded_seconds
 
 LATENCY_SECONDS = 20e-6
-NUMBERS: dict[int, dict[str, Any]] = {
-    16: {"value_bytes": 2, "activation_share": 0.5},
-    32: {"value_bytes": 4, "activation_share": 1.0},
-}
-"""By bits: what a value that travels takes, and which share of what float32 keeps is kept."""
+DEVICE_COUNT, VALUE_BYTES, ACTIVATION_SHARE = 8, 4, 1.0
+"""Of all settings: what the programs start, and that they train in float32."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +35,29 @@ class PublishedModel:
     """A setting.
 
     Args:
-        sizes: of the model; the window is varied.
+        sizes: of the model; the window is varied where it is not known.
         memory_bytes: of a device.
-        device_counts: that are tried; the one that is named, where one is.
         published_gain: samples per second of the plan over those of all shards.
+        is_window_known: whether `sizes` has the tokens of a sequence.
+        batch: sequences of a device, where they are known.
     """
 
     sizes: Transformer
     memory_bytes: int
-    device_counts: tuple[int, ...]
     published_gain: float
+    is_window_known: bool = False
+    batch: int | None = None
 
 
+_GPT_GAIN = 192.3 / 158.0
 MODELS: dict[str, PublishedModel] = {
-    "gpt2_48": PublishedModel(Transformer(48, 2048, 16, 8192, 50257, 1024), 8 * 2**30, (8, 16, 32), 192.3 / 158.0),
-    "opt_8": PublishedModel(Transformer(8, 7168, 56, 28672, 50272, 2048), 16 * 2**30, (8,), 1262 / 453),
+    "gpt2_page": PublishedModel(Transformer(48, 2048, 16, 8192, 50257, 1024), 8 * 2**30, _GPT_GAIN),
+    "gpt2_program": PublishedModel(
+        Transformer(48, 1536, 48, 6144, 10, 6, is_tied=False), 8 * 2**30, _GPT_GAIN, is_window_known=True, batch=96
+    ),
+    "opt": PublishedModel(Transformer(8, 7168, 56, 28672, 50272, 512), 16 * 2**30, 1262 / 453, is_window_known=True),
 }
-"""GPT-2 with 48 layers and a hidden size of 2048, and OPT-30B cut to 8 layers."""
+"""GPT-2 with 48 layers and a hidden size of 2048, the one that the program trains, and OPT-30B cut to 8 layers."""
 
 
 def published_rows(
@@ -63,7 +67,7 @@ def published_rows(
 
     Args:
         name: key of `MODELS`.
-        windows: tokens of a sequence.
+        windows: tokens of a sequence, where they are not known.
         speeds: operations per second of a device.
         links: bits per second.
 
@@ -73,19 +77,26 @@ def published_rows(
     """
     model = MODELS[name]
     rows = list[dict[str, Any]]()
-    for window in windows:
+    for window in (model.sizes.window,) if model.is_window_known else windows:
         operators = operators_of(*transformer(replace(model.sizes, window=window)))
-        for bits, devices, speed, link in product(NUMBERS, model.device_counts, speeds, links):
+        for speed, link in product(speeds, links):
             conditions = Conditions(
-                devices, model.memory_bytes, link, LATENCY_SECONDS, operations_per_second=speed, **NUMBERS[bits]
+                DEVICE_COUNT,
+                model.memory_bytes,
+                link,
+                LATENCY_SECONDS,
+                operations_per_second=speed,
+                batch=model.batch,
+                value_bytes=VALUE_BYTES,
+                activation_share=ACTIVATION_SHARE,
             )
-            known = {"window": window, "bits": bits, "device_count": devices}
-            known |= {"operations_per_second": speed, "bits_per_second": link}
+            known = {"window": window, "operations_per_second": speed, "bits_per_second": link}
             rows.append(known | _planned(operators, conditions))
     return {
         "model": name,
         "published_gain": model.published_gain,
         "memory_bytes": model.memory_bytes,
+        "device_count": DEVICE_COUNT,
         "rows": [row for row in rows if row["gain"]],
         "without_room_count": sum(not row["gain"] for row in rows),
         "plan_seconds": max(row.pop("plan_seconds") for row in rows),

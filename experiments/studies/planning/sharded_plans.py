@@ -11,8 +11,8 @@ on any link without latency, with any activations. Dense replicas exchange 2/3 a
 M > (3 − 2/n)cP. In between the plan moves with κ; below (c + r)P no density moves it. With a given batch all memory
 beside it goes to replicas anyway, and residuals let fewer of them in: c(1 − 1/n) to c(1 − 1/n) + r.
 
-The planner is asked at both; and how much it gains over all shards in the settings of two publications, whatever of
-them was not found.
+The planner is asked at both; and how much it gains over all shards in published settings, whatever of them was not
+found.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ _RECORD = Sizes(
     move_latencies=(0.0, LATENCY_SECONDS),
     move_link=10e9,
     windows=(128, 256, 512, 1024, 2048),
-    speeds=(50e12, 150e12),
-    published_links=(10e9, 100e9, 400e9, 2400e9),
+    speeds=(5e12, 20e12),
+    published_links=(50e9, 100e9, 400e9, 2400e9),
 )
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": replace(
@@ -110,7 +110,7 @@ SIZES: dict[ProfileName, Sizes] = {
         move_memories=(30.0,),
         move_latencies=(0.0,),
         windows=(128,),
-        speeds=(50e12,),
+        speeds=(20e12,),
         published_links=(100e9,),
     ),
     "quick": replace(
@@ -120,8 +120,8 @@ SIZES: dict[ProfileName, Sizes] = {
         links=(10e9,),
         move_memories=(22.0, 30.0, 42.0),
         windows=(128, 512, 2048),
-        speeds=(50e12,),
-        published_links=(10e9, 400e9),
+        speeds=(20e12,),
+        published_links=(50e9, 2400e9),
     ),
     "record": _RECORD,
     "full": _RECORD,

@@ -84,7 +84,7 @@ def _draw_gains(axes: Axes, study: Result, data_folder: Path) -> None:
             if found.count > 1:
                 axes.plot([math.exp(found.low), math.exp(found.high)], [height] * 2, color=look.colour, lw=1.2)
             axes.plot([math.exp(found.value)], [height], "D", color=look.colour, ms=3.6, mec=BLACK, mew=0.4)
-    published = PUBLISHED_STATIC.values()
+    published = [*PUBLISHED_STATIC.values()]
     axes.vlines(published, -0.5, 0.1, color=BLACK, lw=1.0, ls=":")
     axes.text(sum(published) / len(published), -0.45, "published", ha="center", fontsize=7)
     axes.axvline(1, color=GREY, lw=0.7)

@@ -13,7 +13,7 @@ import pytest
 from sparsync.experiments.planners import osdp
 from sparsync.experiments.planners.osdp import Sharding
 from sparsync.experiments.studies.planning import sharded_plans
-from sparsync.experiments.studies.planning.published_shards import MODELS, NUMBERS, published_rows
+from sparsync.experiments.studies.planning.published_shards import MODELS, published_rows
 from sparsync.experiments.studies.planning.sharded_plans import (
     GIVEN,
     INDEX_BYTES,
@@ -133,8 +133,7 @@ def test_with_a_given_batch_residuals_let_fewer_be_replicated() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_plan_of_a_published_model_is_no_slower_than_shards(name: str) -> None:
     found = published_rows(name, (128,), (50e12,), (100e9,))
-    model = MODELS[name]
-    assert len(found["rows"]) + found["without_room_count"] == len(NUMBERS) * len(model.device_counts)
+    assert len(found["rows"]) + found["without_room_count"] == 1
     for row in found["rows"]:
         assert row["gain"]["slices"] >= 1 - 1e-12
         assert row["gain"]["operators"] is None or row["gain"]["operators"] >= row["gain"]["slices"]
@@ -143,8 +142,9 @@ def test_a_plan_of_a_published_model_is_no_slower_than_shards(name: str) -> None
 
 
 def test_published_models_are_as_large_as_their_names_say() -> None:
-    """48 blocks of 12 · 2048² parameters, and 8 of 12 · 7168²."""
-    for name, blocks in (("gpt2_48", 48 * 12 * 2048**2), ("opt_8", 8 * 12 * 7168**2)):
+    """Blocks have 12 squares of the width."""
+    wanted = {"gpt2_page": 48 * 12 * 2048**2, "gpt2_program": 48 * 12 * 1536**2, "opt": 8 * 12 * 7168**2}
+    for name, blocks in wanted.items():
         sizes = MODELS[name].sizes
         assert sizes.layers * (4 * sizes.width**2 + 2 * sizes.width * sizes.hidden) == blocks
     with pytest.raises(KeyError):
