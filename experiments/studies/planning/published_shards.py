@@ -49,13 +49,13 @@ class PublishedModel:
     batch: int | None = None
 
 
-_GPT_GAIN = 192.3 / 158.0
+_GPT_GAIN, _OPT_GAIN = 192.257 / 158.049, 1261.98 / 453.18
 MODELS: dict[str, PublishedModel] = {
     "gpt2_page": PublishedModel(Transformer(48, 2048, 16, 8192, 50257, 1024), 8 * 2**30, _GPT_GAIN),
     "gpt2_program": PublishedModel(
         Transformer(48, 1536, 48, 6144, 10, 6, is_tied=False), 8 * 2**30, _GPT_GAIN, is_window_known=True, batch=96
     ),
-    "opt": PublishedModel(Transformer(8, 7168, 56, 28672, 50272, 512), 16 * 2**30, 1262 / 453, is_window_known=True),
+    "opt": PublishedModel(Transformer(8, 7168, 56, 28672, 50272, 512), 16 * 2**30, _OPT_GAIN, is_window_known=True),
 }
 """GPT-2 with 48 layers and a hidden size of 2048, the one that the program trains, and OPT-30B cut to 8 layers."""
 

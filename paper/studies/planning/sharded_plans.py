@@ -26,11 +26,11 @@ NETWORKS = {
     "llama_7b": (Look("LLaMA 7B", PURPLE), "D"),
 }
 """Looks and markers."""
-PUBLISHED = {"gpt2_48": "Gpt", "opt_8": "Opt"}
+PUBLISHED = {"gpt2_page": "Page", "gpt2_program": "Program", "opt": "Opt"}
 """Words of the macros' names."""
 BASELINES = {"slices": "Slices", "operators": "Operators"}
 FREE, GIVEN = "free", "given"
-_GIGA, _MICRO = 1e9, 1e-6
+_TERA, _GIGA, _MICRO = 1e12, 1e9, 1e-6
 
 
 def curves(study: Result, memory: float, batch: str, *, bits_per_second: float | None = None) -> list[Result]:
@@ -67,16 +67,22 @@ def largest_error(rows: Sequence[Result]) -> float:
     return float(max(errors))
 
 
-def gains(study: Result, model: str, baseline: str) -> list[float]:
-    """Over a baseline, in every setting of a published model in which it has room.
+def published(study: Result, model: str) -> Result:
+    """A published model.
 
     Raises:
         ValueError: the study has no such model.
     """
     for found in study.records("published"):
         if found["model"] == model:
-            return [row["gain"][baseline] for row in found.records("rows") if row["gain"][baseline] is not None]
+            return found
     raise ValueError(f"{study.path}: no published model {model!r}")
+
+
+def gains(study: Result, model: str, baseline: str) -> list[float]:
+    """Over a baseline, in every setting of a published model in which it has room."""
+    rows = published(study, model).records("rows")
+    return [row["gain"][baseline] for row in rows if row["gain"][baseline] is not None]
 
 
 def slowest(study: Result) -> Result:
@@ -225,12 +231,29 @@ def _gain(model: str, baseline: str) -> Macro:
     return lambda folder: _times(gains(result(folder, "sharded_plans"), model, baseline))
 
 
-def _published(model: str) -> Macro:
-    def words(data_folder: Path) -> str:
-        rows = result(data_folder, "sharded_plans").records("published")
-        return latex.decimal(next(row["published_gain"] for row in rows if row["model"] == model), 2)
+def _published(model: str, show: Callable[[Result], str]) -> Macro:
+    return lambda folder: show(published(result(folder, "sharded_plans"), model))
 
-    return words
+
+def _published_gain(found: Result) -> str:
+    return latex.decimal(found["published_gain"], 2)
+
+
+def _published_memory(found: Result) -> str:
+    return latex.shortest(found["memory_bytes"] / 2**30)
+
+
+def _window(found: Result) -> str:
+    """Of the only sequences that are tried."""
+    return latex.integer(found.records("rows")[0]["window"])
+
+
+def _windows(found: Result) -> str:
+    return _range([row["window"] for row in found.records("rows")], latex.shortest)
+
+
+def _field_range(name: str, scale: float) -> Callable[[Result], str]:
+    return lambda found: _range([row[name] / scale for row in found.records("rows")], latex.shortest)
 
 
 def _error(*, is_late: bool) -> Macro:
@@ -285,13 +308,21 @@ MACROS: dict[str, Macro] = {
     "ShardPlanStuck": _stuck,
     "ShardPlanSeconds": _slowest,
     "ShardPlanProcessor": _processor,
+    "ShardPlanPublishedDevices": _published("opt", lambda found: latex.integer(found["device_count"])),
+    "ShardPlanPublishedLinks": _published("opt", _field_range("bits_per_second", _GIGA)),
+    "ShardPlanPublishedSpeeds": _published("opt", _field_range("operations_per_second", _TERA)),
+    "ShardPlanGptPublished": _published("gpt2_program", _published_gain),
+    "ShardPlanGptMemory": _published("gpt2_program", _published_memory),
+    "ShardPlanPageWindows": _published("gpt2_page", _windows),
+    "ShardPlanProgramWindow": _published("gpt2_program", _window),
+    "ShardPlanProgramBatch": _published("gpt2_program", lambda found: latex.integer(found.records("rows")[0]["batch"])),
+    "ShardPlanOptPublished": _published("opt", _published_gain),
+    "ShardPlanOptMemory": _published("opt", _published_memory),
+    "ShardPlanOptWindow": _published("opt", _window),
     **{
-        f"ShardPlan{word}{ending}": macro
+        f"ShardPlan{word}{ending}": _gain(model, baseline)
         for model, word in PUBLISHED.items()
-        for ending, macro in (
-            ("Published", _published(model)),
-            *((baseline, _gain(model, name)) for name, baseline in BASELINES.items()),
-        )
+        for baseline, ending in BASELINES.items()
     },
 }
 

@@ -40,7 +40,8 @@ def moved(memory: float, latency: float, density: float) -> dict[str, Any]:
 
 def record(profile: str = "quick") -> dict[str, Any]:
     """Two networks of which one plan moves, and the other does not."""
-    gain = {"slices": 1.0, "operators": None}
+    known = {"window": 512, "batch": 3, "bits_per_second": 5e10, "operations_per_second": 2e13}
+    gains = [{"slices": 1.0, "operators": None}, {"slices": 1.5, "operators": 2.0}]
     return {
         "profile": profile,
         "device_count": 8,
@@ -72,10 +73,12 @@ def record(profile: str = "quick") -> dict[str, Any]:
             {
                 "model": name,
                 "published_gain": 1.25,
-                "rows": [{"gain": gain}, {"gain": {"slices": 1.5, "operators": 2.0}}],
+                "memory_bytes": 16 * 2**30,
+                "device_count": 8,
+                "rows": [known | {"gain": gain} for gain in gains],
                 "plan_seconds": 0.7,
             }
-            for name in ("gpt2_48", "opt_8")
+            for name in ("gpt2_page", "gpt2_program", "opt")
         ],
         "provenance": PROVENANCE,
     }
@@ -124,7 +127,9 @@ def test_the_words_are_those_of_the_file(folder: Path) -> None:
     assert (said["Least"], said["Most"], said["Predicted"]) == ("20", "44", "0.045")
     assert (said["Link"], said["Latency"], said["LeastDensity"]) == ("10", "20", "0.01")
     assert (said["FastLink"], said["FastShares"]) == ("100", "40 to 40")
-    assert (said["GptPublished"], said["GptSlices"], said["OptOperators"]) == ("1.25", "1.00 to 1.50", "2.00 to 2.00")
+    assert (said["GptPublished"], said["PageSlices"], said["OptOperators"]) == ("1.25", "1.00 to 1.50", "2.00 to 2.00")
+    assert (said["OptMemory"], said["OptWindow"], said["PageWindows"]) == ("16", "512", "512 to 512")
+    assert (said["PublishedLinks"], said["PublishedSpeeds"], said["ProgramBatch"]) == ("50 to 50", "20 to 20", "3")
     assert said["Seconds"] == "0.7"
     assert all(said.values())
 
@@ -143,9 +148,9 @@ def test_errors_are_of_plans_that_move_and_the_others_are_counted(folder: Path) 
 
 def test_a_setting_without_room_for_whole_operators_has_no_gain_over_them(folder: Path) -> None:
     study = result(folder, "sharded_plans")
-    assert gains(study, "gpt2_48", "operators") == [2.0]
-    assert gains(study, "gpt2_48", "slices") == [1.0, 1.5]
-    assert slowest(study)["model"] == "gpt2_48"
+    assert gains(study, "gpt2_page", "operators") == [2.0]
+    assert gains(study, "gpt2_page", "slices") == [1.0, 1.5]
+    assert slowest(study)["model"] == "gpt2_page"
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:
