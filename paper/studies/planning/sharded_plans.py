@@ -169,8 +169,9 @@ def _draw_moves(axes: Axes, study: Result) -> None:
 
 
 def _range(values: Sequence[float], show: Callable[[float], str]) -> str:
-    """From the least to the most."""
-    return f"{show(min(values))} to {show(max(values))}"
+    """From the least to the most; once where both read the same."""
+    least, most = show(min(values)), show(max(values))
+    return least if least == most else f"{least} to {most}"
 
 
 def _percents(shares: Sequence[float]) -> str:
