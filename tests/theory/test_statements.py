@@ -109,6 +109,11 @@ def test_every_statement_is_latex() -> None:
     assert {label: words for label, words in unknown.items() if words} == {}
 
 
+def test_outside_formulas_assumptions_have_no_sign_that_latex_takes_for_its_own() -> None:
+    texts = {label: re.sub(r"\$[^$]*\$", "", " ".join(made.assumptions)) for label, made in STATEMENTS.items()}
+    assert {label: text for label, text in texts.items() if re.search(r"[_^&#%~`$]", text)} == {}
+
+
 @pytest.mark.parametrize("label", slow_except({*FAMILIES["Error feedback"]} - LONG, FAMILIES["Error feedback"]))
 def test_a_bound_one_per_cent_smaller_is_not_proved(label: str) -> None:
     statement = STATEMENTS[label]

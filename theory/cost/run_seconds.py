@@ -33,8 +33,8 @@ from sparsync.theory.language.symbols import (
 STEP = r"a step takes $a+b\kappa$ seconds, $\kappa$ the density"
 SATURATING = (
     STEP,
-    r"there are $N/\delta$ steps, $\delta=\frac{c\kappa}{1+(c-1)\kappa}$ ($c=3$ in `steady_drift`, $6$ in "
-    r"`steady_noise`)",
+    r"there are $N/\delta$ steps, $\delta=\frac{c\kappa}{1+(c-1)\kappa}$ ($c=3$ of persistent gradients, $6$ of "
+    r"noise)",
 )
 RING = r"the ring takes $N(a+\frac{b}{n})$, for $n$ workers"
 
@@ -59,7 +59,7 @@ def linear_gain_seconds() -> Statement:
         title="Seconds to a tolerance where the contraction is linear in the density",
         assumptions=(
             STEP,
-            r"there are $\ln\text{tol}/\ln\rho^{*}$ steps, $\rho^{*}$ that of `ef_tight_rate`, whole or not",
+            r"there are $\ln\text{tol}/\ln\rho^{*}$ steps, $\rho^{*}$ the tight rate of error feedback, whole or not",
             r"$\delta=c\kappa\leq1$",
         ),
         relation=sympy.Ge(run_seconds, bound, evaluate=False),

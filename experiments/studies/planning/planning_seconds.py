@@ -181,7 +181,7 @@ def run_planning_seconds(*, advance: Callable[[], None] = lambda: None) -> dict[
     for name in PUBLISHED:
         rows.append(planning_row(name))
         advance()
-    return {"rows": rows, "provenance": provenance(process_count=1)}
+    return {"aim_seconds": AIM_SECONDS, "rows": rows, "provenance": provenance(process_count=1)}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from tests.support.paper_data import write
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rows = [{"planner": name, "question": f"some_{name}", "seconds": place} for place, name in enumerate(PLANNERS)]
-    write(tmp_path / "planning_seconds.json", {"rows": rows})
+    write(tmp_path / "planning_seconds.json", {"aim_seconds": 5.0, "rows": rows})
     return tmp_path
 
 
@@ -30,5 +30,6 @@ def test_every_planner_has_a_row(folder: Path) -> None:
 
 
 def test_the_slowest_is_named(folder: Path) -> None:
+    assert STUDY.macros["PlannersAim"](folder) == r"\ensuremath{5}"
     assert STUDY.macros["PlannersSlowest"](folder) == rf"\ensuremath{{{len(PLANNERS) - 1}.0}}"
     assert STUDY.macros["PlannersCount"](folder) == rf"\ensuremath{{{len(PLANNERS)}}}"
