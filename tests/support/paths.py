@@ -8,7 +8,15 @@ PACKAGED_FOLDERS = ("theory", "verify", "kernels", "experiments")
 PACKAGED_SUFFIXES = (".py", ".v", ".h", ".cpp", ".cu", ".cuh")
 PACKAGED_DATA = {
     f"experiments/embedded/{name}"
-    for name in ("fashion_mnist_subset.npz", "bible_kjv.txt.xz", "bible_kjv.md", "LICENSE", "README.md")
+    for name in (
+        "fashion_mnist_subset.npz",
+        "bible_kjv.txt.xz",
+        "bible_kjv.md",
+        "python_library.txt",
+        "python_library.md",
+        "LICENSE",
+        "README.md",
+    )
 } | {f"experiments/launch/{name}" for name in ("slurm.sh", "trainjob.yaml")}
 
 
