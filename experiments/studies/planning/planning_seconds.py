@@ -6,6 +6,7 @@ they are known, and larger ones elsewhere; all else is drawn. Seconds are those 
 
 from __future__ import annotations
 
+import inspect
 import random
 import time
 from collections.abc import Callable
@@ -159,7 +160,7 @@ PUBLISHED: dict[str, Callable[[], Size]] = {
     "easyscale": devices,
     "dedloc": peers,
 }
-"""By planner, the question that is timed."""
+"""By planner, the question that is timed; one without a line is not."""
 
 
 def _owners(network: str) -> list[Operator]:
@@ -167,12 +168,13 @@ def _owners(network: str) -> list[Operator]:
 
 
 def planning_row(name: str) -> dict[str, Any]:
-    """One planner's seconds on its question."""
-    size = PUBLISHED[name]()
+    """One planner's seconds on its question, and what it asks in general, the first sentence of its file."""
+    size, text = PUBLISHED[name](), inspect.getdoc(inspect.getmodule(PLANNERS[name])) or ""
     begin = time.process_time()
     plan = PLANNERS[name](size.question)
     seconds = time.process_time() - begin
-    return {"planner": name, "question": size.text, "seconds": seconds, "objective": plan.objective}
+    asks = " ".join(text.partition("?")[0].split()) + "?"
+    return {"planner": name, "asks": asks, "question": size.text, "seconds": seconds, "objective": plan.objective}
 
 
 def run_planning_seconds(*, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:

@@ -13,14 +13,11 @@ from sparsync.experiments.studies.planning import planning_seconds
 from sparsync.experiments.studies.planning.planning_seconds import PUBLISHED, Size, main, planning_row
 
 
-def test_every_planner_has_a_question() -> None:
-    assert set(PUBLISHED) == set(PLANNERS)
-
-
-@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_planner_answers_its_question(name: str) -> None:
     row = planning_row(name)
-    assert row["planner"] == name
+    assert row["planner"] == name in PLANNERS
+    assert row["asks"].endswith("?")
     assert row["objective"] > 0
     assert row["seconds"] >= 0
 
