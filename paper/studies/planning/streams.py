@@ -67,6 +67,12 @@ def errors(data_folder: Path, way: str) -> list[float]:
     return [cell[f"{way}_predicted_seconds"] / median(cell[f"{way}_seconds"]) - 1 for cell in cells_of(data_folder)]
 
 
+def overlap_errors(data_folder: Path, bound_by: str) -> list[float]:
+    """Those of products with overlap that memory should bind, or computing."""
+    found = zip(cells_of(data_folder), errors(data_folder, "streamed"), strict=True)
+    return [error for cell, error in found if cell["bound_by"] == bound_by]
+
+
 def gains(data_folder: Path) -> list[float]:
     """Seconds without overlap over those with, medians, of products that have more than one hyperstep."""
     return [
@@ -100,7 +106,7 @@ def streams_figure(data_folder: Path) -> Figure:
     left, right = figure.subplots(1, 2)
     cells = by_outer(data_folder)
     _draw(left, cells, [int(cell["outer"]) for cell in cells])
-    left.set(xlabel="outer blocks $M$ a side (local memory of a process)", ylabel="seconds", ylim=(0, None))
+    left.set(xlabel="outer blocks $M$ a side, and local memory in MB", ylabel="seconds", ylim=(0, None))
     left.set_xticks(
         [int(cell["outer"]) for cell in cells],
         [f"{cell['outer']}\n{_megabytes(cell['local_bytes'])}" for cell in cells],
@@ -140,8 +146,13 @@ def _draw(axes: Axes, cells: list[Result], places: list[float] | list[int]) -> N
 
 
 def _megabytes(byte_count: int) -> str:
-    megabytes = byte_count / 1e6
-    return f"{megabytes:.1f} MB" if megabytes >= 1 else f"{byte_count / 1e3:.0f} kB"
+    """With two significant digits."""
+    return f"{float(f'{byte_count / 1e6:.2g}'):g}"
+
+
+def _worst(found: list[float]) -> str:
+    """The largest, in per cent, or that there is none."""
+    return latex.percent(max(map(abs, found)), 0) if found else "no"
 
 
 def _error(way: str, of: Callable[[list[float]], float]) -> Macro:
@@ -167,10 +178,12 @@ MACROS: dict[str, Macro] = {
     "StreamCrossover": lambda folder: latex.decimal(_NANO * crossover(folder), 0),
     "StreamMemoryBound": lambda folder: latex.integer(sum(cell["bound_by"] == "memory" for cell in by_outer(folder))),
     "StreamOuterCount": lambda folder: latex.integer(len(by_outer(folder))),
+    "StreamMemoryWorst": lambda folder: _worst(overlap_errors(folder, "memory")),
+    "StreamComputingWorst": lambda folder: _worst(overlap_errors(folder, "computing")),
     "StreamGain": lambda folder: latex.decimal(max(gains(folder)), 2),
     "StreamLeastGain": lambda folder: latex.decimal(min(gains(folder)), 2),
     "StreamPredictedGain": lambda folder: latex.decimal(max(predicted_gains(folder)), 2),
-    **{f"StreamOverlap{word}": _error("streamed", of) for word, of in (("Error", median), ("Worst", max))},
+    "StreamOverlapError": _error("streamed", median),
     **{f"StreamAlone{word}": _error("unoverlapped", of) for word, of in (("Error", median), ("Worst", max))},
 }
 

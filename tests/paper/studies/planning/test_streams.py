@@ -16,6 +16,7 @@ from paper.studies.planning.streams import (
     exact_count,
     gains,
     operation_share,
+    overlap_errors,
     streams_figure,
 )
 from tests.support.drawing import drawn_line, plain
@@ -62,8 +63,18 @@ def test_products_stand_by_outer_blocks_and_by_what_a_word_takes(folder: Path) -
 def test_errors_and_gains_are_of_medians(folder: Path) -> None:
     assert errors(folder, "streamed") == pytest.approx([0.0] * 4)
     assert errors(folder, "unoverlapped") == pytest.approx([-0.2] * 4)
+    assert [len(overlap_errors(folder, by)) for by in ("memory", "computing")] == [2, 2]
     assert gains(folder) == pytest.approx([1.5] * 3)
     assert MACROS["StreamAloneWorst"](folder) == r"\ensuremath{20}"
+
+
+def test_errors_with_overlap_are_told_apart_by_what_should_bind(folder: Path) -> None:
+    late = cell(1, 2e-7) | {"streamed_seconds": [1.25, 1.25]}
+    rewrite(folder / "streams.json", cells=[cell(3, 2e-7), late])
+    assert plain(MACROS["StreamMemoryWorst"](folder)) == "20"
+    assert plain(MACROS["StreamComputingWorst"](folder)) == "0"
+    rewrite(folder / "streams.json", cells=[cell(3, 2e-7)])
+    assert MACROS["StreamMemoryWorst"](folder) == "no"
 
 
 def test_a_word_too_many_in_a_round_is_said(folder: Path) -> None:
@@ -86,4 +97,4 @@ def test_the_figure_has_predictions_as_lines(folder: Path) -> None:
     places, heights = drawn_line(right, "without")
     assert places == pytest.approx([10, 210, 810])
     assert heights == pytest.approx([3.6] * 3)
-    assert [label.get_text() for label in left.get_xticklabels()] == ["1\n7.0 MB", "3\n778 kB"]
+    assert [label.get_text() for label in left.get_xticklabels()] == ["1\n7", "3\n0.78"]
