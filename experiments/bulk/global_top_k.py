@@ -102,7 +102,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """A line for each row; the excess is in the share of energy that is left, beyond that of the k largest."""
     shown = Table(title=f"Top-k over {rows[0]['rank_count']} ranks", box=SIMPLE)
     for heading in ("vectors", "method", "k", "count", "excess", "sent", "steps", "seconds"):
-        shown.add_column(heading, justify="left" if heading in ("vectors", "method") else "right", no_wrap=True)
+        is_name = heading in ("vectors", "method")
+        shown.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
     for row in rows:
         shown.add_row(
             *(row["vectors"], row["method"], str(row["k"]), str(row["count"])),
