@@ -8,18 +8,16 @@ rows and slower links, so that the whole curve lies within what a machine with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Any
+from typing import Any
 
 import sympy
-import tyro
 
 from sparsync.experiments.bulk.farm import Model
 from sparsync.experiments.bulk.farm_talk import Constants
-from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.studies.planning.measured import MeasuredStudy
 from sparsync.experiments.studies.planning.rounds import measured_rounds
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.theory.cost import farm_boundaries, farms
@@ -33,7 +31,7 @@ from sparsync.theory.language.symbols import (
     tree_depth,
 )
 from sparsync.verify.tools.intervals import paired_difference
-from sparsync.verify.tools.provenance import provenance, require_output, write_json
+from sparsync.verify.tools.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ def _boundary(name: str, tree: Tree) -> dict[str, float | int]:
     }
 
 
-def summary(study: dict[str, Any]) -> str:
+def summary(study: Mapping[str, Any]) -> str:
     """What was found, a line for each density."""
     lines = []
     for one in study["rows"]:
@@ -233,42 +231,15 @@ def summary(study: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class FarmsCommand:
-    """A parsed command line."""
-
-    output: Path
-    """where the JSON result goes; its folder must exist"""
-    profile: Annotated[ProfileName, tyro.conf.arg()] = "quick"
-    """how large the study is"""
-
-
-def read(arguments: Sequence[str] | None = None) -> FarmsCommand:
-    """Parse the command line (None: the process's own).
-
-    Raises:
-        ValueError: the output cannot be written.
-        SystemExit: malformed arguments, after tyro's message; or `--help`.
-    """
-    command = tyro.cli(
-        FarmsCommand,
-        prog="python -m sparsync.experiments.studies.planning.farms",
-        description="Time a farm on real processes, beside what its costs predict.",
-        args=arguments,
-    )
-    require_output(command.output)
-    return command
-
-
-def main() -> None:
-    """Run the command line."""
-    with exit_on_bad_input():
-        command = read()
-        with step_progress(sized(SIZES, command.profile).round_count, visible=True, title="rounds") as advance:
-            study = run_farms(command.profile, advance=advance)
-        write_json(command.output, study)
-    print(f"{summary(study)}\n→ {command.output}")  # noqa: T201
+STUDY = MeasuredStudy(
+    name="farms",
+    description="Time a farm on real processes, beside what its costs predict.",
+    measure=run_farms,
+    step_count=lambda profile: sized(SIZES, profile).round_count,
+    summary=summary,
+)
+"""Its command line."""
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -10,21 +10,20 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
-import tyro
 
 from sparsync.experiments.bulk.drawn_vectors import GRADIENT, KINDS
 from sparsync.experiments.bulk.top_k_comparison import Comparison
-from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.studies.planning.measured import MeasuredStudy
 from sparsync.experiments.studies.planning.selection_ranks import Job
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.experiments.training.launch import run_to_end
-from sparsync.verify.tools.provenance import provenance, require_output, write_json
+from sparsync.verify.tools.provenance import provenance
 
 DEADLINE_SECONDS = 3600.0
 _SHOWN_CHARACTERS = 2000
@@ -65,16 +64,6 @@ SIZES: dict[ProfileName, Sizes] = {
 }
 
 
-@dataclass(frozen=True)
-class SelectionCommand:
-    """A parsed command line."""
-
-    output: Path
-    """where the JSON result goes; its folder must exist"""
-    profile: ProfileName = field(default="quick")
-    """how much is measured"""
-
-
 def job(sizes: Sizes) -> Job:
     """What each number of ranks measures; gradients have the dimension of their model, and come once."""
     comparisons = [
@@ -107,7 +96,7 @@ def on_ranks(wanted: Job, rank_count: int) -> dict[str, Any]:
 
 
 def run_global_selection(
-    profile: ProfileName,
+    profile_name: ProfileName,
     *,
     measure: Callable[[Job, int], dict[str, Any]] = on_ranks,
     advance: Callable[[], object] = lambda: None,
@@ -115,14 +104,14 @@ def run_global_selection(
     """The study's JSON.
 
     Args:
-        profile: how much.
+        profile_name: how much.
         measure: a job on so many ranks.
         advance: called after each number of ranks.
 
     Raises:
         RuntimeError: ranks failed.
     """
-    sizes = sized(SIZES, profile)
+    sizes = sized(SIZES, profile_name)
     rows: dict[str, list[dict[str, Any]]] = {"selections": [], "sorts": []}
     for rank_count in sizes.rank_counts:
         found = measure(job(sizes), rank_count)
@@ -130,7 +119,7 @@ def run_global_selection(
             own += found[part]
         advance()
     return {
-        "profile": profile,
+        "profile": profile_name,
         "rank_counts": list(sizes.rank_counts),
         "densities": list(sizes.densities),
         "repeats": sizes.repeats,
@@ -140,27 +129,20 @@ def run_global_selection(
     }
 
 
-def read(arguments: Sequence[str] | None = None) -> SelectionCommand:
-    """Parse the command line; None is the process's own."""
-    return tyro.cli(
-        SelectionCommand,
-        prog="python -m sparsync.experiments.studies.planning.global_selection",
-        description="Ways to the k largest entries over ranks: bytes, errors and seconds; and buckets of sorts.",
-        args=arguments,
-    )
+def summary(study: Mapping[str, Any]) -> str:
+    """How much was found."""
+    return f"global_selection: {len(study['selections']) + len(study['sorts'])} rows"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line."""
-    with exit_on_bad_input():
-        command = read(arguments)
-        require_output(command.output)
-        with step_progress(len(sized(SIZES, command.profile).rank_counts), visible=True, title="ranks") as advance:
-            study = run_global_selection(command.profile, advance=advance)
-        write_json(command.output, study)
-    rows = len(study["selections"]) + len(study["sorts"])
-    print(f"global_selection: {rows} rows → {command.output}")  # noqa: T201
+STUDY = MeasuredStudy(
+    name="global_selection",
+    description="Ways to the k largest entries over ranks: bytes, errors and seconds; and buckets of sorts.",
+    measure=run_global_selection,
+    step_count=lambda profile: len(sized(SIZES, profile).rank_counts),
+    summary=summary,
+)
+"""Its command line."""
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -8,21 +8,18 @@ processes and barriers are this machine's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from sparsync.experiments.bulk.memory import LOCAL_BLOCKS, WORD_BYTES, Shape
 from sparsync.experiments.bulk.prices import Prices, predictions
-from sparsync.experiments.command import exit_on_bad_input, step_progress
+from sparsync.experiments.studies.planning.measured import MeasuredStudy
 from sparsync.experiments.studies.planning.rounds import measured_rounds
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.theory.cost import streamed_products
-from sparsync.verify.tools.provenance import provenance, require_output, write_json
+from sparsync.verify.tools.provenance import provenance
 
 GRID = 2
 """Processes along a side."""
@@ -147,7 +144,7 @@ def row(cell: Cell, shape: Shape, found: Sequence[dict[str, Any]]) -> dict[str, 
     }
 
 
-def summary(study: dict[str, Any]) -> str:
+def summary(study: Mapping[str, Any]) -> str:
     """What was found, a line for each product."""
     lines = []
     for one in study["cells"]:
@@ -159,42 +156,15 @@ def summary(study: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class StreamsCommand:
-    """A parsed command line."""
-
-    output: Path
-    """where the JSON result goes; its folder must exist"""
-    profile: Annotated[ProfileName, tyro.conf.arg()] = "quick"
-    """how large the study is"""
-
-
-def read(arguments: Sequence[str] | None = None) -> StreamsCommand:
-    """Parse the command line (None: the process's own).
-
-    Raises:
-        ValueError: the output cannot be written.
-        SystemExit: malformed arguments, after tyro's message; or `--help`.
-    """
-    command = tyro.cli(
-        StreamsCommand,
-        prog="python -m sparsync.experiments.studies.planning.streams",
-        description="Time streamed products on real processes, beside what their prices predict.",
-        args=arguments,
-    )
-    require_output(command.output)
-    return command
-
-
-def main() -> None:
-    """Run the command line."""
-    with exit_on_bad_input():
-        command = read()
-        with step_progress(sized(SIZES, command.profile).round_count, visible=True, title="rounds") as advance:
-            study = run_streams(command.profile, advance=advance)
-        write_json(command.output, study)
-    print(f"{summary(study)}\n→ {command.output}")  # noqa: T201
+STUDY = MeasuredStudy(
+    name="streams",
+    description="Time streamed products on real processes, beside what their prices predict.",
+    measure=run_streams,
+    step_count=lambda profile: sized(SIZES, profile).round_count,
+    summary=summary,
+)
+"""Its command line."""
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -101,6 +101,6 @@ def test_every_size_is_one_that_the_program_takes_and_puts_the_boundaries_within
 
 
 def test_the_command_line_refuses_an_output_that_cannot_be_written(tmp_path: Path) -> None:
-    assert farms.read(["--output", str(tmp_path / "f.json"), "--profile", "smoke"]).profile == "smoke"
+    assert farms.STUDY.read(["--output", str(tmp_path / "f.json"), "--profile", "smoke"]).profile == "smoke"
     with pytest.raises(ValueError, match="nowhere"):
-        farms.read(["--output", str(tmp_path / "nowhere" / "f.json")])
+        farms.STUDY.read(["--output", str(tmp_path / "nowhere" / "f.json")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +113,7 @@ def test_every_profile_has_its_sizes_and_the_record_has_all_kinds() -> None:
     assert {comparison.density for comparison in job(SIZES["record"]).comparisons} == {0.001, 0.01}
 
 
-def test_the_command_writes_what_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted: list[tuple[Job, int]] = []
 
     def measure(job: Job, rank_count: int) -> dict[str, Any]:
@@ -126,10 +124,10 @@ def test_the_command_writes_what_was_measured(
     assert [count for _, count in wanted] == study["rank_counts"] == [2, 4]
     assert study["selections"] == [{"rank_count": 2}, {"rank_count": 4}]
     assert study["provenance"]["process_count"] == 4
-    monkeypatch.setattr(global_selection, "run_global_selection", lambda profile, **_: {**study, "profile": profile})
+    command = replace(global_selection.STUDY, measure=lambda profile_name, **_: {**study, "profile": profile_name})
     output = tmp_path / "out.json"
-    global_selection.main(["--output", str(output), "--profile", "smoke"])
+    command.main(["--output", str(output), "--profile", "smoke"])
     assert json.loads(output.read_text(encoding="utf-8"))["profile"] == "smoke"
-    assert f"2 rows → {output}" in capsys.readouterr().out
+    assert f"2 rows\n→ {output}" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
-        global_selection.main(["--output", str(tmp_path / "nowhere" / "out.json")])
+        command.main(["--output", str(tmp_path / "nowhere" / "out.json")])

@@ -73,6 +73,6 @@ def test_every_size_is_one_that_the_program_takes_in_memories_that_just_suffice(
 
 
 def test_the_command_line_refuses_an_output_that_cannot_be_written(tmp_path: Path) -> None:
-    assert streams.read(["--output", str(tmp_path / "s.json"), "--profile", "smoke"]).profile == "smoke"
+    assert streams.STUDY.read(["--output", str(tmp_path / "s.json"), "--profile", "smoke"]).profile == "smoke"
     with pytest.raises(ValueError, match="nowhere"):
-        streams.read(["--output", str(tmp_path / "nowhere" / "s.json")])
+        streams.STUDY.read(["--output", str(tmp_path / "nowhere" / "s.json")])
