@@ -240,7 +240,7 @@ def _markdown_block(statement: Statement, evidence: str) -> str:
 
 
 def _conditions(statement: Statement) -> str:
-    assumptions = f"Assumptions: {'; '.join(statement.assumptions)}." if statement.assumptions else ""
+    assumptions = f"Assumptions: {'; '.join(statement.assumption_texts)}." if statement.assumptions else ""
     conditions = (formula(condition) for condition in statement.domain)
     domain = ", ".join(f"${condition}$" for condition in (*_ranges(statement), *conditions))
     ranges = f"Domain: {domain}." if domain else ""

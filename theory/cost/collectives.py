@@ -8,7 +8,8 @@ messages and additions, each of which waits for the one before, is as long as al
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
     collective_seconds,

@@ -19,7 +19,8 @@ from sparsync.theory.feedback.residual import (
     below_one,
 )
 from sparsync.theory.language.quantiles import NormalQuantile
-from sparsync.theory.language.statement import Statement, Step, by_label, written
+from sparsync.theory.language.statement import Statement, by_label, written
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     compression,

@@ -10,7 +10,8 @@ import sympy
 from sparsync.theory.feedback.rates import SMOOTH, descent_step, nonconvex_rate_minkowski
 from sparsync.theory.feedback.residual import CONTRACTION, DELTA_DOMAIN, INVERSE_ODDS, ROOT, at_root
 from sparsync.theory.feedback.worker_rates import descent_of_workers
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     T,

@@ -22,7 +22,8 @@ from sparsync.theory.feedback.residual import (
     minkowski_steps,
     young_steps,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     T,

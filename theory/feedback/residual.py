@@ -7,7 +7,8 @@ gives. ROOT is a = √(1 − δ). Inequalities hold coordinate by coordinate, or
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, eta, i, j, n, residual_energy, sigma_squared
 
 ROOT = sympy.Symbol("a", positive=True)

@@ -7,7 +7,8 @@ its magnitude has reached the threshold τ; the density κ is the share of coord
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, kappa, ratio
 
 DENSITY_DOMAIN = (sympy.Le(kappa, 1),)

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.feedback.rates import VARIANCE_RATE, descent_step, noise_step
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root, below_one
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     T,

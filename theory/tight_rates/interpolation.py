@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, mu
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.ladder import certified_cases
 from sparsync.verify.ledger.checks import CHECKS

@@ -1,6 +1,6 @@
-"""Does every grade notice a bound that is one part in sixteen too good? A twin of each statement, made by a rule.
+"""Does every grade notice a bound that is one part in 64 too good? A twin of each statement, made by a rule.
 
-An upper bound is scaled by 15/16, a lower one by 17/16, an equality by both in turn; every grade of the statement but
+An upper bound is scaled by 63/64, a lower one by 65/64, an equality by both in turn; every grade of the statement but
 the derivation, which is compared with the bound term by term, must be lost. Where a bound is honestly loose, or the
 grade supports a part of the proof that does not contain it, `LOOSE` says why, and nothing else is excused. Ours.
 """
@@ -14,7 +14,7 @@ from sparsync.verify.ledger.checks import CHECKS
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
 from sparsync.verify.tools.outcome import Grade
 
-TOO_SMALL, TOO_LARGE = sympy.Rational(15, 16), sympy.Rational(17, 16)
+TOO_SMALL, TOO_LARGE = sympy.Rational(63, 64), sympy.Rational(65, 64)
 WRONG_FACTORS = {
     sympy.LessThan: (TOO_SMALL,),
     sympy.GreaterThan: (TOO_LARGE,),
