@@ -35,6 +35,7 @@ from sparsync.theory.delay import (
 from sparsync.theory.feedback import (
     complexity,
     conservation,
+    lower_bounds,
     lyapunov_rate,
     rates,
     residual,
@@ -89,7 +90,16 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
     "Contraction": (ladder, shapes, ties_and_layers, samples, sample_moments, small_dimensions),
     "Laws": (formulas, gaussian_tails, heavy_tails, gamma_tails, stretched_tails, weibull_tails, mixture_tails),
     "Selectors": (count_band, released_rule, released_rotation, released_laws),
-    "Error feedback": (conservation, residual, rates, worker_rates, lyapunov_rate, complexity, steady_state),
+    "Error feedback": (
+        conservation,
+        residual,
+        rates,
+        worker_rates,
+        lyapunov_rate,
+        complexity,
+        steady_state,
+        lower_bounds,
+    ),
     "Tight rates": (tight_rates,),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
     "Synchronisation": (

@@ -6,7 +6,13 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import cost_symbols, learning_symbols, planning_symbols, synchronisation_symbols
+from sparsync.theory.language import (
+    cost_symbols,
+    feedback_symbols,
+    learning_symbols,
+    planning_symbols,
+    synchronisation_symbols,
+)
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -616,6 +622,19 @@ replica_price = planning_symbols.replica_price
 split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
+chain_length = feedback_symbols.chain_length
+distance_share = feedback_symbols.distance_share
+mean_distance = feedback_symbols.mean_distance
+spectral_gap = feedback_symbols.spectral_gap
+widest_gap = feedback_symbols.widest_gap
+best_mixing = feedback_symbols.best_mixing
+server_model = feedback_symbols.server_model
+known_model = feedback_symbols.known_model
+residual = feedback_symbols.residual
+exact_model = feedback_symbols.exact_model
+delta_up = feedback_symbols.delta_up
+delta_down = feedback_symbols.delta_down
+server_energy = feedback_symbols.server_energy
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -757,5 +776,6 @@ LATEX_NAMES = {
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
+    **feedback_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
