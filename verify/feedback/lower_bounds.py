@@ -168,7 +168,7 @@ def _all_zero(margins: list[Fraction]) -> Outcome:
     )
 
 
-_q, _t, _x, _y, _s, _v, _m, _E = sympy.symbols("q t x y s v m E", real=True)
+_r, _t, _x, _y, _s, _v, _m, _E = sympy.symbols("r t x y s v m E", real=True)
 
 
 def _sides(bound: sympy.Expr, sign_at: dict[sympy.Symbol, sympy.Expr]) -> tuple[sympy.Expr, sympy.Expr]:
@@ -180,29 +180,24 @@ def _sides(bound: sympy.Expr, sign_at: dict[sympy.Symbol, sympy.Expr]) -> tuple[
     return sympy.expand(sign * above), sympy.expand(sign * below)
 
 
-def _at_least(claim: str, left: sympy.Expr, sides: tuple[sympy.Expr, sympy.Expr], *premises: sympy.Basic) -> Query:
-    above, below = sides
-    return Query(
-        claim,
-        premises,
-        sympy.Ge(sympy.expand(left * below - above), 0),
-        sympy.Ge(sympy.expand(left * below - above - below / 100), 0),
-    )
-
-
 def share_queries() -> Iterator[Query]:
-    """Two coordinates, one or two rounds, and any answers: x after the first arrival, and any after the second."""
-    ratio, chance = sympy.Symbol("q", nonnegative=True), sympy.Symbol("t", positive=True)
-    domain = (_q >= 0, _q < 1, _t > 0, _t <= 1)
-    once, twice = (_x - 1) ** 2 + _q**2, (_y - _q) ** 2
-    untouched = 1 + _q**2
+    """Two coordinates, one or two rounds, and any answers: x after the first arrival, y after the second.
+
+    With μ = 1 and L = (1 + r)², q = r/(2 + r).
+    """
+    more, chance = sympy.Symbol("r", nonnegative=True), sympy.Symbol("t", positive=True)
+    whole = (2 + _r) ** 2
+    once, twice, untouched = whole * (_x - 1) ** 2 + _r**2, ((2 + _r) * _y - _r) ** 2, whole + _r**2
     ends = {1: (1 - _t) * untouched + _t * once, 2: (1 - _t) ** 2 * untouched + 2 * _t * (1 - _t) * once + _t**2 * twice}
     for rounds, end in ends.items():
-        values = {L: (1 + ratio) ** 2, mu: (1 - ratio) ** 2, d: 2, T: rounds, delta: chance}
-        bound = sympy.simplify(STATEMENTS["erased_distance"].bound.subs(values)).subs({sympy.Abs(1 - ratio): 1 - ratio})
-        sides = _sides(sympy.powdenest(bound, force=True), {_q: sympy.Rational(1, 2), _t: sympy.Rational(1, 2)})
-        scaled = (sides[0] * untouched, sides[1])
-        yield _at_least(f"two coordinates, T = {rounds}", end, scaled, *domain)
+        values = {L: (1 + more) ** 2, mu: 1, d: 2, T: rounds, delta: chance}
+        above, below = _sides(STATEMENTS["erased_distance"].bound.subs(values), {_r: sympy.S.One, _t: sympy.S.One})
+        yield Query(
+            f"two coordinates, T = {rounds}",
+            (_r >= 0, _t > 0, _t <= 1),
+            sympy.Ge(sympy.expand(end * below - above * untouched), 0),
+            sympy.Ge(sympy.expand(end * below - above * untouched - below * untouched / 100), 0),
+        )
 
 
 def energy_queries() -> Iterator[Query]:
@@ -213,9 +208,9 @@ def energy_queries() -> Iterator[Query]:
         square = sympy.expand(sum(entry**2 for entry in entries))
         yield Query(
             f"‖∇F‖ ≥ 1 for x_1 {name}, x_2 = 0",
-            (_x >= low, _x <= high),
+            tuple(end for end in (_x >= low, _x <= high) if end != sympy.true),
             sympy.Ge(square, 1),
-            sympy.Ge(square, sympy.Rational(101, 100)),
+            sympy.Ge(square, 3),
         )
     chance, start = sympy.Symbol("t", positive=True), sympy.Symbol("s", positive=True)
     # φ² = s where L(f(x_0) − f*) = 5·23s/6 for N = 2.
@@ -249,12 +244,13 @@ def noisy_queries() -> Iterator[Query]:
 _FIFTH, _TWO, _THREE = sympy.Rational(1, 5), sympy.Rational(2, 5), sympy.Rational(3, 5)
 _RISE = sympy.Rational(25, 12)
 _PIECES = (
-    ("below −1/5", (-sympy.Integer(10), -_FIFTH), sympy.Integer(-1), sympy.S.Zero, sympy.S.Zero),
+    ("below −1/5", (-sympy.oo, -_FIFTH), sympy.Integer(-1), sympy.S.Zero, sympy.S.Zero),
     ("in [−1/5, 0]", (-_FIFTH, sympy.S.Zero), 5 * _x - (1 + 5 * _x), sympy.S.Zero, sympy.S.Zero),
     ("in [0, 2/5]", (sympy.S.Zero, _TWO), sympy.Integer(-1), _RISE * _x**2, 2 * _RISE * _x),
     ("in [2/5, 3/5]", (_TWO, _THREE), sympy.Integer(-1), (5 * _x - 1) / 3, sympy.Rational(5, 3)),
     ("in [3/5, 1]", (_THREE, sympy.S.One), sympy.Integer(-1), 1 - _RISE * (1 - _x) ** 2, 2 * _RISE * (1 - _x)),
     ("in [1, 6/5]", (sympy.S.One, sympy.Rational(6, 5)), 5 * _x - 6, sympy.S.One, sympy.S.Zero),
+    ("beyond", (sympy.Rational(6, 5), sympy.oo), sympy.S.Zero, sympy.S.One, sympy.S.Zero),
 )
 """Words for a piece, its ends, P' − Φ', Ψ and Ψ' on it; Φ(0) = 1/10."""
 
