@@ -35,6 +35,7 @@ from sparsync.theory.delay import (
 from sparsync.theory.feedback import (
     complexity,
     conservation,
+    heterogeneous,
     lower_bounds,
     lyapunov_rate,
     rates,
@@ -99,6 +100,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         complexity,
         steady_state,
         lower_bounds,
+        heterogeneous,
     ),
     "Tight rates": (tight_rates,),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),

@@ -79,7 +79,9 @@ DROP = Pieces(
     ),
 )
 """Φ: from 0 at x ≤ −1/5 to 6/5 at x ≥ 6/5."""
-WALL = Pieces((-_TENTHS[2], _TENTHS[0]), (-PLACE - sympy.Rational(1, 10), sympy.Rational(5, 2) * PLACE**2, sympy.S.Zero))
+WALL = Pieces(
+    (-_TENTHS[2], _TENTHS[0]), (-PLACE - sympy.Rational(1, 10), sympy.Rational(5, 2) * PLACE**2, sympy.S.Zero)
+)
 """P: what a negative coordinate costs."""
 
 _OPEN, _SLOPE, _DROP_SLOPE, _WALL_SLOPE, _NEXT_DROP, _OPENING_SLOPE = sympy.symbols(

@@ -209,7 +209,9 @@ def _scaling_step() -> Step:
         height = L * unit**2 / SMOOTHNESS
         smooth, slope, drop = height / unit**2 * SMOOTHNESS, height / unit, height * (12 * chain_length - 1) / 10
         (found,) = sympy.solve(sympy.Eq(drop, gap), unit)
-        return decided(sympy.cancel(smooth - L) == 0 and sympy.cancel(slope.subs(unit, found) ** 2 - _SLOPE_SQUARE) == 0)
+        return decided(
+            sympy.cancel(smooth - L) == 0 and sympy.cancel(slope.subs(unit, found) ** 2 - _SLOPE_SQUARE) == 0
+        )
 
     return Step(
         "f(x) = (3Lλ²/25)F(x/λ) is L-smooth; with λ such that its gap is f(x_0) − f*, its slope is φ with "
@@ -346,9 +348,7 @@ def _best_length() -> sympy.Basic:
     rounds = length**2 * 10 * noise / ((1 + _MORE) * n * L * start)
     mean = sympy.limit(n * rounds * square / (square + noise) / length, length, sympy.oo)
     scaled = sympy.limit(sympy.simplify(square**2 * n * rounds / (L * noise * start)), length, sympy.oo)
-    return decided(
-        sympy.simplify(mean - 1 / (1 + _MORE)) == 0 and sympy.simplify(scaled - 1 / (10 * (1 + _MORE))) == 0
-    )
+    return decided(sympy.simplify(mean - 1 / (1 + _MORE)) == 0 and sympy.simplify(scaled - 1 / (10 * (1 + _MORE))) == 0)
 
 
 def _noise_ratio() -> sympy.Basic:

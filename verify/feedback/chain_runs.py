@@ -199,8 +199,7 @@ class Method:
             return (*chain.minimiser[:known], *(ZERO,) * (chain.length - known))
         move = sent if self.kind == "feedback" else tuple(self.step * value for value in told)
         return tuple(
-            here - part + self.momentum * (here - earlier)
-            for here, part, earlier in zip(x, move, before, strict=True)
+            here - part + self.momentum * (here - earlier) for here, part, earlier in zip(x, move, before, strict=True)
         )
 
 
@@ -250,9 +249,7 @@ def least_noisy_energy(
     return min(means)
 
 
-def _noisy_step(
-    chain: PieceChain, x: Vector, gradient: Vector, *, share: Fraction, step: Fraction | None
-) -> Vector:
+def _noisy_step(chain: PieceChain, x: Vector, gradient: Vector, *, share: Fraction, step: Fraction | None) -> Vector:
     known = known_count(x)
     noisy = tuple(value * share if place == known else value for place, value in enumerate(gradient))
     if step is None:

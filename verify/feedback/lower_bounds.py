@@ -188,7 +188,10 @@ def share_queries() -> Iterator[Query]:
     more, chance = sympy.Symbol("r", nonnegative=True), sympy.Symbol("t", positive=True)
     whole = (2 + _r) ** 2
     once, twice, untouched = whole * (_x - 1) ** 2 + _r**2, ((2 + _r) * _y - _r) ** 2, whole + _r**2
-    ends = {1: (1 - _t) * untouched + _t * once, 2: (1 - _t) ** 2 * untouched + 2 * _t * (1 - _t) * once + _t**2 * twice}
+    ends = {
+        1: (1 - _t) * untouched + _t * once,
+        2: (1 - _t) ** 2 * untouched + 2 * _t * (1 - _t) * once + _t**2 * twice,
+    }
     for rounds, end in ends.items():
         values = {L: (1 + more) ** 2, mu: 1, d: 2, T: rounds, delta: chance}
         above, below = _sides(STATEMENTS["erased_distance"].bound.subs(values), {_r: sympy.S.One, _t: sympy.S.One})
