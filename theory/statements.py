@@ -85,6 +85,7 @@ from sparsync.theory.synchronisation import (
     sampling_barriers,
     superstep_regret,
 )
+from sparsync.theory.tight_rates import gossip
 from sparsync.theory.tight_rates import rates as tight_rates
 
 MODULES: dict[str, tuple[ModuleType, ...]] = {
@@ -102,7 +103,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         lower_bounds,
         heterogeneous,
     ),
-    "Tight rates": (tight_rates,),
+    "Tight rates": (tight_rates, gossip),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
     "Synchronisation": (
         barriers,
