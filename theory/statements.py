@@ -33,6 +33,7 @@ from sparsync.theory.delay import (
     virtual_iterate,
 )
 from sparsync.theory.feedback import (
+    bidirectional,
     complexity,
     conservation,
     heterogeneous,
@@ -102,6 +103,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         steady_state,
         lower_bounds,
         heterogeneous,
+        bidirectional,
     ),
     "Tight rates": (tight_rates, gossip),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
