@@ -8,6 +8,7 @@ worker is said here for any function; the rate of both, and how large a step may
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -34,6 +35,7 @@ def gain(down: sympy.Expr, up: sympy.Expr) -> sympy.Expr:
 
 
 _SHARE = eta * L * gain(_KEPT_DOWN, _KEPT_UP)
+_EVERY = r"{} for every $v\neq0$; of $0$ it keeps nothing"
 _P, _Q, _M, _E = sympy.symbols("p q m e", nonnegative=True)
 _G, _W, _X, _D, _R = sympy.symbols("g w x D r", real=True)
 
@@ -60,7 +62,9 @@ def server_feedback() -> Statement:
         domain=(),
         source="ours; methods: Seide et al. 2014; Gruntkowska, Tyurin and Richtárik 2023",
         derivation=(
-            Step("at the start it holds, and w_0 = x_0", lambda: known_model - (known_model - exact_model) - exact_model),
+            Step(
+                "at the start it holds, and w_0 = x_0", lambda: known_model - (known_model - exact_model) - exact_model
+            ),
             Step("where w = x and x̃ = x − e, x̃⁺ − w is −u: C is given the negative of what D is", _given),
             Step("so w⁺ = w + C(−u) is x − D(u) = x⁺", _same_model),
             Step(
@@ -92,8 +96,8 @@ def bidirectional_rate() -> Statement:
             r"$f=\frac{1}{n}\sum_i f_i$, every $\nabla f_i$ is $L$-Lipschitz, $f\ge f^{*}$",
             r"$x^{+}=x-\frac{\eta}{n}\sum_i d_i$, $w^{+}=w+C(x^{+}-w)$, $d_i^{+}=d_i+C_i(\nabla f_i(w^{+})-d_i)$, "
             r"at first $w=x$ and $d_i=\nabla f_i(x)$",
-            r"$\lVert v-C(v)\rVert^{2}\le(1-\delta_{\downarrow})\lVert v\rVert^{2}$, "
-            r"$\lVert v-C_i(v)\rVert^{2}\le(1-\delta_{\uparrow})\lVert v\rVert^{2}$ for all $v$",
+            Given("kept_down", r"\lVert v-C(v)\rVert^{2}/\lVert v\rVert^{2}", "≤", 1 - delta_down, words=_EVERY),
+            Given("kept_up", r"\lVert v-C_i(v)\rVert^{2}/\lVert v\rVert^{2}", "≤", 1 - delta_up, words=_EVERY),
         ),
         relation=sympy.Le(server_energy, bound, evaluate=False),
         domain=(
@@ -130,14 +134,20 @@ def bidirectional_rate() -> Statement:
                 lambda: _summed(bound),
                 concludes=bound,
             ),
-            Step("1 + K = (1 + ac)/((1 − a)(1 − c)), and ηL = 1/(1 + K) leaves 1 − ηL − (ηLK)² = K/(1 + K)²", _simple_step),
+            Step(
+                "1 + K = (1 + ac)/((1 − a)(1 − c)), and ηL = 1/(1 + K) leaves 1 − ηL − (ηLK)² = K/(1 + K)²",
+                _simple_step,
+            ),
             Step("(1 + ac)/((1 − a)(1 − c)) times δ↓δ↑ tends to 8, and for a = 0 times δ↑ to 2", _small),
             Step(
                 "f = Lx²/2, C(v) = (1 + a)v, C_i(v) = (1 + c)v: at η = 2(1 − a)(1 − c)/(L(1 + a)(1 + c)) the update of "
                 "(x, w, d) has the eigenvalue −1",
                 _limit,
             ),
-            Step("2(1 + ac) − (1 + a)(1 + c) = (1 − a)(1 − c): that step is at least ηL = 1/(1 + K), and tends to it", _ratio),
+            Step(
+                "2(1 + ac) − (1 + a)(1 + c) = (1 − a)(1 − c): that step is at least ηL = 1/(1 + K), and tends to it",
+                _ratio,
+            ),
         ),
     )
 

@@ -7,6 +7,7 @@ that of Carmon, Duchi, Hinder and Sidford 2020. Its pieces are quadratic and one
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sympy
 
@@ -156,8 +157,8 @@ def _forms_written() -> sympy.Basic:
     gaps = []
     for length in WRITTEN:
         x = sympy.symbols(f"x_1:{length + 1}", real=True)
-        below = x[0] ** 2 + sum(_link(-1)(*pair) for pair in zip(x, x[1:], strict=False)) + (1 - ratio) * x[-1] ** 2
-        above = x[0] ** 2 + sum(_link(1)(*pair) for pair in zip(x, x[1:], strict=False)) + (1 + ratio) * x[-1] ** 2
+        below = x[0] ** 2 + sum(_link(-1)(*pair) for pair in pairwise(x)) + (1 - ratio) * x[-1] ** 2
+        above = x[0] ** 2 + sum(_link(1)(*pair) for pair in pairwise(x)) + (1 + ratio) * x[-1] ** 2
         gaps.append(sympy.expand(below + above - 4 * sum(value**2 for value in x)))
     return decided(gaps == [0] * len(WRITTEN))
 
@@ -190,17 +191,17 @@ def _are_smooth() -> sympy.Basic:
 
 
 def _ranges() -> sympy.Basic:
-    """Slopes are linear between breaks, so that their extremes are at breaks; values rise where no slope is negative."""
+    """Slopes are linear between breaks, so that their extremes are there; values rise where none is negative."""
     slopes = [[pieces.derivative().at(end) for end in pieces.breaks] for pieces in (OPENING, DROP)]
     ends = [(pieces.formulas[0], pieces.formulas[-1]) for pieces in (OPENING, DROP)]
     linear = all(sympy.degree(formula, PLACE) <= 2 for pieces in (OPENING, DROP) for formula in pieces.formulas[1:-1])
-    signs = all(0 <= slope for found in slopes for slope in found)
+    signs = all(slope >= 0 for found in slopes for slope in found)
     largest = (max(slopes[0]), max(slopes[1])) == (sympy.Rational(5, 3), 1)
     return decided(linear and signs and largest and ends == [(0, 1), (0, HEIGHT)])
 
 
 def _curvatures() -> sympy.Basic:
-    """Ψ'' is at most 25/6 and only in (0, 1), Φ'' and P'' at most 5 and only outside; P'' − ΨΦ'' = 5(1 − Ψ) in (−1/5, 0)."""
+    """Ψ'' is at most 25/6, in (0, 1) only, Φ'' and P'' at most 5, outside only; in (−1/5, 0) P'' − ΨΦ'' = 5(1 − Ψ)."""
     second = [pieces.derivative().derivative().formulas for pieces in (OPENING, DROP, WALL)]
     opening = (0, sympy.Rational(25, 6), 0, -sympy.Rational(25, 6), 0)
     together = sympy.expand(second[2][1] - _OPEN * second[1][1] - 5 * (1 - _OPEN))

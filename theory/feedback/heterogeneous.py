@@ -8,12 +8,19 @@ Top-1 of two workers; here any contraction may be the worst. EF21 has no such fl
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, delta, dissimilarity, eta, i, mean_distance, mu, n
 
 UPDATE = r"$u_i=e_i+\eta\nabla f_i(x)$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, from any start"
-CONTRACTION = r"$\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for all $u$; $C_i$ may change with time"
+CONTRACTION = Given(
+    "kept_back",
+    r"\lVert u-C_i(u)\rVert^{2}/\lVert u\rVert^{2}",
+    "≤",
+    1 - delta,
+    words=r"{} for every $u\neq0$, $C_i(0)=0$; $C_i$ may change with time",
+)
 
 _KEPT = 1 - delta
 _STEP = eta * L
@@ -55,7 +62,8 @@ def heterogeneous_worst() -> Statement:
         title="error feedback, workers that differ, worst mean distance",
         assumptions=(
             r"$n\geq 2$ workers, $f_i(x)=\frac{1}{2}\langle x-x^{*},H(x-x^{*})\rangle+\langle a_i,x-x^{*}\rangle$, "
-            r"$\sum_i a_i=0$, $\frac{1}{n}\sum_i\lVert a_i\rVert^{2}\le\zeta^{2}$",
+            r"$\sum_i a_i=0$",
+            Given("dissimilarity", r"\frac{1}{n}\sum_i\lVert a_i\rVert^{2}", "≤", dissimilarity),
             r"$H$ is symmetric, with eigenvalues in $(0,L]$",
             UPDATE,
             CONTRACTION,
@@ -99,11 +107,11 @@ def heterogeneous_worst() -> Statement:
 
 
 def heterogeneous_convex() -> Statement:
-    """lim sup (1/T) Σ‖x_t − x*‖² ≤ (1 − δ)η²ζ²/δ · (L + μ)²/(2μL(b + √(b² − (1 − δ)g²))), b = δ − g(1 − δ/2), g = η(L + μ).
+    """lim sup (1/T) Σ‖x_t − x*‖² ≤ (1 − δ)η²ζ²/δ · (L + μ)²/(2μL(b + √(b² − (1 − δ)g²))).
 
-    For small steps (1 − δ)η²ζ²/δ² times (κ + 1)²/(4κ), κ = L/μ. For quadratics whose Hessians agree that factor is not
-    needed (`ef_heterogeneous_worst`); whether others need it is open. It holds for g below 2(1 − a)/(1 + a): up to the
-    step of `ef_tight_step`.
+    Here b = δ − g(1 − δ/2) and g = η(L + μ). For small steps it is (1 − δ)η²ζ²/δ² times (κ + 1)²/(4κ), κ = L/μ. For
+    quadratics whose Hessians agree that factor is not needed (`ef_heterogeneous_worst`); whether others need it is
+    open. It holds for g below 2(1 − a)/(1 + a): up to the step of `ef_tight_step`.
 
     Source: ours.
     """
@@ -112,8 +120,10 @@ def heterogeneous_convex() -> Statement:
         label="ef_heterogeneous_convex",
         title="error feedback, workers that differ, strongly convex functions",
         assumptions=(
-            r"$f=\frac{1}{n}\sum_i f_i$ is $L$-smooth and $\mu$-strongly convex, "
-            r"$\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}\le\zeta^{2}$",
+            r"$f=\frac{1}{n}\sum_i f_i$ is $L$-smooth and $\mu$-strongly convex",
+            Given(
+                "dissimilarity", r"\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}", "≤", dissimilarity
+            ),
             UPDATE,
             CONTRACTION,
         ),

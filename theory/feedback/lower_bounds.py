@@ -13,6 +13,7 @@ from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.chains import RATIO, SMOOTHNESS, piecewise_chain_steps, quadratic_chain_steps
 from sparsync.theory.feedback.rates import VARIANCE_RATE
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -31,7 +32,9 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 
-ERASURES = r"in every round $C(u)=u$ with probability $\delta$ and $C(u)=0$ otherwise, whatever came before"
+ERASURES = Given(
+    "arrival", r"\Pr\{C(u)=u\}", "=", delta, words=r"in every round {}, and $C(u)=0$ otherwise, whatever came before"
+)
 METHODS = (
     r"any method with $x_0=0$ whose message $u_t$ is $0$ in every coordinate in which all of "
     r"$\nabla f(x_0),\dots,\nabla f(x_t)$ are, and whose $x_{t+1}$ is $0$ where all of $C(u_0),\dots,C(u_t)$ are"
@@ -142,11 +145,12 @@ def erased_gradient() -> Statement:
 
 
 def noisy_gradient() -> Statement:
-    """min_{t<T} E‖∇f(x_t)‖² ≥ φ² P(j < N), j binomial of T − 1 and 1 − (σ₀²/(φ² + σ₀²))^n, φ² = 6L(f(x_0) − f*)/(5(12N − 1)).
+    """min_{t<T} E‖∇f(x_t)‖² ≥ φ² P(j < N), j binomial of T − 1 and 1 − (σ₀²/(φ² + σ₀²))^n.
 
-    As T → ∞ the best N gives √(Lσ₀²(f(x_0) − f*)/(10nT)): no compressor and no method takes the factor 1/√(nT) away.
-    `descent_of_workers` at δ = 1 and its best η is √(2Lσ₀²(f(x_0) − f*)/(nT)): a factor of √20. With erasures, the
-    larger one of this and `erased_gradient` holds: what a worker has found waits until a message arrives.
+    Here φ² = 6L(f(x_0) − f*)/(5(12N − 1)). As T → ∞ the best N gives √(Lσ₀²(f(x_0) − f*)/(10nT)): no compressor and no
+    method takes the factor 1/√(nT) away. `descent_of_workers` at δ = 1 and its best η is
+    √(2Lσ₀²(f(x_0) − f*)/(nT)): a factor of √20. With erasures, the larger one of this and `erased_gradient` holds: what
+    a worker has found waits until a message arrives.
 
     Source: the argument of Arjevani, Carmon, Duchi, Foster, Srebro and Woodworth 2019; constants ours.
     """
@@ -157,8 +161,13 @@ def noisy_gradient() -> Statement:
         assumptions=(
             NOISY_METHODS,
             HARD + r", the same for all workers",
-            r"the worst unbiased gradients of variance at most $\sigma_0^{2}$, drawn independently by every worker in "
-            r"every round",
+            Given(
+                "variance",
+                r"\mathbb{E}\,\lVert g_i-\nabla f(x)\rVert^{2}",
+                "≤",
+                variance,
+                words=r"the worst unbiased gradients $g_i$ with {}, drawn independently by every worker in every round",
+            ),
             r"any length $N$ of the chain",
         ),
         relation=sympy.Ge(gradient_energy, bound, evaluate=False),

@@ -237,7 +237,7 @@ def rate_queries() -> tuple[Query, ...]:
     left = (1 - _a) * (1 - _c)
     roots = (_a >= 0, _a < 1, _c >= 0, _c < 1, _M >= 0, _P * (1 - _a) <= _a * _M, _Q * left <= _c * (1 + _a) * _M)
     signs = (_h > 0, _n >= 1, _F >= 0, _M >= 0, _P >= 0, _G >= 0, _K >= 0)
-    summed = _h * _n * _G <= 2 * _F - _h * (1 - _h) * _M**2 + _h * _P**2
+    summed = 2 * _F - _h * (1 - _h) * _M**2 + _h * _P**2 >= _h * _n * _G
     return (
         Query(
             "(P + Q)/h ≤ KM",
@@ -247,7 +247,7 @@ def rate_queries() -> tuple[Query, ...]:
         ),
         Query(
             "mean ‖∇f‖² ≤ bound",
-            (*signs, _P <= _h * _K * _M, (_h * _K) ** 2 + _h <= 1, summed),
+            (*signs, _h * _K * _M >= _P, (_h * _K) ** 2 + _h <= 1, summed),
             sympy.Le(sympy.expand(_G * below), above),
             sympy.Le(sympy.expand(100 * _G * below), 99 * above),
         ),
@@ -269,6 +269,12 @@ CHECKS: dict[str, dict[Grade, Check]] = {
 """Every check of these statements, by label and grade."""
 
 _BEYOND = Fraction(33, 32)
+_NOTHING_NEAR = (
+    "the bound is attained where nothing is kept back; where something is, the worst run tried, of linear compressors "
+    "with a = c = 1/2 at the largest step, comes to 0.30 of it"
+)
+SLACK: dict[str, dict[str, str]] = {RATE: {"kept_down": _NOTHING_NEAR, "kept_up": _NOTHING_NEAR}}
+"""Which assumed numbers may be a little other."""
 EDGES: dict[str, tuple[Remark, ...]] = {
     IDENTITY: (),
     RATE: (

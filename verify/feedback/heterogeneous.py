@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import L, delta, dissimilarity, eta, mu
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
@@ -114,7 +115,7 @@ def largest_step(root: Fraction, width: Fraction) -> Fraction:
 
 
 def cycle_square(root: Fraction, step: Fraction, smoothness: Fraction, slope: Fraction) -> Fraction:
-    """X², from what the residual of the cycle gains and loses: (1 − δ)(r + ηζ)² − r² = ((1 − h/2)² − (1 − δ)(1 + h/2)²)X²."""
+    """X², of the cycle's residuals: (1 − δ)(r + ηζ)² − r² = ((1 − h/2)² − (1 − δ)(1 + h/2)²)X²."""
     kept, half = root**2, step * smoothness / 2
     memory = kept * step * slope / (1 - kept)
     return (kept * (memory + step * slope) ** 2 - memory**2) / ((1 - half) ** 2 - kept * (1 + half) ** 2)
@@ -125,7 +126,7 @@ def cycle_error(root: Fraction, step: Fraction, smoothness: Fraction, slope: Fra
 
     Second coordinates are in units of X. The compressors keep (±r, −(1 − h/2)) of (±(r + ηζ), 1 + h/2).
     """
-    square = STATEMENTS[WORST].fraction(**numbers(root, step, smoothness, slope**2))
+    square = bound_at(WORST, numbers(root, step, smoothness, slope**2))
     kept, product_ = root**2, step * smoothness
     memory, side = kept * step * slope / (1 - kept), 1 - product_ / 2
     corrected = [(sign * (memory + step * slope), side + product_) for sign in (1, -1)]
@@ -151,7 +152,7 @@ def run_margin(
     smoothness = max(curvatures)
     step = share * largest_step(root, smoothness)
     found = squares(Bend(curvatures, curvatures), offsets, root, step, kept)
-    bound = STATEMENTS[WORST].fraction(**numbers(root, step, smoothness, _spread(offsets)))
+    bound = bound_at(WORST, numbers(root, step, smoothness, _spread(offsets)))
     return 1 - sum(found[:-1], ZERO) / (len(found) * bound)
 
 
@@ -169,7 +170,7 @@ def convex_margin(
     smoothness, convexity = max(slopes), min(slopes)
     step = share * largest_step(root, smoothness + convexity)
     spread = _spread(offsets)
-    bound = STATEMENTS[CONVEX].evaluate(**numbers(root, step, smoothness, spread), mu=convexity)
+    bound = float(bound_at(CONVEX, {**numbers(root, step, smoothness, spread), "mu": convexity}))
     if not kept:
         return 1 - float(cycle_square(root, step, smoothness, offsets[0][0])) / bound
     return 1 - float(sum(squares(pull, offsets, root, step, kept)[:-1], ZERO)) / (len(kept) * bound)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import L, T, chain_length, d, delta, gap, mu, n, variance
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at, substituted
 from sparsync.verify.feedback.chain_runs import (
     ZERO,
     Method,
@@ -53,9 +54,13 @@ def stated_energy(chain: PieceChain, chance: Fraction, rounds: int) -> Fraction:
 
 def stated_noisy_energy(chain: PieceChain, noise: Fraction, workers: int, rounds: int) -> Fraction:
     """The same of noisy gradients."""
-    return STATEMENTS["noisy_gradient"].fraction(
-        smoothness=chain.smoothness, gap=chain.gap, chain_length=chain.length, variance=noise, n=workers, T=rounds
-    )
+    numbers = {"smoothness": chain.smoothness, "gap": chain.gap, "chain_length": chain.length, "T": rounds}
+    return bound_at("noisy_gradient", {**numbers, "variance": noise, "n": workers})
+
+
+def arrival(label: str, chance: Fraction) -> Fraction:
+    """The probability that a message arrives, as the statement with this δ assumes it."""
+    return substituted(STATEMENTS[label].given("arrival"), {"delta": chance})
 
 
 def seen_chance(chain: PieceChain, noise: Fraction) -> Fraction:
@@ -65,15 +70,16 @@ def seen_chance(chain: PieceChain, noise: Fraction) -> Fraction:
 
 def share_margin(chain: QuadraticChain, method: Method, chance: Fraction, rounds: int) -> Fraction:
     """E‖x_T − x*‖²/‖x*‖² less the bound."""
-    return mean_share(chain, method, delta=chance, rounds=rounds) - stated_share(chain, chance, rounds)
+    assumed = arrival("erased_distance", chance)
+    return mean_share(chain, method, delta=assumed, rounds=rounds) - stated_share(chain, chance, rounds)
 
 
 def energy_margin(chain: PieceChain, method: Method, chance: Fraction, rounds: int) -> Fraction:
     """min_t E‖∇f(x_t)‖² less the bound, in units of φ²; or what is left of ‖Δ∇f‖ ≤ L‖Δx‖ in the run, if less."""
-    least = least_mean_energy(chain, method, delta=chance, rounds=rounds)
+    least = least_mean_energy(chain, method, delta=arrival("erased_gradient", chance), rounds=rounds)
     room = (least - stated_energy(chain, chance, rounds)) / chain.slope**2
     visited = method.positions(chain, [True] * rounds)
-    return min([room, *(_smooth_room(chain, one, other) for one, other in zip(visited, visited[1:], strict=False))])
+    return min([room, *(_smooth_room(chain, one, other) for one, other in pairwise(visited))])
 
 
 def noisy_margin(chain: PieceChain, noise: Fraction, workers: int, rounds: int, step: Fraction | None) -> Fraction:
@@ -204,7 +210,7 @@ def share_queries() -> Iterator[Query]:
 
 
 def energy_queries() -> Iterator[Query]:
-    """Two links: no x_1 has a smaller gradient than φ while x_2 = 0; and three rounds with φ² or more until both are known."""
+    """Two links: no x_1 makes ‖∇f‖ less than φ while x_2 = 0; and three rounds, φ² or more until both are known."""
     first, second = sympy.symbols("g_1 g_2", real=True)
     for name, (low, high), slope, opened, opening in _PIECES:
         entries = (slope - opening / 10, -opened)
@@ -235,7 +241,7 @@ def noisy_queries() -> Iterator[Query]:
     for workers in (1, 2):
         values = {L: sympy.Rational(55, 6) * square, gap: 1, chain_length: 1, T: 2, n: workers, variance: noise}
         sides = _sides(STATEMENTS["noisy_gradient"].bound.subs(values), {_s: sympy.S.One, _v: sympy.S.One})
-        premises = (_s > 0, _v > 0, sympy.Eq(_m * (_s + _v), _v), _E >= _s * _m**workers, _s <= 1)
+        premises = (_s > 0, _v > 0, sympy.Eq(_m * (_s + _v), _v), _s * _m**workers <= _E, _s <= 1)
         yield Query(
             f"N = 1, T = 2, n = {workers}",
             premises,

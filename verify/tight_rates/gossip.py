@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import mpmath
 import numpy
@@ -21,15 +19,27 @@ from numpy.typing import NDArray
 
 from sparsync.theory.language.symbols import delta, epsilon, spectral_gap, tolerance, widest_gap
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.tight_rates.queries import FACTORS, SHARPER, SPREADS, R, S, THETA, parameter_queries
-from sparsync.verify.tight_rates.search import Pair, Turn, grid
+from sparsync.verify.feedback.admission import rational_root, substituted
+from sparsync.verify.tight_rates.networks import (
+    NETWORKS,
+    ONE,
+    REVERSED,
+    ZERO,
+    Network,
+    State,
+    compression,
+    slowest,
+    step,
+    total,
+)
+from sparsync.verify.tight_rates.queries import FACTORS, SHARPER, SPREADS, THETA, R, S, parameter_queries
+from sparsync.verify.tight_rates.search import Turn, grid
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
 
 RATE, MIXING, STEPS = "gossip_rate", "gossip_mixing", "gossip_steps"
-ZERO, ONE = Fraction(0), Fraction(1)
 RUN_LENGTH = 4
 """Steps of each listed run."""
 DIGITS = 50
@@ -43,96 +53,19 @@ OTHER_STRENGTHS = (0.9, 0.98, 1.02, 1.1)
 """Mixing strengths in units of γ* that must be worse."""
 
 
-@dataclass(frozen=True)
-class Network:
-    """Weights w on the links between workers, W = I − wΛ for the Laplacian Λ.
-
-    Args:
-        links: pairs of workers.
-        weight: w.
-        slow: an eigenvector of Λ for its smallest eigenvalue but 0.
-        fast: the same for its largest.
-    """
-
-    links: tuple[tuple[int, int], ...]
-    weight: Fraction
-    slow: tuple[int, ...]
-    fast: tuple[int, ...]
-
-    @cached_property
-    def gaps(self) -> tuple[Fraction, Fraction]:
-        """ρ and β, as their eigenvectors show."""
-        found = []
-        for vector in (self.slow, self.fast):
-            image = self.differences([(Fraction(value), ZERO) for value in vector])
-            place = next(place for place, value in enumerate(vector) if value)
-            found.append(image[place][0] / vector[place])
-        return found[0], found[1]
-
-    @property
-    def spread(self) -> Fraction:
-        """r."""
-        low, high = self.gaps
-        return (high - low) / (high + low)
-
-    def differences(self, vectors: Sequence[Pair]) -> list[Pair]:
-        """(I − W)x."""
-        found = [(ZERO, ZERO)] * len(vectors)
-        for one, other in self.links:
-            first, second = (a - b for a, b in zip(vectors[one], vectors[other], strict=True))
-            found[one] = found[one][0] + self.weight * first, found[one][1] + self.weight * second
-            found[other] = found[other][0] - self.weight * first, found[other][1] - self.weight * second
-        return found
-
-
-NETWORKS = (
-    Network(((0, 1),), Fraction(1, 3), (1, -1), (1, -1)),
-    Network(((0, 1), (1, 2)), Fraction(1, 3), (1, 0, -1), (1, -2, 1)),
-    Network(((0, 1), (1, 2), (2, 3), (3, 0)), Fraction(1, 4), (1, 0, -1, 0), (1, -1, 1, -1)),
-    Network(((0, 1), (0, 2), (0, 3)), Fraction(1, 4), (0, 1, -1, 0), (3, -1, -1, -1)),
-    Network(
-        ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)), Fraction(1, 3), (2, 1, -1, -2, -1, 1), (1, -1, 1, -1, 1, -1)
-    ),
-)
-"""Two workers, a path, a square, a star and a ring of six."""
-
-
-@dataclass(frozen=True)
-class State:
-    """What workers have and what of it is known: x_i and e_i = x_i − x̂_i."""
-
-    models: tuple[Pair, ...]
-    errors: tuple[Pair, ...]
-
-    def value(self, s: Fraction) -> Fraction:
-        """V."""
-        mean = total(self.models)
-        count = len(self.models)
-        away = [(x[0] - mean[0] / count, x[1] - mean[1] / count) for x in self.models]
-        return squares(away) + squares(self.errors) / s
-
-
-def total(vectors: Sequence[Pair]) -> Pair:
-    """Σ_i x_i."""
-    return sum((x[0] for x in vectors), ZERO), sum((x[1] for x in vectors), ZERO)
-
-
-def squares(vectors: Sequence[Pair]) -> Fraction:
-    """Σ_i ‖x_i‖²."""
-    return sum((x[0] ** 2 + x[1] ** 2 for x in vectors), ZERO)
-
-
-def compression(network: Network, theta: Fraction) -> Fraction:
-    """s, such that θ is the root for this network."""
-    return theta * (theta - network.spread) / (1 - network.spread * theta)
-
-
 def stated_mixing(network: Network, s: Fraction, label: str = RATE) -> Fraction:
     """γ, of the rate's assumption or of the statement about the best one."""
     low, high = (sympy.Rational(gap.numerator, gap.denominator) for gap in network.gaps)
     formula = STATEMENTS[RATE].given("mixing") if label == RATE else STATEMENTS[label].bound
-    value = formula.xreplace({epsilon: sympy.Rational(s.numerator, s.denominator) ** 2, spectral_gap: low, widest_gap: high})
+    value = formula.xreplace(
+        {epsilon: sympy.Rational(s.numerator, s.denominator) ** 2, spectral_gap: low, widest_gap: high}
+    )
     return Fraction(int(value.p), int(value.q))
+
+
+def assumed_root(label: str, s: Fraction) -> Fraction:
+    """The root of the share that a compressor may keep back, as a statement at ε = s² assumes it."""
+    return rational_root(substituted(STATEMENTS[label].given("kept_back"), {"epsilon": s**2}))
 
 
 def stated_rate(network: Network, s: Fraction) -> Fraction:
@@ -141,39 +74,12 @@ def stated_rate(network: Network, s: Fraction) -> Fraction:
     return STATEMENTS[RATE].fraction(epsilon=s**2, spectral_gap=low, widest_gap=high)
 
 
-def step(network: Network, state: State, strength: Fraction, kept: Sequence[Turn], s: Fraction) -> State:
-    """One step; of v the compressor of a worker keeps s times a turned and shortened v."""
-    known = [(x[0] - e[0], x[1] - e[1]) for x, e in zip(state.models, state.errors, strict=True)]
-    moves = network.differences(known)
-    models = tuple((x[0] - strength * m[0], x[1] - strength * m[1]) for x, m in zip(state.models, moves, strict=True))
-    lacking = [(x[0] - k[0], x[1] - k[1]) for x, k in zip(models, known, strict=True)]
-    turned = [turn(vector) for turn, vector in zip(kept, lacking, strict=True)]
-    return State(models, tuple((s * e[0], s * e[1]) for e in turned))
-
-
-def slowest(network: Network, theta: Fraction, *, fast: bool) -> State:
-    """The state that C(v) = (1 + s)v multiplies by θ, or by −θ on the fastest vector.
-
-    From (1 − t)y + te = ±θy: with t = h(1 ∓ r), e = (±θ − 1 + t)y/t.
-    """
-    s = compression(network, theta)
-    sign = -1 if fast else 1
-    scaled = (1 - s) / (1 + s) * (1 - sign * network.spread)
-    share = (sign * theta - 1 + scaled) / scaled
-    vector = network.fast if fast else network.slow
-    models = tuple((Fraction(value), ZERO) for value in vector)
-    return State(models, tuple((share * x[0], ZERO) for x in models))
-
-
-REVERSED = Turn(half_tangent=ZERO, reflected=False, length=-ONE)
-
-
 def attaining_error(network: Network, theta: Fraction, *, fast: bool) -> Fraction:
     """By how much V leaves θ²V in the slowest run, over V, and how far Σx moves."""
     s, state, error = compression(network, theta), slowest(network, theta, fast=fast), ZERO
     strength, rate = stated_mixing(network, s), stated_rate(network, s)
     for _ in range(RUN_LENGTH):
-        following = step(network, state, strength, [REVERSED] * len(state.models), s)
+        following = step(network, state, strength, [REVERSED] * len(state.models), assumed_root(RATE, s))
         moved = max(abs(a - b) for a, b in zip(total(state.models), total(following.models), strict=True))
         error += abs(following.value(s) / state.value(s) - rate) + moved
         state = following
@@ -183,7 +89,7 @@ def attaining_error(network: Network, theta: Fraction, *, fast: bool) -> Fractio
 def free_margin(network: Network, theta: Fraction, state: State, kept: Sequence[Turn]) -> Fraction:
     """θ²V − V⁺ over V; negative if Σx moves."""
     s = compression(network, theta)
-    following = step(network, state, stated_mixing(network, s), kept, s)
+    following = step(network, state, stated_mixing(network, s), kept, assumed_root(RATE, s))
     if total(following.models) != total(state.models):
         return -ONE
     before = state.value(s)
@@ -198,10 +104,10 @@ def rate_margin(attains: bool, case: tuple[object, ...]) -> Fraction:
 def mixing_margin(network: Network, theta: Fraction, factor: Fraction) -> Fraction:
     """By how much the larger |t| at γ = factor·γ* exceeds that at γ*, which must balance t(ρ) and −t(β)."""
     s, (low, high) = compression(network, theta), network.gaps
-    best = stated_mixing(network, s, MIXING)
+    best, root = stated_mixing(network, s, MIXING), assumed_root(MIXING, s)
 
     def traces(strength: Fraction) -> tuple[Fraction, Fraction]:
-        first, second = ((1 - s) - (1 + s) * strength * gap for gap in (low, high))
+        first, second = ((1 - root) - (1 + root) * strength * gap for gap in (low, high))
         return first, second
 
     balanced, other = traces(best), traces(factor * best)
@@ -216,7 +122,8 @@ def steps_margin(share: Fraction, contraction: Fraction, exponent: int) -> float
     goal = Fraction(1, 10**exponent)
     bound = STATEMENTS[STEPS].exact(delta=contraction, tolerance=goal, **numbers)
     with mpmath.workdps(DIGITS):
-        s = mpmath.sqrt(1 - mpmath.mpf(contraction.numerator) / contraction.denominator)
+        kept = substituted(STATEMENTS[STEPS].given("kept_back"), {"delta": contraction})
+        s = mpmath.sqrt(mpmath.mpf(kept.numerator) / kept.denominator)
         spread = (1 - mpmath.mpf(share.numerator) / share.denominator) / (
             1 + mpmath.mpf(share.numerator) / share.denominator
         )
@@ -257,9 +164,7 @@ def rate_cases() -> Members:
 def mixing_cases() -> Members:
     """Cases of `mixing_margin`."""
     factors = st.sampled_from([ZERO, Fraction(1, 2), Fraction(63, 64), ONE, Fraction(65, 64), Fraction(2)])
-    return st.sampled_from(NETWORKS).flatmap(
-        lambda network: st.tuples(st.just(network), _thetas(network), factors)
-    )
+    return st.sampled_from(NETWORKS).flatmap(lambda network: st.tuples(st.just(network), _thetas(network), factors))
 
 
 def steps_cases() -> Members:
@@ -356,7 +261,7 @@ def rate_queries() -> tuple[Query, ...]:
 
 
 def mixing_queries() -> tuple[Query, ...]:
-    """A number λ² ≥ ±t(ρ)λ + s, ±t(β)λ + s for some γ has λ² ≥ the same at γ*, and another γ for the least λ is none."""
+    """λ² ≥ ±t(ρ)λ + s and ±t(β)λ + s for some γ is so at γ*, and for the least λ at no other γ."""
     strength, bounding = sympy.symbols("gamma lambda", real=True)
     best = _stated(STATEMENTS[MIXING].bound, R)
 
