@@ -4,13 +4,17 @@ import sympy
 
 from sparsync.theory.language.symbols import (
     L,
+    T,
     balance,
     compression,
     d,
     delta,
+    dissimilarity,
     eta,
     kappa,
+    mu,
     n,
+    residual,
     sigma_squared,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
@@ -78,5 +82,40 @@ STEADY_STATE: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE}
+LIMITS: dict[str, Mutant] = {
+    "erased_distance_rounds": wrong_bound(
+        "erased_distance", "T − 1 for T messages", lambda bound: bound.subs(T, T - 1), "smt", "rational", "property"
+    ),
+    "erased_gradient_rounds": wrong_bound(
+        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "smt", "rational"
+    ),
+    "noisy_gradient_workers": wrong_bound(
+        "noisy_gradient", "one worker for n", lambda bound: bound.subs(n, 1), "smt", "rational", "property"
+    ),
+    "ef_heterogeneous_worst_norms": wrong_bound(
+        "ef_heterogeneous_worst",
+        "norms added where squares are",
+        lambda _bound: eta**2 * dissimilarity * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "smt",
+        "rational",
+        "property",
+        "simulated",
+    ),
+    "ef_heterogeneous_convex_condition": wrong_bound(
+        "ef_heterogeneous_convex", "μ = L in the factor", lambda bound: bound.subs(mu, L), "smt"
+    ),
+    "server_feedback_sign": wrong_bound(
+        "server_feedback",
+        "+ e for − e",
+        lambda bound: bound.subs(residual, -residual),
+        "smt",
+        "rational",
+        "property",
+    ),
+    "bidirectional_rate_half": wrong_bound(
+        "bidirectional_rate", "the factor 2 forgotten", lambda bound: bound / 2, "smt", "rational", "property"
+    ),
+}
+
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **LIMITS}
 """Every mutant of these statements, by name."""
