@@ -8,7 +8,7 @@ asked of two solvers (`smt`). Lengths are √(u² + wv²), w the bound, so that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -99,9 +99,14 @@ def squares(
         ]
         memories = [turn(vector, root) for turn, vector in zip(turns, corrected, strict=True)]
         sent = [(u[0] - e[0], u[1] - e[1]) for u, e in zip(corrected, memories, strict=True)]
-        x = x[0] - sum(s[0] for s in sent) / len(sent), x[1] - sum(s[1] for s in sent) / len(sent)
+        x = x[0] - _mean(s[0] for s in sent), x[1] - _mean(s[1] for s in sent)
         found.append(x[0] ** 2 + x[1] ** 2)
     return found
+
+
+def _mean(values: Iterable[Fraction]) -> Fraction:
+    found = list(values)
+    return sum(found, ZERO) / len(found)
 
 
 def numbers(root: Fraction, step: Fraction, smoothness: Fraction, spread: Fraction) -> dict[str, Fraction]:
@@ -135,8 +140,8 @@ def cycle_error(root: Fraction, step: Fraction, smoothness: Fraction, slope: Fra
         e[0] ** 2 + square * e[1] ** 2 - kept * (u[0] ** 2 + square * u[1] ** 2)
         for u, e in zip(corrected, left, strict=True)
     ]
-    following = 1 - sum(u[1] - e[1] for u, e in zip(corrected, left, strict=True)) / 2
-    moved = sum(u[0] - e[0] for u, e in zip(corrected, left, strict=True))
+    following = 1 - _mean(u[1] - e[1] for u, e in zip(corrected, left, strict=True))
+    moved = _mean(u[0] - e[0] for u, e in zip(corrected, left, strict=True))
     return (max(map(abs, excess)) + abs(moved)) / square + abs(following + 1)
 
 
@@ -197,7 +202,7 @@ def _offsets(workers: int) -> Members:
     def completed(drawn: list[Pair]) -> list[Pair]:
         first = (drawn[0][0] or ONE, drawn[0][1])
         others = [first, *drawn[1:]]
-        return [*others, (-sum(a[0] for a in others), -sum(a[1] for a in others))]
+        return [*others, (-sum((a[0] for a in others), ZERO), -sum((a[1] for a in others), ZERO))]
 
     return st.lists(_PAIRS, min_size=workers - 1, max_size=workers - 1).map(completed)
 

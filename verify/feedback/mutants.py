@@ -87,7 +87,7 @@ LIMITS: dict[str, Mutant] = {
         "erased_distance", "T − 1 for T messages", lambda bound: bound.subs(T, T - 1), "smt", "rational", "property"
     ),
     "erased_gradient_rounds": wrong_bound(
-        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "smt", "rational"
+        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "rational"
     ),
     "noisy_gradient_workers": wrong_bound(
         "noisy_gradient", "one worker for n", lambda bound: bound.subs(n, 1), "smt", "rational", "property"
@@ -102,7 +102,10 @@ LIMITS: dict[str, Mutant] = {
         "simulated",
     ),
     "ef_heterogeneous_convex_condition": wrong_bound(
-        "ef_heterogeneous_convex", "μ = L in the factor", lambda bound: bound.subs(mu, L), "smt"
+        "ef_heterogeneous_convex",
+        "the factor of the condition forgotten",
+        lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+        "smt",
     ),
     "server_feedback_sign": wrong_bound(
         "server_feedback",
