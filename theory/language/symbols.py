@@ -6,7 +6,13 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import cost_symbols, learning_symbols, planning_symbols, synchronisation_symbols
+from sparsync.theory.language import (
+    cost_symbols,
+    decay_symbols,
+    learning_symbols,
+    planning_symbols,
+    synchronisation_symbols,
+)
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -617,6 +623,16 @@ split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
 
+residual_decay = decay_symbols.residual_decay
+mean_residual = decay_symbols.mean_residual
+mean_change = decay_symbols.mean_change
+forgotten_energy = decay_symbols.forgotten_energy
+local_bias = decay_symbols.local_bias
+memory_weight = decay_symbols.memory_weight
+resting_energy = decay_symbols.resting_energy
+slope_share = decay_symbols.slope_share
+spectral_factor = decay_symbols.spectral_factor
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -757,5 +773,6 @@ LATEX_NAMES = {
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
+    **decay_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
