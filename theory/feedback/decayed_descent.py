@@ -32,14 +32,14 @@ from sparsync.theory.language.symbols import (
 
 _W = memory_weight
 _LOST = 1 - residual_decay
-_PRODUCT = residual_decay * eta * L + _LOST + 2 * _W * (1 - delta) * residual_decay
+ALIGNED = _LOST * (1 - eta * L) + 2 * _W * (1 - delta) * residual_decay
+"""What ⟨∇f(x), ē⟩ enters with; at ηL ≤ 1 it is not negative."""
+_PRODUCT = eta * L + sympy.Abs(ALIGNED)
 """c: the coefficient of pq/η."""
 SQUARE = _W * (1 - residual_decay**2 * (1 - delta)) - _LOST * (3 - residual_decay) * eta * L / 2
 """d: minus the coefficient of p²/η²."""
 STEP_SHARE = eta * L / 2 + _W * (1 - delta) + _PRODUCT**2 / (4 * SQUARE)
 """h: below 1 the Lyapunov function descends."""
-ALIGNED = _LOST * (1 - eta * L) + 2 * _W * (1 - delta) * residual_decay
-"""What ⟨∇f(x), ē⟩ enters with, so that it may be replaced by ‖∇f(x)‖‖ē‖."""
 _SPREAD = variance + dissimilarity / (1 - residual_decay**2 * (1 - delta))
 _NUMERATOR = gap / (eta * T) + eta * L * variance / (2 * n) + _W * (1 - delta) * _SPREAD
 
@@ -49,8 +49,8 @@ _P, _Q, _R, _X, _ZETA = sympy.symbols("p q r s zeta", nonnegative=True)
 def decayed_descent_of_workers() -> Statement:
     """min_t E‖∇f(x_t)‖² ≤ ((f(x_0) − f*)/(ηT) + ηLσ₀²/(2n) + w(1 − δ)(σ₀² + ζ²/(1 − β²(1 − δ))))/(1 − h), all w, h < 1.
 
-    h = ηL/2 + w(1 − δ) + (βηL + 1 − β + 2w(1 − δ)β)²/(4(w(1 − β²(1 − δ)) − (1 − β)(3 − β)ηL/2)). With β = 1 and
-    w = ωηL it is `descent_of_workers`. For β < 1, as T → ∞ and η → 0, the best w leaves the floor
+    h = ηL/2 + w(1 − δ) + (ηL + |(1 − β)(1 − ηL) + 2w(1 − δ)β|)²/(4(w(1 − β²(1 − δ)) − (1 − β)(3 − β)ηL/2)). With β = 1
+    and w = ωηL it is `descent_of_workers`. For β < 1, as T → ∞ and η → 0, the best w leaves the floor
     (1 − β)²((1 − δ)/δ)(σ₀² + ζ²/(1 − β²(1 − δ))): both parts are attained (`decayed_floor`, `decayed_noise_floor`), so
     that neither can be smaller. Workers without noise that do not differ have no floor, whatever β. One local step; for
     more see `local_feedback_rate`.
@@ -90,7 +90,6 @@ def decayed_descent_of_workers() -> Statement:
         domain=(
             *DELTA_DOMAIN,
             *DECAY_DOMAIN,
-            sympy.Ge(ALIGNED, 0),
             sympy.Gt(SQUARE, 0),
             sympy.Lt(STEP_SHARE, 1),
         ),
@@ -115,9 +114,10 @@ def _proof(bound: sympy.Expr) -> tuple[Step, ...]:
             argued="that the deviations' mean product is at most rζ, by Cauchy and Schwarz",
         ),
         Step(
-            "over η, the change of Φ is at most −(1 − h)q² − d(p/η − cq/(2d))² − b(pq − s)/η, and the terms of noise "
-            "and deviations; b = (1 − β)(1 − ηL) + 2w(1 − δ)β ≥ 0",
+            "over η, the change of Φ is −(1 − h)q² − d(p/η − cq/(2d))² − (|b|pq − bs)/η at most, and the terms of "
+            "noise and deviations; b = (1 − β)(1 − ηL) + 2w(1 − δ)β, c = ηL + |b|",
             _mean_part,
+            argued="that bs ≤ |b|pq, by Cauchy and Schwarz",
         ),
         Step(
             "(1 − δ)(βr + ηζ)² − r² is (1 − δ)η²ζ²/(1 − β²(1 − δ)) and minus a square with a factor > 0",
@@ -170,8 +170,9 @@ def _mean_part() -> sympy.Expr:
     length = residual_decay**2 * _P**2 + 2 * residual_decay * eta * _X + eta**2 * _Q**2
     change += _W / eta * (kept * length - _P**2)
     square = SQUARE * (_P / eta - _PRODUCT * _Q / (2 * SQUARE)) ** 2
-    claimed = -(1 - STEP_SHARE) * _Q**2 - square - ALIGNED * (_P * _Q - _X) / eta
-    return sympy.cancel(change / eta - claimed)
+    claimed = -(1 - STEP_SHARE) * _Q**2 - square - (sympy.Abs(ALIGNED) * _P * _Q - ALIGNED * _X) / eta
+    size = sympy.Symbol("size", nonnegative=True)
+    return sympy.cancel((change / eta - claimed).replace(sympy.Abs, lambda _part: size))
 
 
 def _deviation_part() -> sympy.Basic:
@@ -189,7 +190,7 @@ def _summed(bound: sympy.Expr) -> sympy.Basic:
     end = sympy.Symbol("f(x_T)-f*", nonnegative=True)
     per_step = eta * (eta * L * variance / (2 * n) + _W * (1 - delta) * _SPREAD)
     solution = sympy.solve(sympy.Eq(T * eta * (1 - share) * mean, gap - end + T * per_step), mean)[0]
-    reached = sympy.simplify(solution.subs(end, 0).subs(share, STEP_SHARE) - bound)
+    reached = sympy.cancel(solution.subs(end, 0) * (1 - share) - _NUMERATOR) + bound - _NUMERATOR / (1 - STEP_SHARE)
     # The end only lowers the mean: its factor is −1/(ηT(1 − h)), and h < 1 by the domain.
     slope = sympy.cancel(sympy.diff(solution, end) * (1 - share))
     return sympy.And(sympy.Eq(reached, 0), sympy.sympify(slope.is_negative is True))
@@ -197,10 +198,17 @@ def _summed(bound: sympy.Expr) -> sympy.Basic:
 
 def _undecayed(bound: sympy.Expr) -> sympy.Expr:
     plain = bound.subs(residual_decay, 1).subs(_W, residual_weight * eta * L)
-    return sympy.cancel(plain - descent_of_workers().bound)
+    return sympy.cancel(_at_ratio(plain - descent_of_workers().bound))
 
 
 _Y = sympy.Symbol("y", positive=True)
+
+
+def _at_ratio(expression: sympy.Expr) -> sympy.Expr:
+    """With δ = 1/(1 + z), β = 1/(1 + v): 1 − δ and 1 − β are visibly ≥ 0, so that |b| is b where ηL ≤ 1."""
+    kept, forgotten = sympy.symbols("z v", nonnegative=True)
+    written = expression.subs({delta: 1 / (1 + kept), residual_decay: 1 / (1 + forgotten)}, simultaneous=True)
+    return written.replace(sympy.Abs, lambda part: sympy.Abs(sympy.factor(part)))
 
 
 def _per_weight() -> sympy.Expr:
@@ -215,8 +223,8 @@ def _best_place() -> sympy.Expr:
 
 
 def _few() -> sympy.Expr:
-    share = STEP_SHARE.subs(L, 0).subs({_W: 1 / _Y, delta: 1 - ROOT**2}, simultaneous=True)
-    return sympy.cancel((1 - share) * _Y - _per_weight())
+    share = STEP_SHARE.subs(L, 0).subs(_W, 1 / _Y)
+    return sympy.cancel(_at_ratio((1 - share) * _Y - _per_weight().subs(ROOT, sympy.sqrt(1 - delta))))
 
 
 def _best_weight() -> sympy.Basic:
@@ -233,7 +241,7 @@ def _floor() -> sympy.Expr:
 
 
 def _start_only(bound: sympy.Expr) -> sympy.Expr:
-    return sympy.cancel(bound.subs({variance: 0, dissimilarity: 0}) * (1 - STEP_SHARE) - gap / (eta * T))
+    return sympy.simplify(bound.subs({variance: 0, dissimilarity: 0}) * (1 - STEP_SHARE) - gap / (eta * T))
 
 
 def _weight_positive() -> sympy.Basic:

@@ -38,6 +38,8 @@ def scaling_margin(root: Fraction, decay: Fraction, step: Fraction, slope: Fract
     """−(what moves, and |f'² − bound|) of workers with the slopes ±σ and what they keep back at rest."""
     values = {delta: sympy.Rational(str(1 - root**2)), residual_decay: sympy.Rational(str(decay))}
     plus = _given(SCALING, "plus_share", values)
+    if not 0 <= plus <= 1:
+        return -ONE
     moved = mean = ZERO
     for share, sign in ((plus, ONE), (1 - plus, -ONE)):
         kept = sign * root

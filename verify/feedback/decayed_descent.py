@@ -1,4 +1,4 @@
-"""What evidence is there for `theory/feedback/decayed_descent.py`, n workers with a decaying memory, but its derivation?
+"""What evidence is there for n workers with a decaying memory, `theory/feedback/decayed_descent.py`, but derivations?
 
 On f_i = Lx²/2 + b_i x, Σ b_i = 0, with C_i(u) = (1 − λ_i)u and every λ_i in [−a, a] drawn at every step, the update of
 (1, x, e_1, …, e_n) is linear, so that its second moments are followed exactly, in fractions. `Resting` runs attain the
@@ -26,15 +26,14 @@ from sparsync.theory.language.symbols import (
     gap,
     memory_weight,
     n,
-    residual_decay,
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.decayed_runs import ONE, ZERO, Numbers, Resting, contraction, scale
-from sparsync.verify.feedback.queries import _plain, bound_sides
+from sparsync.verify.feedback.queries import _plain, _quotient
 from sparsync.verify.feedback.simulations import DIMENSION, STANDARD_ERRORS, share_of_bound, top_k_rows
 from sparsync.verify.feedback.worker_rates import Matrix, _outer, _sum, _transformed
-from sparsync.verify.tools.edges import Edge, Remark, Unneeded
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -142,39 +141,65 @@ def margin(run: DecayedRun | Resting, weight: Fraction) -> Fraction:
 
 
 def queries() -> tuple[Query, ...]:
-    """q² ≤ bound from the Lyapunov function, summed; r is the deviations' residual, p that of the mean, over η.
+    """The parts of the Lyapunov function's change, and that the bound is what they leave.
 
-    t = δ, h = ηL, A the start; s = ⟨∇f(x), ē⟩/η is at most pq. The means over t are those of constants.
+    t = δ, h = ηL; p and r are the residual's mean and deviation over η, x = ⟨∇f(x), ē⟩/η, and A is the start.
     """
-    start, step = sympy.symbols("A h", positive=True)
-    kept = sympy.Symbol("t", positive=True)
-    spread = sympy.Symbol("z", nonnegative=True)
-    values = {delta: kept, eta: step / L, gap: start * step * T / L, dissimilarity: spread**2}
-    numerator, denominator = bound_sides(LABEL, values)
-    t, h, whole, z, b, w, v, count = (
-        _plain(part) for part in (kept, step, start, spread, residual_decay, memory_weight, variance, n)
-    )
-    p, q, r, x = sympy.symbols("p q r x", real=True)
-    lost = 1 - b
+    t, h, b, w, p, q, r, x, z = sympy.symbols("t h residual_decay memory_weight p q r x z", real=True)
+    lost, kept = 1 - b, w * (1 - t)
     change = -(q**2) + h * p * q + lost * (x + h * p**2) + h / 2 * (q**2 - 2 * lost * x + lost**2 * p**2)
-    change += w * ((1 - t) * (b**2 * p**2 + 2 * b * x + q**2 + (b * r + z) ** 2 + v) - p**2 - r**2)
-    product, square = b * h + lost + 2 * w * (1 - t) * b, w * (1 - b**2 * (1 - t)) - lost * (3 - b) * h / 2
-    share = 4 * square * (h / 2 + w * (1 - t)) + product**2
-    domain = (t > 0, t <= 1, b >= 0, b <= 1, h > 0, w > 0, count >= 1, square > 0, share < 4 * square)
-    signs = (whole >= 0, v >= 0, z >= 0, p >= 0, q >= 0, r >= 0, x <= p * q, lost * (1 - h) + 2 * w * (1 - t) * b >= 0)
-    summed = -whole <= change + h * v / (2 * count)
+    change += kept * (b**2 * p**2 + 2 * b * x + q**2) - w * p**2
+    size, square = sympy.Symbol("size", real=True), w * (1 - b**2 * (1 - t)) - lost * (3 - b) * h / 2
+    aligned = lost * (1 - h) + 2 * kept * b
+    left = 4 * square * (1 - h / 2 - kept) - (h + size) ** 2
+    room = 1 - b**2 * (1 - t)
+    domain = (t > 0, t <= 1, b >= 0, b <= 1, h > 0, w > 0)
+    deviation = ((1 - t) * (b * r + z) ** 2 - r**2) * room
+    # y is what replacing bx by |b|pq adds, |b| is `size`, and m is 1 − h/2 − w(1 − t).
+    c, d, m, y = sympy.symbols("c d m y", real=True)
+    reduced = -m * q**2 + c * p * q - y - d * p**2
+    written = {c: h + size, d: square, m: 1 - h / 2 - kept, y: size * p * q - aligned * x}
+    difference = sympy.expand(change - reduced.xreplace(written))
     return (
+        Query("the change in p, q and x", (), sympy.Eq(difference, 0), sympy.Eq(difference, 1)),
         Query(
-            claim="q² ≤ bound",
-            premises=(*domain, *signs, summed),
-            conclusion=sympy.Le(q**2 * denominator, numerator),
-            false_twin=sympy.Le(2 * q**2 * denominator, numerator),
+            "the mean's part is at most −(1 − h)q²",
+            (d > 0, y >= 0),
+            4 * d * reduced <= -(4 * d * m - c**2) * q**2,
+            4 * d * reduced <= -(4 * d * m - c**2) * q**2 - 1,
         ),
+        Query(
+            "the deviations' part",
+            (*domain, r >= 0, z >= 0),
+            deviation <= (1 - t) * z**2,
+            2 * deviation <= (1 - t) * z**2,
+        ),
+        _identity(left, room, square),
     )
+
+
+def _identity(left: sympy.Expr, room: sympy.Expr, square: sympy.Expr) -> Query:
+    """The bound is (A + hv/(2n) + w(1 − t)(v + z²/(1 − b²(1 − t))))/(1 − h), times 4d·2n·room above and below."""
+    start, step = sympy.symbols("A h", positive=True)
+    values = {
+        delta: sympy.Symbol("t", positive=True),
+        eta: step / L,
+        gap: start * step * T / L,
+        dissimilarity: sympy.Symbol("z", nonnegative=True) ** 2,
+    }
+    size = sympy.Symbol("size", positive=True)
+    bound = STATEMENTS[LABEL].bound.subs(values, simultaneous=True).replace(sympy.Abs, lambda _part: size)
+    numerator, denominator = _quotient(bound)
+    t, z, whole, h, count, v, w = (
+        _plain(part) for part in (values[delta], sympy.Symbol("z"), start, step, n, variance, memory_weight)
+    )
+    cost = room * (2 * count * whole + h * v) + 2 * count * w * (1 - t) * (room * v + z**2)
+    difference = sympy.expand(numerator * 2 * count * room * left - 4 * square * cost * denominator)
+    return Query("the bound is what is left", (), sympy.Eq(difference, 0), sympy.Eq(difference, 1))
 
 
 def simulated_runs(_profile: Profile) -> Outcome:
-    """`simulated`: Top-k of two workers that differ, with noise, on a function that is not convex; and a resting run."""
+    """`simulated`: Top-k of two workers that differ, with noise, on a function not convex; and a resting run."""
     shares = []
     for count, decay, step, update_count in SIMULATED_RUNS:
         means, errors, start = _energies(count=count, decay=decay, step=step, update_count=update_count)
@@ -282,4 +307,36 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """Every check of this statement, by grade."""
-EDGES: dict[str, tuple[Remark, ...]] = {}
+_POINT = {
+    "delta": 1, "residual_decay": 0, "step_size": Fraction(1, 2), "smoothness": 1, "gap": 1, "T": 1, "n": 1,
+    "variance": 0, "dissimilarity": 0, "memory_weight": 1,
+}  # fmt: skip
+_GROWING = Fraction(17, 16)
+_SQUARE, _SHARE = (str(condition) for condition in STATEMENTS[LABEL].domain[2:])
+
+
+def _first_energy() -> Fraction:
+    """|f'(x_0)|² = 2L(f(x_0) − f*) of f = x²/2, for a run of one step."""
+    return Fraction(2)
+
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    LABEL: (
+        Edge(
+            "delta <= 1",
+            _POINT | {"delta": Fraction(33, 32), "gap": 0, "dissimilarity": 1, "step_size": Fraction(1, 8)},
+        ),
+        Edge(
+            "residual_decay <= 1",
+            _POINT | {
+                "residual_decay": _GROWING, "delta": 1 - Fraction(101, 100) / _GROWING**2, "gap": 0,
+                "dissimilarity": 1, "step_size": Fraction(1, 17), "memory_weight": Fraction(1, 32),
+            },
+        ),
+        # Here d = −1/32, and h is below 0.
+        Edge(_SQUARE, _POINT | {"memory_weight": Fraction(23, 32)}, _first_energy),
+        # β = 1, δ = 1: h = ηL/2 + (ηL)²/(4w) is 33/32.
+        Edge(_SHARE, _POINT | {"residual_decay": 1, "step_size": 1, "memory_weight": Fraction(8, 17)}),
+    ),
+}  # fmt: skip
+"""Of every condition a point beyond it at which the statement is false."""
