@@ -87,6 +87,7 @@ from sparsync.theory.synchronisation import (
     sampling_barriers,
     superstep_regret,
 )
+from sparsync.theory.tight_rates import decayed_rates
 from sparsync.theory.tight_rates import rates as tight_rates
 
 MODULES: dict[str, tuple[ModuleType, ...]] = {
@@ -106,7 +107,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         decayed_descent,
         decay_floors,
     ),
-    "Tight rates": (tight_rates,),
+    "Tight rates": (tight_rates, decayed_rates),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
     "Synchronisation": (
         barriers,
