@@ -6,7 +6,7 @@ Mathematical Components need read nothing else. One more hypothesis in a section
 these files. None of ours is imported, so our names have that of their file in front; they are in proofs alone. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require tail top_k powers feedback residual descent euclidean counterexamples.
+From sparsync Require tail top_k powers feedback residual decayed descent euclidean counterexamples.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -216,6 +216,32 @@ Theorem residual_bound (R : rcfType) (V : zmodType) (N : V -> R) (C : nat -> V -
   e 0%N = 0 /\ (forall t, e t.+1 = (e t + h t) - C t (e t + h t)) ->
   N (e t) ^+ 2 <= 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.
 Proof. by move=> *; apply: (@residual.residual_bound R V N C h). Qed.
+
+(** ** A memory that decays *)
+
+Theorem decayed_residual (R : rcfType) (V : lmodType R) (N : V -> R) (C : nat -> V -> V) (h e : nat -> V)
+    (delta beta G : R) t :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) ->
+  (forall u, N (beta *: u) <= beta * N u) -> 0 < delta -> delta <= 1 -> 0 <= beta -> beta <= 1 ->
+  (forall t, N (h t) <= G) -> (forall t u, N (u - C t u) ^+ 2 <= (1 - delta) * N u ^+ 2) ->
+  e 0%N = 0 /\ (forall t, e t.+1 = (beta *: e t + h t) - C t (beta *: e t + h t)) ->
+  N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
+Proof. by move=> *; apply: (@decayed.decayed_residual R V N C h). Qed.
+
+Theorem decayed_iterate_moves (R : fieldType) (V : lmodType R) (W : finType)
+    (beta : R) (change c e : W -> nat -> V) (x : nat -> V) (t : nat) (share : R := #|W|%:R^-1) :
+  (forall w t, e w t.+1 = beta *: e w t + change w t - c w t) ->
+  (forall t, x t.+1 = x t - share *: \sum_w c w t) ->
+  x t.+1 - share *: (\sum_w e w t.+1) =
+  x t - share *: (\sum_w e w t) - share *: (\sum_w change w t) + (1 - beta) *: (share *: \sum_w e w t).
+Proof. exact: decayed.decayed_iterate_moves. Qed.
+
+Theorem decayed_account (R : fieldType) (V : lmodType R) (W : finType)
+    (beta : R) (change c e : W -> nat -> V) (w : W) (t : nat) :
+  (forall w t, e w t.+1 = beta *: e w t + change w t - c w t) ->
+  \sum_(0 <= s < t) c w s + e w t + (1 - beta) *: (\sum_(0 <= s < t) e w s)
+    = e w 0%N + \sum_(0 <= s < t) change w s.
+Proof. exact: decayed.decayed_account. Qed.
 
 (** ** Descent *)
 

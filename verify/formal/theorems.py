@@ -115,6 +115,27 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             {"G": "step_size*sqrt(second_moment)"},
         ),
     ),
+    "decayed_residual": (
+        Proof(
+            "decayed.decayed_residual",
+            "N (e t) ^+ 2 <= decayed_bound delta beta G",
+            "decayed_bound delta beta G",
+            {"beta": "residual_decay", "G": "step_size*sqrt(second_moment)"},
+        ),
+    ),
+    "decayed_virtual_iterate": (
+        Proof(
+            "decayed.decayed_iterate_moves",
+            "x t.+1 - mean (e^~ t.+1) = x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
+            "x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
+            {
+                "x t - mean (e^~ t)": "virtual_iterate",
+                "mean (change^~ t)": "mean_change",
+                "mean (e^~ t)": "mean_residual",
+                "beta": "residual_decay",
+            },
+        ),
+    ),
     "mean_of_local_top_k": (
         Proof(
             "counterexamples.mean_of_local_top_ratio",
@@ -293,6 +314,21 @@ THEOREMS: dict[str, Theorem] = {
         states="N(e_t)² ≤ 4(1 − δ)G²/δ².",
         assumes="as `residual_partial`, and 0 < δ",
         witness="witnesses.residual_partial_attained",
+    ),
+    "decayed.decayed_residual": Theorem(
+        states="With u_t = βe_t + h_t, N(e_t)² ≤ (1 − δ)G²/(1 − β√(1 − δ))².",
+        assumes="as `residual_partial`, N(βu) ≤ βN(u), 0 < δ and 0 ≤ β ≤ 1",
+        witness="decayed.decayed_attained",
+    ),
+    "decayed.decayed_iterate_moves": Theorem(
+        states="With a memory that decays, x_t − mean e_t moves by −mean change + (1 − β) mean e_t.",
+        assumes="workers keep βe_t + change − payload; x moves by −mean payload",
+        witness="decayed.decayed_run",
+    ),
+    "decayed.decayed_account": Theorem(
+        states="Σ_{s<t} payloads + residual + (1 − β) Σ_{s<t} residuals = first residual + Σ_{s<t} changes.",
+        assumes="each worker keeps βe_t + change − payload",
+        witness="decayed.decayed_run",
     ),
     "descent.potential_falls": Theorem(
         states=(
