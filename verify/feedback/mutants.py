@@ -8,9 +8,12 @@ from sparsync.theory.language.symbols import (
     compression,
     d,
     delta,
+    dissimilarity,
     eta,
+    k,
     kappa,
     n,
+    residual_decay,
     sigma_squared,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
@@ -78,5 +81,41 @@ STEADY_STATE: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE}
+DECAYED: dict[str, Mutant] = {
+    "decayed_residual_square": wrong_bound(
+        "decayed_residual", "β² for β", lambda bound: bound.subs(residual_decay, residual_decay**2), "smt", "property"
+    ),
+    "decayed_virtual_iterate_share": wrong_bound(
+        "decayed_virtual_iterate",
+        "β for 1 − β",
+        lambda bound: bound.subs(residual_decay, 1 - residual_decay),
+        "smt",
+        "property",
+    ),
+    "forgotten_mass_undecayed": wrong_bound(
+        "forgotten_mass", "nothing is forgotten", lambda bound: bound.subs(residual_decay, 1), "rational", "property"
+    ),
+    "decayed_drift_equal_cycle": wrong_bound(
+        "decayed_drift_equal", "d + 1 for d", lambda bound: bound.subs(d, d + 1), "rational", "property"
+    ),
+    "local_feedback_rate_without_floor": wrong_bound(
+        "local_feedback_rate",
+        "the rate of β = 1 for every β and small steps",
+        lambda bound: bound.subs(residual_decay, 1),
+        "smt",
+        "property",
+        "simulated",
+    ),
+    "decayed_descent_of_workers_spread": wrong_bound(
+        "decayed_descent_of_workers", "ζ² forgotten", lambda bound: bound.subs(dissimilarity, 0), "smt", "property"
+    ),
+    "decayed_floor_square": wrong_bound(
+        "decayed_floor", "1 − β for its square", lambda bound: bound / (1 - residual_decay), "smt", "property"
+    ),
+    "decayed_top_k_floor_share": wrong_bound(
+        "decayed_top_k_floor", "(d − k)/d for (d − k)/k", lambda bound: bound * k / d, "smt", "property"
+    ),
+}
+
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED}
 """Every mutant of these statements, by name."""
