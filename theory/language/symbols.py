@@ -6,7 +6,13 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 
 import sympy
 
-from sparsync.theory.language import cost_symbols, learning_symbols, planning_symbols, synchronisation_symbols
+from sparsync.theory.language import (
+    chunk_symbols,
+    cost_symbols,
+    learning_symbols,
+    planning_symbols,
+    synchronisation_symbols,
+)
 
 d = sympy.Symbol("d", integer=True, positive=True)
 """Dimension: number of coordinates of the corrected gradient u."""
@@ -617,6 +623,20 @@ split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
 
+chunk_size = chunk_symbols.chunk_size
+chunk_number = chunk_symbols.chunk_number
+chunk_excess = chunk_symbols.chunk_excess
+mean_chunk_excess = chunk_symbols.mean_chunk_excess
+chunk_law_ratio = chunk_symbols.chunk_law_ratio
+law_excess = chunk_symbols.law_excess
+excess_slope = chunk_symbols.excess_slope
+density_at_level = chunk_symbols.density_at_level
+kept_level = chunk_symbols.kept_level
+selected_ratio = chunk_symbols.selected_ratio
+value_error = chunk_symbols.value_error
+value_count = chunk_symbols.value_count
+lost_share = chunk_symbols.lost_share
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -757,5 +777,6 @@ LATEX_NAMES = {
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
+    **chunk_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""
