@@ -29,6 +29,11 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "(2 * k + 2) %/ 3.",
         "(2 * k + 1) %/ 3.",
     ),
+    "what is kept back counted as sent": (
+        "chunks",
+        "R := 1 - (1 - lost) * (1 - left).",
+        "R := 1 - (1 - lost) * (1 + left).",
+    ),
     "the exponent of the integral's constant": (
         "powers",
         "R := classical_share R d k ^+ r.+1.",

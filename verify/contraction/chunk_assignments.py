@@ -151,17 +151,17 @@ def mean_excess_members() -> st.SearchStrategy[tuple[Squares, int, int]]:
 
 
 def largest_mean_excess(number: int, size: int, count: int) -> Fraction:
-    """E max(N − k, 0)/k for N hypergeometric: a chunk of b of mb entries, mk of which are marked."""
+    """E max(k − N, 0)/k, N hypergeometric with mean k: how many of mk marked ones a chunk of b of mb entries holds."""
     marked, entries = number * count, number * size
     ways = sum(
-        (found - count) * comb(marked, found) * comb(entries - marked, size - found)
-        for found in range(count + 1, min(size, marked) + 1)
+        (count - found) * comb(marked, found) * comb(entries - marked, size - found)
+        for found in range(max(0, size - entries + marked), count)
     )
     return Fraction(ways, comb(entries, size) * count)
 
 
 def rate_margin(number: int, size: int, count: int) -> Fraction:
-    """bound − largest mean excess; the bound is rounded by 2^(−53) of it, and has 10^(−5) to spare where it is not 0."""
+    """bound − largest mean excess; the bound is rounded by 2^(−53) of it, and has 10^(−5) of it to spare."""
     stated = STATEMENTS["chunk_mean_excess_rate"].evaluate(chunk_number=number, chunk_size=size, k=count)
     return Fraction(stated) - largest_mean_excess(number, size, count)
 

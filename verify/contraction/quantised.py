@@ -204,7 +204,8 @@ def two_bit_cases(profile: Profile) -> Outcome:
 def codec_worst(count: int) -> Values:
     """The same in floats, the largest magnitude just below a power of two, where the steps of levels are finest."""
     top = float(np.nextafter(np.float32(2), np.float32(0)))
-    place = 2 * top / (count + 2) * (1 + 2.0**-10)
+    # The next whole step of 2^(−15) above the mean, which is 2/(count + 2) of nearly 2^16 steps.
+    place = -(-(2**17) // (count + 2)) / 2**15
     return (top, *(place,) * (count // 2 - 1), *(0.0,) * (count - count // 2))
 
 

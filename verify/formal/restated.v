@@ -6,7 +6,7 @@ Mathematical Components need read nothing else. One more hypothesis in a section
 these files. None of ours is imported, so our names have that of their file in front; they are in proofs alone. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require tail top_k powers feedback residual descent euclidean counterexamples.
+From sparsync Require tail top_k chunks powers feedback residual descent euclidean counterexamples.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -126,6 +126,30 @@ Theorem band_contracts (R : realFieldType) (I : finType) (u : I -> R) (S : {set 
   (least <= #|S|)%N \/ (forall i, i \notin S -> u i = 0) ->
   \sum_(i | i \notin S) u i ^+ 2 <= (#|I| - least)%:R / #|I|%:R * \sum_i u i ^+ 2.
 Proof. exact: top_k.band_contracts. Qed.
+
+Theorem chunks_share (R : realFieldType) (J B : finType) (u : J * B -> R) (S : {set J * B}) (c : R) :
+  (forall j, \sum_(i | (j, i) \notin S) u (j, i) ^+ 2 <= c * (\sum_i u (j, i) ^+ 2)) ->
+  \sum_(x | x \notin S) u x ^+ 2 <= c * \sum_x u x ^+ 2.
+Proof.
+move=> each; apply: chunks.chunks_share => j; apply: le_trans (each j).
+by rewrite le_eqVlt; apply/orP; left; apply/eqP/eq_bigl => i; rewrite inE.
+Qed.
+
+Theorem chunks_contract (R : realFieldType) (J B : finType) (u : J * B -> R) (S : {set J * B}) (k : nat) :
+  (0 < #|B|)%N ->
+  (forall j, (forall i l, (j, i) \in S -> (j, l) \notin S -> `|u (j, l)| <= `|u (j, i)|) /\
+    #|[set i | (j, i) \in S]| = k) ->
+  \sum_(x | x \notin S) u x ^+ 2 <= (#|B| - k)%:R / #|B|%:R * \sum_x u x ^+ 2.
+Proof.
+move=> b_gt0 tops; apply: chunks.chunks_contract => // j; have [top card] := tops j.
+by split=> // i l; rewrite !inE; apply: top.
+Qed.
+
+Theorem rounding_contracts (R : realFieldType) (I : finType) (u w : I -> R) (S : {set I}) (lost left : R) :
+  lost <= 1 -> \sum_(i | i \notin S) u i ^+ 2 <= left * (\sum_i u i ^+ 2) ->
+  \sum_(i in S) (u i - w i) ^+ 2 <= lost * (\sum_(i in S) u i ^+ 2) ->
+  \sum_i (u i - if i \in S then w i else 0) ^+ 2 <= (1 - (1 - lost) * (1 - left)) * \sum_i u i ^+ 2.
+Proof. exact: chunks.rounding_contracts. Qed.
 
 (** ** Powers *)
 

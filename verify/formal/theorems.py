@@ -83,6 +83,22 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             {"#|I|": "d"},
         ),
     ),
+    "chunk_wise": (
+        Proof(
+            "chunks.chunks_contract",
+            "kept_back u S <= classical_share R #|B| k * energy u",
+            "classical_share R #|B| k",
+            {"#|B|": "chunk_size"},
+        ),
+    ),
+    "quantised_selection": (
+        Proof(
+            "chunks.rounding_contracts",
+            "not_sent <= rounded_share lost left * energy u",
+            "rounded_share lost left",
+            {"lost": "value_error", "left": "selected_ratio"},
+        ),
+    ),
     "virtual_iterate": (
         Proof(
             "feedback.virtual_iterate_at_once",
@@ -224,6 +240,24 @@ THEOREMS: dict[str, Theorem] = {
         states="A top set keeps back at most (d − ⌈2k/3⌉)/d of the energy if it has at least ⌈2k/3⌉ coordinates.",
         assumes="0 < d; S a top set; ⌈2k/3⌉ ≤ |S|, or S holds every non-zero coordinate",
         witness="witnesses.band_is_kept",
+    ),
+    "chunks.chunks_share": Theorem(
+        states="What keeps back at most the share c of each chunk's energy keeps back at most c of that of the vector.",
+        assumes="Σ_{i∉S} u_i² ≤ c Σ u_i² over the coordinates of each chunk",
+        witness="chunks.equal_chunk_attains",
+    ),
+    "chunks.chunks_contract": Theorem(
+        states="Top sets of k in each chunk of b coordinates keep back at most (b − k)/b of the energy of the vector.",
+        assumes="0 < b; S a top set of k coordinates within each chunk",
+        witness="chunks.equal_chunk_attains",
+    ),
+    "chunks.rounding_contracts": Theorem(
+        states=(
+            "If a selection keeps back at most the share r of the energy, and rounding loses at most q of what is sent, "
+            "at most 1 − (1 − q)(1 − r) of the energy is not sent."
+        ),
+        assumes="q ≤ 1; Σ_{i∉S} u_i² ≤ r Σ u_i²; Σ_{i∈S} (u_i − w_i)² ≤ q Σ_{i∈S} u_i²",
+        witness="chunks.shortened_values",
     ),
     "powers.power_best": Theorem(
         states="With the weight (d − i)^r the best constant is S_r(d − k)/S_r(d), where S_r(n) = 1^r + … + n^r.",

@@ -83,6 +83,7 @@ def test_the_theorem_concludes_with_the_bound_of_its_statement(label: str, proof
         ("cubic_denominator", "(2 * d + 1)", "(2 * d + 2)"),
         ("classical_numerator", "d - k", "d - k + 1"),
         ("band_least", "2 * k + 2", "2 * k + 1"),
+        ("rounded_share", "(1 - left)", "(1 + left)"),
         ("young_bound", "4%:R", "2%:R"),
         ("minkowski_bound", "(1 - delta)", "delta"),
         ("local_ratio", "1 - b", "1 + b"),
