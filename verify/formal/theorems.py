@@ -253,8 +253,8 @@ THEOREMS: dict[str, Theorem] = {
     ),
     "chunks.rounding_contracts": Theorem(
         states=(
-            "If a selection keeps back at most the share r of the energy, and rounding loses at most q of what is sent, "
-            "at most 1 − (1 − q)(1 − r) of the energy is not sent."
+            "If a selection keeps back at most the share r of the energy, and rounding loses at most q of what is "
+            "sent, at most 1 − (1 − q)(1 − r) of the energy is not sent."
         ),
         assumes="q ≤ 1; Σ_{i∉S} u_i² ≤ r Σ u_i²; Σ_{i∈S} (u_i − w_i)² ≤ q Σ_{i∈S} u_i²",
         witness="chunks.shortened_values",

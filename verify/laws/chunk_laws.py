@@ -1,7 +1,7 @@
 """What evidence is there for the ratios of laws in chunks, besides their derivations?
 
-Order statistics by other roads: polynomials integrated exactly, Rényi's sums of exponential variables, quadrature of the
-share sent by the binomial tail, and samples of chunks. Ours.
+Order statistics by other roads: polynomials integrated exactly, Rényi's sums of exponential variables, quadrature of
+the share sent by the binomial tail, and samples of chunks. Ours.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class ChunkLaw:
 
 
 def uniform_ratio(size: int, count: int) -> Fraction:
-    """1 − 3 ∫ (1 − t)² P(Bin(b − 1, t) < k) dt, monomial by monomial: ∫ t^x (1 − t)^(b+1−x) = x!(b + 1 − x)!/(b + 2)!."""
+    """1 − 3 ∫ (1 − t)² P(Bin(b − 1, t) < k) dt by ∫ t^x (1 − t)^(b+1−x) = x!(b + 1 − x)!/(b + 2)!."""
     others = size - 1
     sent = sum(
         (Fraction(comb(others, found), (size + 2) * comb(size + 1, found)) for found in range(count)), Fraction(0)
@@ -61,7 +61,7 @@ def uniform_ratio(size: int, count: int) -> Fraction:
 
 
 def laplace_ratio(size: int, count: int) -> Fraction:
-    """By Rényi's sums: the i-th largest of b exponential variables is Σ_{i≤j≤b} x_j/j with x_j independent, E x_j = 1."""
+    """By Rényi's sums: the i-th largest of b exponential variables is Σ_{i≤j≤b} x_j/j, x_j independent, E x_j = 1."""
     left = Fraction(0)
     for rank in range(count + 1, size + 1):
         mean = sum((Fraction(1, place) for place in range(rank, size + 1)), Fraction(0))
