@@ -10,6 +10,7 @@ import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.contraction.two_bit import two_bit_steps
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, lost_share, ratio, selected_ratio, value_count, value_error
@@ -17,7 +18,13 @@ from sparsync.theory.language.symbols import d, k, lost_share, ratio, selected_r
 HALF = sympy.Rational(1, 2)
 LEAST_STEPS, MOST_STEPS, LARGEST_CODE = sympy.Integer(64), sympy.Integer(128), sympy.Integer(127)
 """In steps of the scale of "int8", the largest magnitude lies in [64, 128), and no code is larger than 127."""
-NORMAL = r"the largest magnitude of the block is a normal number of float32, $\geq 2^{-126}$"
+NORMAL = Given(
+    "least_magnitude",
+    r"\max_i|v_i|",
+    "≥",
+    sympy.Rational(1, 2**126),
+    words="the largest magnitude is a normal number of float32: {}",
+)
 _TOTAL, _SENT = sympy.symbols("T S", nonnegative=True)
 _ROOM, _GAIN = sympy.symbols("room gain", nonnegative=True)
 _PLACE = sympy.Symbol("x", real=True)

@@ -1,7 +1,7 @@
 """Which wrong statements about chunks and rounded values must the evidence notice? Collected by `mutants.py`.
 
-Errors that are easily made: the whole vector for a chunk, a share rounded the wrong way, a shape of the chunk where only
-the vector has it, losses that are added where they multiply, a scale that is one bit off. Ours.
+Errors that are easily made: the whole vector for a chunk, a share rounded the wrong way, a shape of the chunk where
+only the vector has it, losses that are added where they multiply, a scale that is one bit off. Ours.
 """
 
 import sympy
@@ -57,12 +57,12 @@ MUTANTS: dict[str, Mutant] = {
     "chunk_mean_excess_binomial": wrong_bound(
         "chunk_mean_excess",
         "chunks drawn with replacement: the limit of many chunks, which is larger",
-        lambda bound: (1 - k / chunk_size) * _binomial(),
+        lambda _bound: (1 - k / chunk_size) * _binomial(),
         "rational",
     ),
     "chunk_mean_excess_rate_half": wrong_bound(
         "chunk_mean_excess_rate",
-        "πk for 2πk under the root, halved",
+        "4πk for 2πk",
         lambda bound: bound / sympy.sqrt(2),
         "numeric",
         "property",

@@ -164,7 +164,7 @@ EDGES: dict[str, tuple[Remark, ...]] = {
         Unneeded("k <= chunk_size", "a chunk sends no more entries than it has; beyond, the binomial coefficient is 0"),
     ),
     "chunk_first_order": (
-        Edge("kappa < 1", {"kappa": Fraction(17, 16), "kept_level": 1, "density_at_level": 1, "energy": 1}),
+        Edge("kappa < 1", {"kappa": Fraction(33, 32), "kept_level": 1, "density_at_level": 1, "energy": 1}),
     ),
 }
 """What is true beyond the conditions."""
