@@ -98,7 +98,7 @@ def chunk_mean_excess_rate() -> Statement:
     At a fixed density it falls with the size of the chunks like 1/√b. For large k and b − k the bound of
     `chunk_mean_excess` is of this size; at b = 2, k = 1 and two chunks it is 0.84 of it.
 
-    Source: ours, with the bounds of Robbins 1955 (Amer. Math. Monthly 62) for factorials.
+    Source: ours, with Stirling's formula.
     """
     bound = sympy.sqrt((1 - 1 / chunk_number) * (1 - k / chunk_size) / (2 * sympy.pi * k))
     return Statement(
@@ -110,9 +110,13 @@ def chunk_mean_excess_rate() -> Statement:
         ),
         relation=sympy.Le(mean_chunk_excess, bound, evaluate=False),
         domain=(sympy.Le(k, chunk_size),),
-        source="ours, from Robbins 1955",
+        source="ours",
         derivation=(
-            Step("n! = √(2πn)(n/e)^n e^{r_n}, 0 < r_n, r_n falls (Robbins 1955)", None, argued="cited"),
+            Step(
+                "n! = √(2πn)(n/e)^n e^{r_n}, and r_n falls to 0",
+                _rest_falls,
+                argued="that the limit is 0 is Stirling's formula",
+            ),
             Step("in P(N = k) all powers cancel but √(mb/(2π(m − 1)k(b − k)))", _powers_cancel),
             Step(
                 "of nine rests each with + is at most one with −, so they multiply to at most 1",
@@ -227,6 +231,26 @@ def _first_term() -> sympy.Expr:
 
 def _no_excess(bound: sympy.Expr) -> sympy.Basic:
     return sympy.And(sympy.Eq(bound.subs(chunk_number, 1), 0), sympy.Eq(bound.subs(k, chunk_size), 0))
+
+
+def _rest_falls() -> sympy.Basic:
+    """r_n − r_{n+1} = (n + 1/2) ln(1 + 1/n) − 1 = artanh(x)/x − 1 at x = 1/(2n + 1), and artanh has a slope ≥ 1."""
+    count, place = sympy.Symbol("n", positive=True), sympy.Symbol("x", positive=True)
+
+    def rest(number: sympy.Expr) -> sympy.Expr:
+        """Without ln n!."""
+        return number - (number + sympy.Rational(1, 2)) * sympy.log(number) - sympy.log(2 * sympy.pi) / 2
+
+    fall = rest(count) - rest(count + 1) - sympy.log(count + 1)
+    stated = (count + sympy.Rational(1, 2)) * sympy.log((count + 1) / count) - 1
+    by_place = (1 + place) / (1 - place)
+    slope = sympy.diff(sympy.log(by_place) / 2, place)
+    square = 1 - 1 / slope
+    return sympy.And(
+        sympy.Eq(sympy.expand(sympy.expand_log(fall - stated, force=True)), 0),
+        sympy.Eq(sympy.simplify(by_place.subs(place, 1 / (2 * count + 1)) - (count + 1) / count), 0),
+        sympy.Eq(sympy.simplify(square - place**2), 0),
+    )
 
 
 def _factorials() -> tuple[tuple[sympy.Expr, ...], tuple[sympy.Expr, ...]]:

@@ -132,7 +132,7 @@ def rounding_members() -> st.SearchStrategy[tuple[Squares, int, int]]:
         squares = st.lists(st.sampled_from(LEVELS), min_size=dimension, max_size=dimension).map(tuple)
         sizes = st.integers(1, dimension + 2)
         any_vector = st.tuples(squares, st.integers(1, dimension), sizes)
-        return st.one_of(any_vector, any_vector.map(lambda case: (_first_equal(*case[::2]), *case[1:])))
+        return st.one_of(any_vector, any_vector.map(lambda case: (_first_equal(case[0], case[2]), case[1], case[2])))
 
     return st.integers(1, MAX_DIMENSION).flatmap(drawn)
 

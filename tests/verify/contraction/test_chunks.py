@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
 from sparsync.verify.contraction import chunk_assignments, chunk_orders, chunks
 from sparsync.verify.tools.outcome import Profile
-from sparsync.verify.tools.properties import search_margin
+from sparsync.verify.tools.properties import Margin, Members, search_margin
 
 ONE, ZERO = Fraction(1), Fraction(0)
 SMALL = Profile(dimensions=(2, 3), examples_count=40)
@@ -58,9 +59,7 @@ def test_the_largest_mean_excess_by_hand() -> None:
         (chunk_assignments.mean_excess_margin, chunk_assignments.mean_excess_members),
     ],
 )
-def test_searches_reach_the_bounds(margin: object, members: object) -> None:
-    assert callable(margin)
-    assert callable(members)
+def test_searches_reach_the_bounds(margin: Margin, members: Callable[[], Members]) -> None:
     assert search_margin(margin, members(), max_examples=60).smallest_margin == 0
 
 
@@ -68,5 +67,5 @@ def test_searches_reach_the_bounds(margin: object, members: object) -> None:
     ("label", "grade"), [(label, grade) for file in FILES for label in file.CHECKS for grade in file.CHECKS[label]]
 )
 def test_every_grade_is_earned(label: str, grade: str) -> None:
-    (check,) = (file.CHECKS[label][grade] for file in FILES if label in file.CHECKS)  # type: ignore[index]
+    (check,) = (file.CHECKS[label][grade] for file in FILES if label in file.CHECKS)
     assert check(SMALL).earned

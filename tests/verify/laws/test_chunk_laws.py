@@ -49,5 +49,5 @@ def test_rows_are_coded_on_their_own() -> None:
     [pytest.param(*case, marks=pytest.mark.slow if case in SLOW else ()) for case in CASES],
 )
 def test_every_grade_is_earned(label: str, grade: str) -> None:
-    (check,) = (file.CHECKS[label][grade] for file in FILES if label in file.CHECKS)  # type: ignore[index]
+    (check,) = (file.CHECKS[label][grade] for file in FILES if label in file.CHECKS)
     assert check(SMALL).earned
