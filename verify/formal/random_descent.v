@@ -72,6 +72,81 @@ Qed.
 
 End Square.
 
+(** ** A path of virtual iterates
+
+[x - r], parameters less residual, moves by minus a step times [g]. *)
+Section Path.
+
+Variables (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (dot : V -> V -> R).
+Variables (f : V -> R) (grad : V -> V) (x r g : nat -> Omega -> V) (eta L : R) (T : nat).
+
+Local Notation mean_square := (mean_square P dot).
+
+Definition loses_nothing : Prop := forall t o, x t.+1 o - r t.+1 o = x t o - r t o - eta *: g t o.
+Definition unbiased : Prop := forall t, (t < T)%N ->
+  conditional_mean P (fun o => (x t o, r t o)) (g t) (fun at_ => grad at_.1).
+
+Hypotheses (prob : probability P) (inner : inner_product dot).
+
+Definition virtual t o : V := x t o - r t o.
+Definition slope t : R := mean_square (fun o => grad (x t o)).
+Definition height t : R := expect P (fun o => f (virtual t o)).
+
+Lemma slope_ge0 t : 0 <= slope t.
+Proof. exact: mean_square_ge0. Qed.
+
+(** The gradient at [x] and that at the virtual iterate. *)
+Lemma slopes_agree t b : 0 <= b -> L ^+ 2 * mean_square (r t) <= b ^+ 2 -> lipschitz dot grad L ->
+  slope t - b * Num.sqrt (slope t) <= expect P (fun o => dot (grad (virtual t o)) (grad (x t o))).
+Proof.
+move=> b_ge0 residual_le lip; set product := expect P _.
+pose difference o := grad (x t o) - grad (virtual t o).
+have productE : product = slope t - expect P (fun o => dot (difference o) (grad (x t o))).
+  rewrite /product /slope /probability.mean_square -expectN -expectD; apply: eq_expect => o.
+  by rewrite /difference dotDl // dotNl // /descent.square opprD opprK addrA subrr add0r.
+rewrite productE ler_add2l ler_opp2; apply: le_trans (ler_norm _) _.
+rewrite -(ger0_norm (mulr_ge0 b_ge0 (sqrtr_ge0 _))) -ler_sqr ?nnegrE // !real_normK ?num_real //.
+rewrite exprMn sqr_sqrtr ?slope_ge0 //; apply: le_trans (mean_cauchy_schwarz _ _ prob inner) _.
+rewrite ler_wpmul2r ?slope_ge0 //; apply: le_trans _ residual_le; rewrite -expectZ.
+apply: ler_expect => // o; apply: le_trans (lip _ _) _.
+by rewrite /virtual opprB addrCA subrr addr0.
+Qed.
+
+(** What follows from [x] and [r] has the product with [g] that it has with the gradient. *)
+Lemma unbiased_product t (phi : V -> V -> V) : (t < T)%N -> unbiased ->
+  expect P (fun o => dot (phi (x t o) (r t o)) (g t o)) = expect P (fun o => dot (phi (x t o) (r t o)) (grad (x t o))).
+Proof. by move=> tT unb; apply: (expect_conditional (fun at_ : V * V => phi at_.1 at_.2) inner (unb t tT)). Qed.
+
+Lemma height_moves t : (t < T)%N -> loses_nothing -> smooth dot f grad L -> unbiased ->
+  height t.+1 <= height t - eta * expect P (fun o => dot (grad (virtual t o)) (grad (x t o)))
+                 + L / 2%:R * eta ^+ 2 * mean_square (g t).
+Proof.
+move=> tT path sm unb; rewrite -(unbiased_product (fun y v => grad (y - v)) tT unb).
+rewrite -!expectZ -expectN -!expectD; apply: ler_expect => // o.
+rewrite /virtual path; apply: le_trans (sm (x t o - r t o) _) _.
+rewrite [_ - _ - _ in X in X <= _](_ : _ = - eta *: g t o); last by rewrite addrC addKr scaleNr.
+by rewrite dotZr // squareZ // sqrrN mulNr !mulrA.
+Qed.
+
+Lemma height_starts x0 : (forall o, x 0%N o = x0) -> (forall o, r 0%N o = 0) -> height 0 = f x0.
+Proof.
+move=> x_start r_start; rewrite /height (eq_expect P (Y := fun=> f x0)) ?expect_const // => o.
+by rewrite /virtual x_start r_start subr0.
+Qed.
+
+Lemma height_bounded_below t f_min : bounded_below f f_min -> f_min <= height t.
+Proof. by move=> below; rewrite -(expect_const prob f_min); apply: ler_expect => // o; apply: below. Qed.
+
+End Path.
+
+(** Falls of one function. *)
+Lemma sum_of_falls (R : realFieldType) (h : nat -> R) (T : nat) : \sum_(0 <= t < T) (h t - h t.+1) = h 0%N - h T.
+Proof.
+rewrite -[LHS]opprK -sumrN -[RHS]opprB -(telescope_sumr _ (leq0n T)); congr (- _).
+by apply: eq_bigr => t _; rewrite opprB.
+Qed.
+
+(** ** Workers with bounded second moments *)
 Section Descent.
 
 Variables (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (dot : V -> V -> R) (W : finType).
@@ -80,6 +155,7 @@ Variables (x : nat -> Omega -> V) (g e : W -> nat -> Omega -> V) (x0 : V) (eta L
 
 Local Notation square := (square dot).
 Local Notation mean_square := (mean_square P dot).
+Local Notation slope := (slope P dot grad x).
 
 Definition push w t o : V := e w t o + eta *: g w t o.
 Definition mean_residual t o : V := mean (fun w => e w t o).
@@ -93,9 +169,6 @@ Definition workers_contract : Prop := forall w t v, (t < T)%N ->
   mean_square (fun o => v - C w t (draw w t o) v) <= (1 - delta) * square v.
 Definition workers_draw_afresh : Prop := forall w t, (t < T)%N -> independent P (draw w t) (push w t).
 Definition second_moments : Prop := forall w t, (t < T)%N -> mean_square (g w t) <= sigma2.
-Definition unbiased : Prop := forall t, (t < T)%N ->
-  conditional_mean P (fun o => (x t o, mean_residual t o)) (mean_push t) (fun at_ => grad at_.1).
-
 Hypotheses (prob : probability P) (inner : inner_product dot) (workers : (0 < #|W|)%N).
 Hypotheses (delta_gt0 : 0 < delta) (delta_le1 : delta <= 1) (sigma2_ge0 : 0 <= sigma2).
 
@@ -118,62 +191,20 @@ apply: (mean_residual_minkowski (C := C w) (draw := draw w) (g := g w)) => //.
 by move=> s st; rewrite mean_square_norm; apply: moments (leq_trans st tT).
 Qed.
 
-(** ** One step *)
+(** ** The virtual iterate *)
 
-Definition virtual t o : V := x t o - mean_residual t o.
-
-Lemma virtual_next t o : workers_feed_back -> virtual t.+1 o = virtual t o - eta *: mean_push t o.
+Lemma workers_lose_nothing : workers_feed_back -> loses_nothing x mean_residual mean_push eta.
 Proof.
-move=> [_ _ e_next x_next].
+move=> [_ _ e_next x_next] t o.
 exact: (@virtual_iterate_at_once _ _ _ (fun=> eta) (fun w t => g w t o) (fun w t => C w t (draw w t o) (push w t o))
   (fun w t => e w t o) (x^~ o) t (fun w t => e_next w t o) (x_next^~ o)).
-Qed.
-
-Definition slope t : R := mean_square (fun o => grad (x t o)).
-
-Lemma slope_ge0 t : 0 <= slope t.
-Proof. exact: mean_square_ge0. Qed.
-
-(** The gradient at [x] and that at the virtual iterate. *)
-Lemma slopes_agree t b : 0 <= b -> L ^+ 2 * mean_square (mean_residual t) <= b ^+ 2 -> lipschitz dot grad L ->
-  slope t - b * Num.sqrt (slope t) <= expect P (fun o => dot (grad (virtual t o)) (grad (x t o))).
-Proof.
-move=> b_ge0 residual_le lip; set product := expect P _.
-pose difference o := grad (x t o) - grad (virtual t o).
-have productE : product = slope t - expect P (fun o => dot (difference o) (grad (x t o))).
-  rewrite /product /slope /probability.mean_square -expectN -expectD; apply: eq_expect => o.
-  by rewrite /difference dotDl // dotNl // /descent.square opprD opprK addrA subrr add0r.
-rewrite productE ler_add2l ler_opp2; apply: le_trans (ler_norm _) _.
-rewrite -(ger0_norm (mulr_ge0 b_ge0 (sqrtr_ge0 _))) -ler_sqr ?nnegrE // !real_normK ?num_real //.
-rewrite exprMn sqr_sqrtr ?slope_ge0 //; apply: le_trans (mean_cauchy_schwarz _ _ prob inner) _.
-rewrite ler_wpmul2r ?slope_ge0 //; apply: le_trans _ residual_le; rewrite -expectZ.
-apply: ler_expect => // o; apply: le_trans (lip _ _) _.
-by rewrite /virtual opprB addrCA subrr addr0.
 Qed.
 
 Hypothesis eta_ge0 : 0 <= eta.
 Hypothesis L_ge0 : 0 <= L.
 
-Definition height t : R := expect P (fun o => f (virtual t o)).
-
-Lemma mean_function_moves t : (t < T)%N -> workers_feed_back -> smooth dot f grad L -> unbiased ->
-  height t.+1 <= height t - eta * expect P (fun o => dot (grad (virtual t o)) (grad (x t o)))
-                 + L / 2%:R * eta ^+ 2 * mean_square (mean_push t).
-Proof.
-move=> tT feeds sm unb; pose phi (at_ : V * V) := grad (at_.1 - at_.2).
-have towered : expect P (fun o => dot (grad (virtual t o)) (mean_push t o)) =
-               expect P (fun o => dot (grad (virtual t o)) (grad (x t o))).
-  exact: (expect_conditional phi inner (unb t tT)).
-rewrite -towered -!expectZ -expectN -!expectD; apply: ler_expect => // o.
-rewrite virtual_next //; apply: le_trans (sm (virtual t o) _) _.
-rewrite [_ - _ - _](_ : _ = - eta *: mean_push t o); last by rewrite addrC addKr scaleNr.
-by rewrite dotZr // squareZ // sqrrN mulNr !mulrA.
-Qed.
-
 Lemma second_moment_of_mean t : (t < T)%N -> second_moments -> mean_square (mean_push t) <= sigma2.
 Proof. by move=> tT moments; apply: mean_square_mean => // w; apply: moments. Qed.
-
-(** ** All steps *)
 
 Hypothesis eta_gt0 : 0 < eta.
 Hypothesis T_gt0 : (0 < T)%N.
@@ -182,35 +213,32 @@ Definition start_and_noise (gap eta L sigma2 : R) (T : nat) : R := gap / (eta * 
 
 Lemma some_slope_is_small b : 0 <= b ->
   (forall t, (t < T)%N -> L ^+ 2 * mean_square (mean_residual t) <= b ^+ 2) ->
-  workers_feed_back -> second_moments -> unbiased -> smooth dot f grad L -> lipschitz dot grad L ->
+  workers_feed_back -> second_moments -> unbiased P grad x mean_residual mean_push T -> smooth dot f grad L -> lipschitz dot grad L ->
   bounded_below f f_min ->
   exists2 t, (t < T)%N & slope t - b * Num.sqrt (slope t) <= start_and_noise (f x0 - f_min) eta L sigma2 T.
 Proof.
 move=> b_ge0 residual_le feeds moments unb sm lip below.
 pose fall t := slope t - b * Num.sqrt (slope t).
-have moves t : (t < T)%N -> eta * fall t <= height t - height t.+1 + L / 2%:R * eta ^+ 2 * sigma2.
+have path := workers_lose_nothing feeds; pose high := height P f x mean_residual.
+have moves t : (t < T)%N -> eta * fall t <= high t - high t.+1 + L / 2%:R * eta ^+ 2 * sigma2.
   move=> tT; rewrite -ler_subl_addr ler_subr_addl -ler_subr_addr.
   have weight_ge0 : 0 <= L / 2%:R * eta ^+ 2 by rewrite !mulr_ge0 ?invr_ge0 ?ler0n.
-  have := mean_function_moves tT feeds sm unb; move/le_trans; apply.
+  have := height_moves prob inner tT path sm unb; move/le_trans; apply.
   rewrite opprB addrA [X in _ <= X]addrAC.
   rewrite ler_add ?ler_wpmul2l ?second_moment_of_mean // ler_add2l ler_opp2 ler_wpmul2l //.
-  by apply: slopes_agree; rewrite ?residual_le.
-have start : height 0 = f x0.
-  have [x_start e0 _ _] := feeds; rewrite /height (eq_expect P (Y := fun=> f x0)) ?expect_const // => o.
-  by rewrite /virtual x_start /mean_residual /mean big1 ?scaler0 ?subr0 // => w _; apply: e0.
-have finish : f_min <= height T.
-  by rewrite -(expect_const prob f_min); apply: ler_expect => // o; apply: below.
+  by apply: (slopes_agree _ _ _ (L := L)); rewrite ?residual_le.
+have start : high 0%N = f x0.
+  have [x_start e0 _ _] := feeds; apply: height_starts => // o.
+  by rewrite /mean_residual /mean big1 ?scaler0 // => w _; apply: e0.
 apply: some_at_most => //; rewrite -(ler_pmul2l eta_gt0) mulr_sumr.
 have T_neq0 : T%:R != 0 :> R by rewrite pnatr_eq0 -lt0n.
 have -> : eta * (T%:R * start_and_noise (f x0 - f_min) eta L sigma2 T) =
           f x0 - f_min + T%:R * (L / 2%:R * eta ^+ 2 * sigma2).
   by rewrite /start_and_noise; field; rewrite T_neq0 lt0r_neq0.
-apply: le_trans (ler_sum_nat (G := fun t => height t - height t.+1 + L / 2%:R * eta ^+ 2 * sigma2) _) _.
+apply: le_trans (ler_sum_nat (G := fun t => high t - high t.+1 + L / 2%:R * eta ^+ 2 * sigma2) _) _.
   by move=> t /andP[_ tT]; apply: moves.
-rewrite big_split /= sumr_const_nat subn0 -[X in _ + X]mulr_natl ler_add2r.
-have -> : \sum_(0 <= t < T) (height t - height t.+1) = height 0 - height T.
-  by rewrite -[LHS]opprK -sumrN -[RHS]opprB -(telescope_sumr _ (leq0n T)); congr (- _); apply: eq_bigr => t _; rewrite opprB.
-by rewrite start ler_add2l ler_opp2.
+rewrite big_split /= sumr_const_nat subn0 -[X in _ + X]mulr_natl ler_add2r sum_of_falls start.
+by rewrite ler_add2l ler_opp2 height_bounded_below.
 Qed.
 
 Definition residual_root (eta L delta sigma2 : R) : R :=
@@ -233,7 +261,7 @@ by rewrite divr_ge0 ?mulr_ge0 ?sqrtr_ge0 // subr_ge0 ltW // a_lt1.
 Qed.
 
 Theorem smooth_rate_minkowski_holds :
-  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased ->
+  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased P grad x mean_residual mean_push T ->
   smooth dot f grad L -> lipschitz dot grad L -> bounded_below f f_min ->
   exists2 t, (t < T)%N &
     mean_square (fun o => grad (x t o)) <= smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T.
@@ -245,7 +273,7 @@ by exists t => //; apply: quadratic_root small; apply: slope_ge0.
 Qed.
 
 Theorem smooth_rate_holds :
-  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased ->
+  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased P grad x mean_residual mean_push T ->
   smooth dot f grad L -> lipschitz dot grad L -> bounded_below f f_min ->
   exists2 t, (t < T)%N & mean_square (fun o => grad (x t o)) <= smooth_rate (f x0 - f_min) eta L delta sigma2 T.
 Proof.
