@@ -124,6 +124,24 @@ Qed.
 
 End Independence.
 
+(** Names of the same variables. *)
+Lemma eq_independent (R : realFieldType) (Omega : finType) (P : Omega -> R) (S U : eqType) (X X' : Omega -> S)
+    (Y : Omega -> U) : (forall o, X o = X' o) -> independent P X' Y -> independent P X Y.
+Proof.
+move=> same indep s y; have := indep s y; rewrite /chance.
+have -> : \sum_(o | X' o == s) P o = \sum_(o | X o == s) P o by apply: eq_bigl => o; rewrite same.
+by move=> <-; apply: eq_bigl => o; rewrite same.
+Qed.
+
+Lemma eq_conditional_mean (R : realFieldType) (Omega : finType) (P : Omega -> R) (S : eqType) (X X' : Omega -> S)
+    (V : lmodType R) (g g' : Omega -> V) (m : S -> V) :
+  (forall o, X o = X' o) -> (forall o, g o = g' o) -> conditional_mean P X' g' m -> conditional_mean P X g m.
+Proof.
+move=> same same_g given s; have := given s; rewrite /chance.
+have -> : \sum_(o | X' o == s) P o = \sum_(o | X o == s) P o by apply: eq_bigl => o; rewrite same.
+by move=> <-; apply: eq_big => [o | o _]; rewrite ?same ?same_g.
+Qed.
+
 (** What follows from [Y] is independent as well. *)
 Lemma independent_function (R : realFieldType) (Omega : finType) (P : Omega -> R) (S U U' : eqType)
     (X : Omega -> S) (Y : Omega -> U) (F : U -> U') :

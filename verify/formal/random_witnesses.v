@@ -1,0 +1,312 @@
+(** * There are runs that draw
+
+The hypotheses of the theorems on random compressors and gradients can be met, for every number of steps. The outcomes
+are all sequences of a draw and a noise per step, each with its own law and independent of one another. What is drawn or
+disturbed at step [t] is a coordinate of the outcome: drawn afresh, it is independent of all that does not change with
+it, and the run up to step [t] does not. *)
+
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp.algebra_tactics Require Import ring.
+From sparsync Require Import feedback residual descent euclidean witnesses.
+From sparsync Require Import probability random_residual random_k random_descent random_variance.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.Theory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+(** ** A coordinate that is drawn afresh *)
+Section Afresh.
+
+Variables (R : realFieldType) (Omega A : finType) (P : Omega -> R) (law : A -> R).
+Variables (get : Omega -> A) (put : Omega -> A -> Omega).
+
+Hypotheses (get_put : forall o c, get (put o c) = c) (put_put : forall o c c', put (put o c) c' = put o c').
+Hypotheses (put_get : forall o, put o (get o) = o) (law_prob : probability law).
+Hypothesis swap : forall o c, P (put o c) * law (get o) = P o * law c.
+
+Lemma drawn_again (V : lmodType R) (G : Omega -> V) :
+  \sum_o P o *: G o = \sum_o P o *: \sum_c law c *: G (put o c).
+Proof.
+pose h (p : Omega * A) := (put p.1 p.2, get p.1).
+have hK : involutive h by move=> [o c]; rewrite /h /= put_put get_put put_get.
+transitivity (\sum_(p : Omega * A) (P p.1 * law p.2) *: G (put p.1 p.2)); last first.
+  rewrite -(pair_bigA _ (fun o c => (P o * law c) *: G (put o c))); apply: eq_bigr => o _.
+  by rewrite scaler_sumr; apply: eq_bigr => c _; rewrite scalerA.
+rewrite (reindex_inj (inv_inj hK)) /=.
+rewrite -(pair_bigA _ (fun o c => (P (put o c) * law (get o)) *: G (put (put o c) (get o)))) /=.
+apply: eq_bigr => o _; have [_ total] := law_prob.
+rewrite -[P o]mulr1 -total mulr_sumr scaler_suml; apply: eq_bigr => c _.
+by rewrite swap put_put put_get.
+Qed.
+
+Lemma expect_again (X : Omega -> R) : expect P X = expect P (fun o => expect law (fun c => X (put o c))).
+Proof. exact: (@drawn_again [lmodType R of R^o] X). Qed.
+
+Lemma afresh_independent (S U : eqType) (F : A -> S) (Y : Omega -> U) :
+  probability P -> (forall o c, Y (put o c) = Y o) -> independent P (fun o => F (get o)) Y.
+Proof.
+move=> prob same s y; have law_chance : chance P (fun o => F (get o) == s) = expect law (fun c => (F c == s)%:R).
+  rewrite chanceE expect_again (eq_expect P (Y := fun=> expect law (fun c => (F c == s)%:R))) ?expect_const // => o.
+  by apply: eq_expect => c; rewrite get_put.
+rewrite law_chance !chanceE expect_again -expectZ; apply: eq_expect => o; rewrite mulrC -expectZ.
+by apply: eq_expect => c; rewrite get_put same -natrM mulnb andbC.
+Qed.
+
+(** A vector whose mean over the coordinate follows from [Y] has that mean given [Y]. *)
+Lemma afresh_mean (V : lmodType R) (U : eqType) (Y : Omega -> U) (g : Omega -> V) (m : U -> V) :
+  (forall o c, Y (put o c) = Y o) -> (forall o, \sum_c law c *: g (put o c) = m (Y o)) ->
+  conditional_mean P Y g m.
+Proof.
+move=> same mean_g y; pose G o := if Y o == y then g o else 0.
+rewrite big_mkcond (eq_bigr (fun o => P o *: G o)) => [|o _]; last by rewrite /G; case: eqP; rewrite ?scaler0.
+rewrite drawn_again /chance scaler_suml [RHS]big_mkcond; apply: eq_bigr => o _; rewrite /G.
+have [<- | other] := eqVneq (Y o) y; last first.
+  by rewrite big1 ?scaler0 // => c _; rewrite same (negbTE other) scaler0.
+by congr (_ *: _); rewrite -mean_g; apply: eq_bigr => c _; rewrite same eqxx.
+Qed.
+
+End Afresh.
+
+(** ** Sequences of a draw and a noise *)
+Section Sequences.
+
+Variables (R : realFieldType) (T : nat) (A B : finType) (draw_law : A -> R) (noise_law : B -> R).
+Hypotheses (draw_prob : probability draw_law) (noise_prob : probability noise_law).
+
+Local Notation Omega := {ffun 'I_T -> A * B}.
+
+Definition sequence_law (o : Omega) : R := \prod_t (draw_law (o t).1 * noise_law (o t).2).
+
+Lemma sequence_prob : probability sequence_law.
+Proof.
+have [[draw_ge0 draw_total] [noise_ge0 noise_total]] := (draw_prob, noise_prob).
+split=> [o|]; first by apply: prodr_ge0 => t _; apply: mulr_ge0.
+rewrite -(bigA_distr_bigA (fun (_ : 'I_T) (p : A * B) => draw_law p.1 * noise_law p.2)); apply: big1 => t _.
+by rewrite -(pair_bigA _ (fun c b => draw_law c * noise_law b)) -big_distrlr /= draw_total noise_total mulr1.
+Qed.
+
+Definition put_at (t : 'I_T) (o : Omega) (p : A * B) : Omega := [ffun s => if s == t then p else o s].
+
+Let others (t : 'I_T) (o : Omega) : R := \prod_(s | s != t) (draw_law (o s).1 * noise_law (o s).2).
+
+Lemma sequence_lawE t o : sequence_law o = draw_law (o t).1 * noise_law (o t).2 * others t o.
+Proof. by rewrite /sequence_law (bigD1 t). Qed.
+
+Lemma put_at_law t o p : sequence_law (put_at t o p) = draw_law p.1 * noise_law p.2 * others t o.
+Proof.
+rewrite (sequence_lawE t) ffunE eqxx; congr (_ * _); apply: eq_bigr => s /negbTE st.
+by rewrite ffunE st.
+Qed.
+
+(** The draw of a step, and its noise, as coordinates. *)
+Definition draw_of t (o : Omega) : A := (o t).1.
+Definition noise_of t (o : Omega) : B := (o t).2.
+Definition put_draw t o c : Omega := put_at t o (c, noise_of t o).
+Definition put_noise t o b : Omega := put_at t o (draw_of t o, b).
+
+Lemma put_twice t o p p' : put_at t (put_at t o p) p' = put_at t o p'.
+Proof. by apply/ffunP => s; rewrite !ffunE; case: eqP. Qed.
+
+Lemma put_same t o : put_at t o (o t) = o.
+Proof. by apply/ffunP => s; rewrite ffunE; case: eqP => [->|]. Qed.
+
+Lemma put_atE t o p : put_at t o p t = p.
+Proof. by rewrite ffunE eqxx. Qed.
+
+Lemma draw_coordinate t :
+  [/\ forall o c, draw_of t (put_draw t o c) = c, forall o c c', put_draw t (put_draw t o c) c' = put_draw t o c',
+      forall o, put_draw t o (draw_of t o) = o
+    & forall o c, sequence_law (put_draw t o c) * draw_law (draw_of t o) = sequence_law o * draw_law c].
+Proof.
+split=> [o c | o c c' | o | o c]; rewrite /draw_of /put_draw /noise_of ?put_atE ?put_twice //.
+  by rewrite -surjective_pairing put_same.
+by rewrite put_at_law (sequence_lawE t) /=; ring.
+Qed.
+
+Lemma noise_coordinate t :
+  [/\ forall o b, noise_of t (put_noise t o b) = b, forall o b b', put_noise t (put_noise t o b) b' = put_noise t o b',
+      forall o, put_noise t o (noise_of t o) = o
+    & forall o b, sequence_law (put_noise t o b) * noise_law (noise_of t o) = sequence_law o * noise_law b].
+Proof.
+split=> [o c | o c c' | o | o c]; rewrite /noise_of /put_noise /draw_of ?put_atE ?put_twice //.
+  by rewrite -surjective_pairing put_same.
+by rewrite put_at_law (sequence_lawE t) /=; ring.
+Qed.
+
+End Sequences.
+
+(** ** A run *)
+Section Run.
+
+Variables (R : rcfType) (V : lmodType R) (dot : V -> V -> R) (W A B : finType) (D : eqType) (T : nat).
+Variables (draw_law : A -> R) (noise_law : B -> R) (default : A * B).
+Variables (C : W -> nat -> D -> V -> V) (drawn : W -> A -> D) (gradient : W -> B -> V -> V) (grad : V -> V).
+Variables (x0 : V) (eta delta : R).
+
+Local Notation Omega := {ffun 'I_T -> A * B}.
+Local Notation law := (sequence_law draw_law noise_law).
+
+Definition at_step (t : nat) (o : Omega) : A * B := if insub t is Some s then o s else default.
+
+(** Parameters and residuals. *)
+Fixpoint state (t : nat) (o : Omega) : V * {ffun W -> V} :=
+  if t is s.+1 then
+    let u w := (state s o).2 w + eta *: gradient w (at_step s o).2 (state s o).1 in
+    let sent w := C w s (drawn w (at_step s o).1) (u w) in
+    ((state s o).1 - mean sent, [ffun w => u w - sent w])
+  else (x0, 0).
+
+Definition run_x t o : V := (state t o).1.
+Definition run_e w t o : V := (state t o).2 w.
+Definition run_g w t o : V := gradient w (at_step t o).2 (run_x t o).
+Definition run_draw w t o : D := drawn w (at_step t o).1.
+
+Lemma drawn_run_feeds_back : workers_feed_back C run_draw run_x run_g run_e x0 eta.
+Proof. by split=> // [w o | w t o]; rewrite /run_e ffunE. Qed.
+
+Lemma at_stepE t (tT : (t < T)%N) o : at_step t o = o (Ordinal tT).
+Proof. by rewrite /at_step insubT. Qed.
+
+(** What comes later does not matter. *)
+Lemma state_before t (o o' : Omega) : (forall s : 'I_T, (s < t)%N -> o s = o' s) -> state t o = state t o'.
+Proof.
+elim: t => // t IH same /=; rewrite IH => [|s st]; last by apply: same; apply: ltnW.
+suff -> : at_step t o = at_step t o' by [].
+by rewrite /at_step; case: insubP => // s _ st; apply: same; rewrite st.
+Qed.
+
+Lemma state_put t (tT : (t < T)%N) o p : state t (put_at (Ordinal tT) o p) = state t o.
+Proof. by apply: state_before => s st; rewrite ffunE -val_eqE /= ltn_eqF. Qed.
+
+Hypotheses (draw_prob : probability draw_law) (noise_prob : probability noise_law).
+
+Lemma run_draws_afresh : workers_draw_afresh law run_draw run_g run_e eta T.
+Proof.
+move=> w t tT; have [get_put put_put put_get swap] := draw_coordinate draw_law noise_law (Ordinal tT).
+have indep := afresh_independent get_put put_put put_get draw_prob swap (drawn w) (sequence_prob T draw_prob noise_prob).
+apply: eq_independent (indep _ _ _) => [o | o c]; first by rewrite /run_draw (at_stepE tT).
+rewrite /push /run_e /run_g /run_x /put_draw state_put !(at_stepE tT) put_atE.
+by [].
+Qed.
+
+Lemma run_is_unbiased : (forall y, \sum_b noise_law b *: mean (fun w => gradient w b y) = grad y) ->
+  unbiased law grad run_x (mean_residual run_e) (mean_push run_g) T.
+Proof.
+move=> mean_g t tT; have [get_put put_put put_get swap] := noise_coordinate draw_law noise_law (Ordinal tT).
+apply: (afresh_mean get_put put_put put_get noise_prob swap) => [o b | o].
+  by rewrite /run_x /mean_residual /run_e /put_noise state_put.
+rewrite -mean_g; apply: eq_bigr => b _; congr (_ *: _); apply: eq_mean => w.
+by rewrite /run_g /run_x /put_noise state_put (at_stepE tT) put_atE.
+Qed.
+
+(** What is drawn at a step has the law of a draw. *)
+Lemma run_draw_law w t (F : D -> R) : (t < T)%N ->
+  expect law (fun o => F (run_draw w t o)) = expect draw_law (fun c => F (drawn w c)).
+Proof.
+move=> tT; have [get_put put_put put_get swap] := draw_coordinate draw_law noise_law (Ordinal tT).
+rewrite (expect_again get_put put_put put_get draw_prob swap).
+rewrite (eq_expect _ (Y := fun=> expect draw_law (fun c => F (drawn w c)))) => [|o].
+  by rewrite expect_const //; apply: sequence_prob.
+by apply: eq_expect => c; rewrite /run_draw (at_stepE tT) /put_draw put_atE.
+Qed.
+
+Lemma run_contracts : (forall w t v, mean_square draw_law dot (fun c => v - C w t (drawn w c) v) <= (1 - delta) * square dot v) ->
+  workers_contract law dot C run_draw delta T.
+Proof.
+by move=> contr w t v tT; rewrite /mean_square (run_draw_law w (fun d => square dot (v - C w t d v)) tT); apply: contr.
+Qed.
+
+(** On a finite space some number bounds all second moments. *)
+Lemma run_has_second_moments : inner_product dot ->
+  exists2 sigma2, 0 <= sigma2 & second_moments law dot run_g sigma2 T.
+Proof.
+move=> inner; have prob := sequence_prob T draw_prob noise_prob.
+pose moment w t := mean_square law dot (run_g w t).
+have moment_ge0 w t : 0 <= moment w t by apply: mean_square_ge0.
+exists (\sum_w \sum_(t : 'I_T) moment w t) => [|w t tT]; first by do 2?[apply: sumr_ge0 => ? _].
+rewrite (bigD1 w) //= (bigD1 (Ordinal tT)) //= -addrA ler_addl addr_ge0 //.
+  by apply: sumr_ge0.
+by do 2?[apply: sumr_ge0 => ? _].
+Qed.
+
+End Run.
+
+(** ** Rand-k, and gradients with two values *)
+Section RandomK.
+
+Variables (R : rcfType) (I W : finType) (k : nat) (L : R).
+Local Notation vector := {ffun I -> R^o}.
+Local Notation dot := (@dot R I).
+
+Definition uniform_law (S : {set I}) : R := if #|S| == k then 'C(#|I|, k)%:R^-1 else 0.
+Definition coin_law (side : bool) : R := 2%:R^-1.
+
+Lemma uniform_prob : (k <= #|I|)%N -> probability uniform_law.
+Proof.
+move=> kd; split=> [S|]; first by rewrite /uniform_law; case: ifP; rewrite ?invr_ge0 ?ler0n.
+rewrite -big_mkcond sumr_const /= -(@card_draws I k) cardsE -[_ *+ _]mulr_natr mulVf //.
+by rewrite -cardsE card_draws pnatr_eq0 -lt0n bin_gt0.
+Qed.
+
+Lemma coin_prob : probability coin_law.
+Proof.
+split=> [s|]; first by rewrite invr_ge0 ler0n.
+by rewrite big_bool /= /coin_law -mulr2n -[_ *+ 2]mulr_natr mulVf // pnatr_eq0.
+Qed.
+
+Variables (pull noise : W -> vector).
+
+(** The gradient of [L / 2 |y|^2], a pull of the worker's own, and a noise whose sign a coin decides. *)
+Definition tossed_gradient (w : W) (side : bool) (y : vector) : vector :=
+  quadratic_local L pull w y + (if side then noise w else - noise w).
+
+Lemma tossed_mean (y : vector) : (0 < #|W|)%N -> mean pull = 0 ->
+  \sum_side coin_law side *: mean (fun w => tossed_gradient w side y) = quadratic_grad L y.
+Proof.
+move=> workers balanced; rewrite big_bool /= -scalerDr -meanD.
+rewrite (@eq_mean _ _ _ _ (fun w => 2%:R *: quadratic_local L pull w y)) => [|w]; last first.
+  by rewrite /tossed_gradient addrACA subrr addr0 scaler_nat mulr2n.
+rewrite meanZ scalerA mulVf ?pnatr_eq0 // scale1r.
+by rewrite -(quadratic_mean_gradient L workers balanced y).
+Qed.
+
+(** All hypotheses of the rates of smooth functions, for every start and any number of steps. *)
+Theorem random_k_rates_have_runs (eta : R) (x0 : vector) (T : nat) :
+  (0 < #|W|)%N -> (0 < k)%N -> (k <= #|I|)%N -> 0 < L -> mean pull = 0 ->
+  let f := quadratic dot L in let grad := quadratic_grad L in
+  [/\ smooth dot f grad L, lipschitz dot grad L & bounded_below f 0] /\
+  exists (Omega : finType) (P : Omega -> R) (draw : W -> nat -> Omega -> {set I}) (x : nat -> Omega -> vector)
+    (g e : W -> nat -> Omega -> vector) (sigma2 : R),
+    [/\ probability P, 0 <= sigma2, workers_feed_back (fun _ _ => @payload_on R I) draw x g e x0 eta,
+        forall w t, (t < T)%N -> drawn_uniformly P k (draw w t)
+      & [/\ workers_contract P dot (fun _ _ => @payload_on R I) draw (density R I k) T,
+            workers_draw_afresh P draw g e eta T, second_moments P dot g sigma2 T
+          & unbiased P grad x (mean_residual e) (mean_push g) T]].
+Proof.
+move=> workers k_gt0 kd L_gt0 balanced f grad; have inner := @dot_inner R I; have L_ge0 := ltW L_gt0.
+split; first by split; [exact: quadratic_smooth | exact: quadratic_lipschitz | exact: quadratic_bounded_below].
+have d_gt0 := leq_trans k_gt0 kd; have drawn_prob := uniform_prob kd.
+pose C (_ : W) (_ : nat) := @payload_on R I; pose drawn (_ : W) (S : {set I}) := S.
+have uniform : drawn_uniformly uniform_law k (fun S => S) by move=> S; rewrite /chance big_pred1_eq.
+have [sigma2 sigma2_ge0 moments] :=
+  @run_has_second_moments _ _ _ _ _ _ _ T _ _ (set0, true) C drawn tossed_gradient x0 eta drawn_prob coin_prob inner.
+exists [finType of {ffun 'I_T -> {set I} * bool}], (sequence_law uniform_law coin_law).
+exists (run_draw (set0, true) drawn), (run_x (set0, true) C drawn tossed_gradient x0 eta).
+exists (run_g (set0, true) C drawn tossed_gradient x0 eta), (run_e (set0, true) C drawn tossed_gradient x0 eta).
+exists sigma2; split=> //.
+- exact: sequence_prob drawn_prob coin_prob.
+- exact: drawn_run_feeds_back.
+- move=> w t tT S; rewrite chanceE.
+  rewrite (run_draw_law (set0, true) drawn drawn_prob coin_prob w (fun S' => (S' == S)%:R) tT).
+  by rewrite -(chanceE _ (fun S' => S' == S)) uniform.
+split=> //.
+- apply: run_contracts => // [|w t v]; first exact: coin_prob.
+  by rewrite /mean_square (random_k_keeps_back v d_gt0 kd uniform).
+- by apply: run_draws_afresh => //; apply: coin_prob.
+by apply: run_is_unbiased => // [|y]; [exact: coin_prob | exact: tossed_mean].
+Qed.
+
+End RandomK.
