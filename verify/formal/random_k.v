@@ -78,6 +78,20 @@ rewrite (expect_of_set draw (kept_back u)) (eq_bigr (fun S : {set I} => 'C(d, k)
 by rewrite uniform; case: (#|S| == k); rewrite ?mul0r ?mulr0.
 Qed.
 
+(** No set that leaves a coordinate out contracts every vector: the contraction is one of the mean. *)
+Theorem no_set_contracts (S : {set I}) :
+  (#|S| < d)%N -> exists2 u, 0 < square dot u & square dot (u - payload_on S u) = square dot u.
+Proof.
+move=> small; have [i out] : exists i, i \notin S.
+  by apply/existsP; apply: contraTT small => /existsPn all_in; rewrite -leqNgt -cardsT subset_leq_card //;
+    apply/subsetP => i _; rewrite -[_ \in _]negbK.
+pose u : vector := [ffun j => (j == i)%:R]; exists u.
+  rewrite square_energy /energy (bigD1 i) //= ffunE eqxx expr1n ltr_paddr ?ltr01 //.
+  by apply: sumr_ge0 => j _; apply: sqr_ge0.
+rewrite square_payload_on square_energy kept_backE big1 ?subr0 // => j jS.
+by rewrite ffunE (_ : j == i = false) ?expr0n //; apply: contraTF jS => /eqP ->.
+Qed.
+
 (** The hypothesis of the residual's bounds. *)
 Theorem random_k_contracts k (draw : Omega -> {set I}) :
   (0 < d)%N -> (k <= d)%N -> drawn_uniformly k draw ->

@@ -310,3 +310,65 @@ by apply: run_is_unbiased => // [|y]; [exact: coin_prob | exact: tossed_mean].
 Qed.
 
 End RandomK.
+
+(** ** One worker *)
+Section OneWorker.
+
+Variables (R : rcfType) (I : finType) (k : nat) (L eta : R) (noise x0 : {ffun I -> R^o}) (T : nat).
+Hypotheses (k_gt0 : (0 < k)%N) (kd : (k <= #|I|)%N) (L_gt0 : 0 < L).
+Local Notation vector := {ffun I -> R^o}.
+Local Notation dot := (@dot R I).
+Local Notation grad := (quadratic_grad L).
+
+Let runs := @random_k_rates_have_runs R I [finType of unit] k L (fun=> 0) (fun=> noise) eta x0 T.
+
+Lemma one_worker_mean (V : lmodType R) (v : unit -> V) : mean v = v tt.
+Proof. by rewrite /mean card_unit invr1 scale1r (bigD1 tt) //= big1 ?addr0 // => [[]]. Qed.
+
+(** All hypotheses of the bounds on the residual, with Rand-k. *)
+Theorem random_k_residual_has_runs : exists (Omega : finType) (P : Omega -> R) (draw : nat -> Omega -> {set I})
+    (g e : nat -> Omega -> vector) (sigma2 : R),
+  [/\ probability P, 0 <= sigma2, random_residual.feeds_back (fun=> @payload_on R I) draw g e eta,
+      forall t, (t < T)%N -> drawn_uniformly P k (draw t)
+    & [/\ contracts_before P (norm dot) (fun=> @payload_on R I) draw (density R I k) T,
+          draws_afresh_before P draw g e eta T & second_moment_before P (norm dot) g sigma2 T]].
+Proof.
+have inner := @dot_inner R I; have workers : (0 < #|[finType of unit]|)%N by rewrite card_unit.
+have [_ [Omega [P [draw [x [g [e [sigma2 [prob s_ge0 feeds uniform [contr fresh moments _]]]]]]]]]] :=
+  runs workers k_gt0 kd L_gt0 (no_pull _ _).
+exists Omega, P, (draw tt), (g tt), (e tt), sigma2; split=> // [|t tT|].
+- by have [_ e0 e_next _] := feeds; split=> [o | t o]; [exact: e0 | exact: e_next].
+- exact: uniform.
+split=> [s sT | s sT | s sT].
+- by apply: random_k_contracts (uniform tt s sT) => //; apply: leq_trans kd.
+- exact: fresh.
+by rewrite mean_square_norm //; apply: moments.
+Qed.
+
+(** All hypotheses of the rate with bounded variance. *)
+Theorem random_k_variance_has_runs :
+  [/\ smooth dot (quadratic dot L) grad L, lipschitz dot grad L & bounded_below (quadratic dot L) 0] /\
+  exists (Omega : finType) (P : Omega -> R) (draw : nat -> Omega -> {set I}) (x g e : nat -> Omega -> vector)
+    (variance : R),
+  [/\ probability P, feeds_back_from (fun=> @payload_on R I) draw x g e x0 eta,
+      forall t, (t < T)%N -> drawn_uniformly P k (draw t)
+    & [/\ contracts_in_square P dot (fun=> @payload_on R I) draw (density R I k) T, draws_afresh P draw g e eta T,
+          bounded_variance P dot grad x g variance T & unbiased P grad x e g T]].
+Proof.
+have inner := @dot_inner R I; have workers : (0 < #|[finType of unit]|)%N by rewrite card_unit.
+have [rules [Omega [P [draw [x [g [e [sigma2 [prob s_ge0 feeds uniform [contr fresh moments unb]]]]]]]]]] :=
+  runs workers k_gt0 kd L_gt0 (no_pull _ _).
+split=> //; pose scatter t := mean_square P dot (random_variance.noise grad x (g tt) t).
+have scatter_ge0 t : 0 <= scatter t by apply: mean_square_ge0.
+exists Omega, P, (draw tt), x, (g tt), (e tt), (\sum_(t : 'I_T) scatter t); split=> // [|t tT|].
+- have [x_start e0 e_next x_next] := feeds; split=> [//|o|t o|t o]; [exact: e0 | exact: e_next |].
+  by rewrite x_next one_worker_mean.
+- exact: uniform.
+split=> [t v tT | t tT | t tT | t tT].
+- exact: contr.
+- exact: fresh.
+- by rewrite (bigD1 (Ordinal tT)) //= ler_addl sumr_ge0.
+by apply: eq_conditional_mean (unb t tT) => o; rewrite ?/mean_residual ?/mean_push one_worker_mean.
+Qed.
+
+End OneWorker.
