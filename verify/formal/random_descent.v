@@ -200,13 +200,14 @@ exact: (@virtual_iterate_at_once _ _ _ (fun=> eta) (fun w t => g w t o) (fun w t
   (fun w t => e w t o) (x^~ o) t (fun w t => e_next w t o) (x_next^~ o)).
 Qed.
 
-Hypothesis eta_ge0 : 0 <= eta.
 Hypothesis L_ge0 : 0 <= L.
 
 Lemma second_moment_of_mean t : (t < T)%N -> second_moments -> mean_square (mean_push t) <= sigma2.
 Proof. by move=> tT moments; apply: mean_square_mean => // w; apply: moments. Qed.
 
 Hypothesis eta_gt0 : 0 < eta.
+
+Let eta_ge0 : 0 <= eta := ltW eta_gt0.
 Hypothesis T_gt0 : (0 < T)%N.
 
 Definition start_and_noise (gap eta L sigma2 : R) (T : nat) : R := gap / (eta * T%:R) + eta * L * sigma2 / 2%:R.

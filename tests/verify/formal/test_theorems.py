@@ -23,7 +23,7 @@ from tests.support.paths import ROOT
 
 PROOFS = [(label, proof) for label, proofs in PROVED.items() for proof in proofs]
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort)\b")
-RESTATED = ("restated", "restated_staleness")
+RESTATED = ("restated", "restated_random", "restated_staleness")
 RESTATEMENT = re.compile(r"^Theorem (\w+)\b(.*?)\.\nProof\.(.*?)Qed\.$", re.M | re.S)
 OUR_NAME = re.compile(rf"\b(?:{'|'.join(read_sources())})\.\w+")
 """With that of its file, as where no file of ours is imported."""
