@@ -1,11 +1,12 @@
 (** * Descent with gradients and compressors that draw
 
 On a finite probability space [W] workers minimise [f]. Worker [w] compresses [u = e w t + eta *: g w t] with draws that
-are independent of [u]; every fixed vector loses at most [(1 - delta)] of its square in the mean. Gradients may depend on
-all that happened: their mean has the expectation [grad (x t)] given [x t] and the mean residual, and the second moment
-of each is at most [sigma2]. If [f] is [L]-smooth, its gradient [L]-Lipschitz and [f >= f_min], then
+are independent of [u]; every fixed vector loses at most [(1 - delta)] of its square in the mean. Gradients may depend
+on all that happened: their mean has the expectation [grad (x t)] given [x t] and the mean residual, and the second
+moment of each is at most [sigma2]. If [f] is [L]-smooth, its gradient [L]-Lipschitz and [f >= f_min], then
 
-    min_(t < T) E |grad (x t)|^2  <=  2 (f x0 - f_min) / (eta T) + eta L sigma2 + 4 (1 - delta) eta^2 L^2 sigma2 / delta^2
+    min_(t < T) E |grad (x t)|^2
+      <=  2 (f x0 - f_min) / (eta T) + eta L sigma2 + 4 (1 - delta) eta^2 L^2 sigma2 / delta^2
 
 and, with [A] half the first two terms and [b = eta L sqrt(sigma2) sqrt(1 - delta) / (1 - sqrt(1 - delta))],
 
@@ -214,8 +215,8 @@ Definition start_and_noise (gap eta L sigma2 : R) (T : nat) : R := gap / (eta * 
 
 Lemma some_slope_is_small b : 0 <= b ->
   (forall t, (t < T)%N -> L ^+ 2 * mean_square (mean_residual t) <= b ^+ 2) ->
-  workers_feed_back -> second_moments -> unbiased P grad x mean_residual mean_push T -> smooth dot f grad L -> lipschitz dot grad L ->
-  bounded_below f f_min ->
+  workers_feed_back -> second_moments -> unbiased P grad x mean_residual mean_push T ->
+  smooth dot f grad L -> lipschitz dot grad L -> bounded_below f f_min ->
   exists2 t, (t < T)%N & slope t - b * Num.sqrt (slope t) <= start_and_noise (f x0 - f_min) eta L sigma2 T.
 Proof.
 move=> b_ge0 residual_le feeds moments unb sm lip below.
@@ -262,7 +263,8 @@ by rewrite divr_ge0 ?mulr_ge0 ?sqrtr_ge0 // subr_ge0 ltW // a_lt1.
 Qed.
 
 Theorem smooth_rate_minkowski_holds :
-  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased P grad x mean_residual mean_push T ->
+  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments ->
+  unbiased P grad x mean_residual mean_push T ->
   smooth dot f grad L -> lipschitz dot grad L -> bounded_below f f_min ->
   exists2 t, (t < T)%N &
     mean_square (fun o => grad (x t o)) <= smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T.
@@ -274,7 +276,8 @@ by exists t => //; apply: quadratic_root small; apply: slope_ge0.
 Qed.
 
 Theorem smooth_rate_holds :
-  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments -> unbiased P grad x mean_residual mean_push T ->
+  workers_feed_back -> workers_contract -> workers_draw_afresh -> second_moments ->
+  unbiased P grad x mean_residual mean_push T ->
   smooth dot f grad L -> lipschitz dot grad L -> bounded_below f f_min ->
   exists2 t, (t < T)%N & mean_square (fun o => grad (x t o)) <= smooth_rate (f x0 - f_min) eta L delta sigma2 T.
 Proof.

@@ -70,12 +70,13 @@ Theorem random_k_keeps_back k (draw : Omega -> {set I}) (u : vector) :
 Proof.
 move=> d_gt0 kd uniform; rewrite (eq_expect P (Y := fun o => kept_back u (draw o))) => [|o]; last first.
   exact: square_payload_on.
-rewrite (expect_of_set draw (kept_back u)) (eq_bigr (fun S : {set I} => 'C(d, k)%:R^-1 * (if #|S| == k then kept_back u S else 0))) => [|S _].
+pose kept (S : {set I}) : R := if #|S| == k then kept_back u S else 0.
+rewrite (expect_of_set draw (kept_back u)) (eq_bigr (fun S => 'C(d, k)%:R^-1 * kept S)) => [|S _].
   rewrite -mulr_sumr -big_mkcond /kept_back (exchange_big_dep xpredT) //= square_energy /energy !mulr_sumr.
   apply: eq_bigr => i _.
   rewrite sumr_const sets_without -[u i ^+ 2 *+ _]mulr_natl mulrA; congr (_ * _).
   exact: share_of_sets.
-by rewrite uniform; case: (#|S| == k); rewrite ?mul0r ?mulr0.
+by rewrite uniform /kept; case: (#|S| == k); rewrite ?mul0r ?mulr0.
 Qed.
 
 (** No set that leaves a coordinate out contracts every vector: the contraction is one of the mean. *)

@@ -186,7 +186,8 @@ Hypotheses (draw_prob : probability draw_law) (noise_prob : probability noise_la
 Lemma run_draws_afresh : workers_draw_afresh law run_draw run_g run_e eta T.
 Proof.
 move=> w t tT; have [get_put put_put put_get swap] := draw_coordinate draw_law noise_law (Ordinal tT).
-have indep := afresh_independent get_put put_put put_get draw_prob swap (drawn w) (sequence_prob T draw_prob noise_prob).
+have prob := sequence_prob T draw_prob noise_prob.
+have indep := afresh_independent get_put put_put put_get draw_prob swap (drawn w) prob.
 apply: eq_independent (indep _ _ _) => [o | o c]; first by rewrite /run_draw (at_stepE tT).
 rewrite /push /run_e /run_g /run_x /put_draw state_put !(at_stepE tT) put_atE.
 by [].
@@ -213,7 +214,8 @@ rewrite (eq_expect _ (Y := fun=> expect draw_law (fun c => F (drawn w c)))) => [
 by apply: eq_expect => c; rewrite /run_draw (at_stepE tT) /put_draw put_atE.
 Qed.
 
-Lemma run_contracts : (forall w t v, mean_square draw_law dot (fun c => v - C w t (drawn w c) v) <= (1 - delta) * square dot v) ->
+Lemma run_contracts :
+  (forall w t v, mean_square draw_law dot (fun c => v - C w t (drawn w c) v) <= (1 - delta) * square dot v) ->
   workers_contract law dot C run_draw delta T.
 Proof.
 by move=> contr w t v tT; rewrite /mean_square (run_draw_law w (fun d => square dot (v - C w t d v)) tT); apply: contr.

@@ -161,7 +161,9 @@ Theorem smooth_rate_minkowski_holds (R : rcfType) (Omega : finType) (P : Omega -
   (forall y z, square (grad y - grad z) <= L ^+ 2 * square (y - z)) -> (forall y, f_min <= f y) ->
   exists2 t, (t < T)%N & E (fun o => square (grad (x t o))) <=
     (b + Num.sqrt (b ^+ 2 + 4%:R * ((f x0 - f_min) / (eta * T%:R) + eta * L * sigma2 / 2%:R))) ^+ 2 / 4%:R.
-Proof. by move=> u b *; apply: (@random_descent.smooth_rate_minkowski_holds R Omega P V dot W D f grad C draw x g e). Qed.
+Proof.
+by move=> u b *; apply: (@random_descent.smooth_rate_minkowski_holds R Omega P V dot W D f grad C draw x g e).
+Qed.
 
 Theorem smooth_rate_holds (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R)
     (dot : V -> V -> R) (W : finType) (D : eqType) (f : V -> R) (grad : V -> V) (C : W -> nat -> D -> V -> V)

@@ -32,8 +32,7 @@ class Proof:
         concludes: the theorem's conclusion as its source has it.
         bound: the right side in it.
         symbols: parts of the right side to the statement's symbols, or to expressions in them.
-        leaves: what of the statement is not formal, in words that LaTeX and Markdown print as they are; empty where the
-            theorem covers all that is stated.
+        leaves: what of the statement is not formal, in plain words; empty where the theorem covers all that is stated.
     """
 
     theorem: str
@@ -45,7 +44,10 @@ class Proof:
 
 INFINITE = "probability spaces with infinitely many outcomes"
 """What no theorem on a finite space covers."""
-SEMINORM = "that the root of the mean square is a seminorm, and that what is kept back is (1 − δ) of it in the mean"
+SEMINORM = (
+    "that the root of the mean square is a seminorm, and that a vector that is independent of what is drawn loses no more "
+    "in the mean than a fixed one"
+)
 """What `residual_minkowski_along` takes for granted on any probability space."""
 UPPER = "that a function with a Lipschitz gradient obeys the quadratic upper bound, which is a hypothesis beside it"
 """What ordered fields in general do not give."""
