@@ -45,8 +45,8 @@ class Proof:
 INFINITE = "probability spaces with infinitely many outcomes"
 """What no theorem on a finite space covers."""
 SEMINORM = (
-    "that the root of the mean square is a seminorm, and that a vector that is independent of what is drawn loses no more "
-    "in the mean than a fixed one"
+    "that the root of the mean square is a seminorm, and that a vector that is independent of what is drawn loses no "
+    "more in the mean than a fixed one"
 )
 """What `residual_minkowski_along` takes for granted on any probability space."""
 UPPER = "that a function with a Lipschitz gradient obeys the quadratic upper bound, which is a hypothesis beside it"
@@ -486,7 +486,7 @@ THEOREMS: dict[str, Theorem] = {
     "random_k.random_k_residual": Theorem(
         states="With Rand-k in ℝ^d, E|e_t|² ≤ 4(1 − δ)η²σ²/δ² with δ = k/d.",
         assumes=(
-            "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly and independent of e_s + ηg_s, "
+            "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, and "
             "E|g_s|² ≤ σ²; error feedback from e_0 = 0"
         ),
         witness="random_witnesses.random_k_residual_has_runs",
@@ -518,8 +518,8 @@ THEOREMS: dict[str, Theorem] = {
             "a = √(1 − δ) and h = ηL(1 + a)/(2(1 − a))."
         ),
         assumes=(
-            "as `smooth_rate_minkowski_holds` with one worker; h < 1; E|g_t − ∇f(x_t)|² ≤ σ_0² in place of the bound of "
-            "the second moment"
+            "as `smooth_rate_minkowski_holds` with one worker; h < 1; E|g_t − ∇f(x_t)|² ≤ σ_0² in place of the "
+            "second moment"
         ),
         witness="random_witnesses.random_k_variance_has_runs",
     ),
