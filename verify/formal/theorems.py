@@ -486,8 +486,8 @@ THEOREMS: dict[str, Theorem] = {
     "random_k.random_k_residual": Theorem(
         states="With Rand-k in ℝ^d, E|e_t|² ≤ 4(1 − δ)η²σ²/δ² with δ = k/d.",
         assumes=(
-            "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, and "
-            "E|g_s|² ≤ σ²; error feedback from e_0 = 0"
+            "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, "
+            "and E|g_s|² ≤ σ²; error feedback from e_0 = 0"
         ),
         witness="random_witnesses.random_k_residual_has_runs",
     ),
