@@ -101,6 +101,18 @@ Qed.
 
 End Values.
 
+(** What depends on a part of [X] alone has its mean given that part. *)
+Lemma coarser_mean (R : realFieldType) (Omega : finType) (P : Omega -> R) (S U : eqType) (X : Omega -> S) (F : S -> U)
+    (V : lmodType R) (g : Omega -> V) (m : U -> V) :
+  conditional_mean P X g (fun s => m (F s)) -> conditional_mean P (fun o => F (X o)) g m.
+Proof.
+move=> given y; rewrite /chance scaler_suml big_mkcond [RHS]big_mkcond !(sum_by_values X); apply: eq_bigr => s _.
+have [Fs | other] := eqVneq (F s) y; last by rewrite !big1 // => o /eqP ->; rewrite (negbTE other).
+transitivity (\sum_(o | X o == s) P o *: g o); first by apply: eq_bigr => o /eqP ->; rewrite Fs eqxx.
+rewrite given Fs /chance scaler_suml; apply: eq_bigr => o /eqP ->.
+by rewrite Fs eqxx.
+Qed.
+
 (** ** Independence *)
 Section Independence.
 
@@ -201,6 +213,26 @@ Theorem mean_cauchy_schwarz (R : rcfType) (Omega : finType) (P : Omega -> R) (V 
 Proof.
 move=> prob inner; have := cauchy_schwarz (mean_dot_inner prob inner) (finfun X) (finfun Y).
 by rewrite /square /mean_dot; congr (_ ^+ 2 <= _ * _); apply: eq_expect => o; rewrite !ffunE.
+Qed.
+
+(** Its use: a sum of two random vectors. *)
+Lemma mean_square_sum (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (dot : V -> V -> R)
+    (X Y : Omega -> V) (c : R) : probability P -> inner_product dot -> 0 <= c ->
+  mean_square P dot (fun o => X o + c *: Y o) <=
+  (Num.sqrt (mean_square P dot X) + c * Num.sqrt (mean_square P dot Y)) ^+ 2.
+Proof.
+move=> prob inner c_ge0; pose product := expect P (fun o => dot (X o) (Y o)).
+have -> : mean_square P dot (fun o => X o + c *: Y o) =
+          mean_square P dot X + 2%:R * c * product + c ^+ 2 * mean_square P dot Y.
+  rewrite /product /mean_square -!expectZ -!expectD; apply: eq_expect => o.
+  by rewrite squareD // dotZr // squareZ // mulrA.
+have X_ge0 := mean_square_ge0 prob inner X; have Y_ge0 := mean_square_ge0 prob inner Y.
+rewrite sqrrD exprMn !sqr_sqrtr // ler_add2r ler_add2l.
+set rootX := Num.sqrt _; set rootY := Num.sqrt _.
+have -> : rootX * (c * rootY) *+ 2 = 2%:R * c * (rootX * rootY) by ring.
+rewrite ler_wpmul2l ?mulr_ge0 ?ler0n //; apply: le_trans (ler_norm _) _.
+rewrite -ler_sqr ?nnegrE ?mulr_ge0 ?sqrtr_ge0 // real_normK ?num_real // exprMn !sqr_sqrtr //.
+exact: mean_cauchy_schwarz.
 Qed.
 
 (** ** The root of a mean square is a seminorm *)

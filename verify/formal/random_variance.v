@@ -134,16 +134,7 @@ move=> tT unb var; have := square_of_sum eta (fun y v => v + eta *: grad y) tT u
 rewrite [X in X = _](_ : _ = mean_square (push t)) => [->|]; last first.
   by apply: eq_expect => o; rewrite -addrA -scalerDr /noise [grad _ + _]addrC subrK.
 rewrite ler_add ?ler_wpmul2l ?sqr_ge0 //; last exact: var.
-pose product := expect P (fun o => dot (e t o) (grad (x t o))).
-have -> : mean_square (fun o => e t o + eta *: grad (x t o)) = kept t + 2%:R * eta * product + eta ^+ 2 * slope t.
-  rewrite /kept /product /random_descent.slope /probability.mean_square -!expectZ -!expectD.
-  by apply: eq_expect => o; rewrite squareD // dotZr // squareZ // mulrA.
-rewrite sqrrD exprMn !sqr_sqrtr ?kept_ge0 ?slope_ge0 // ler_add2r ler_add2l.
-have -> : Num.sqrt (kept t) * (eta * Num.sqrt (slope t)) *+ 2 =
-          2%:R * eta * (Num.sqrt (kept t) * Num.sqrt (slope t)) by ring.
-rewrite ler_wpmul2l ?mulr_ge0 ?ler0n ?(ltW eta_gt0) //; apply: le_trans (ler_norm _) _.
-rewrite -ler_sqr ?nnegrE ?mulr_ge0 ?sqrtr_ge0 // real_normK ?num_real // exprMn !sqr_sqrtr ?kept_ge0 ?slope_ge0 //.
-exact: mean_cauchy_schwarz.
+exact: (mean_square_sum _ _ prob inner (ltW eta_gt0)).
 Qed.
 
 Lemma kept_next t : (t < T)%N -> feeds_back_from -> contracts_in_square -> draws_afresh ->
