@@ -273,3 +273,56 @@ by rewrite ler_sqr ?nnegrE ?addr_ge0.
 Qed.
 
 End MeanNorm.
+
+(** ** A coordinate that is drawn afresh *)
+Section Afresh.
+
+Variables (R : realFieldType) (Omega A : finType) (P : Omega -> R) (law : A -> R).
+Variables (get : Omega -> A) (put : Omega -> A -> Omega).
+
+Hypotheses (get_put : forall o c, get (put o c) = c) (put_put : forall o c c', put (put o c) c' = put o c').
+Hypotheses (put_get : forall o, put o (get o) = o) (law_prob : probability law).
+Hypothesis swap : forall o c, P (put o c) * law (get o) = P o * law c.
+
+Lemma drawn_again (V : lmodType R) (G : Omega -> V) :
+  \sum_o P o *: G o = \sum_o P o *: \sum_c law c *: G (put o c).
+Proof.
+pose h (p : Omega * A) := (put p.1 p.2, get p.1).
+have hK : involutive h by move=> [o c]; rewrite /h /= put_put get_put put_get.
+transitivity (\sum_(p : Omega * A) (P p.1 * law p.2) *: G (put p.1 p.2)); last first.
+  rewrite -(pair_bigA _ (fun o c => (P o * law c) *: G (put o c))); apply: eq_bigr => o _.
+  by rewrite scaler_sumr; apply: eq_bigr => c _; rewrite scalerA.
+rewrite (reindex_inj (inv_inj hK)) /=.
+rewrite -(pair_bigA _ (fun o c => (P (put o c) * law (get o)) *: G (put (put o c) (get o)))) /=.
+apply: eq_bigr => o _; have [_ total] := law_prob.
+rewrite -[P o]mulr1 -total mulr_sumr scaler_suml; apply: eq_bigr => c _.
+by rewrite swap put_put put_get.
+Qed.
+
+Lemma expect_again (X : Omega -> R) : expect P X = expect P (fun o => expect law (fun c => X (put o c))).
+Proof. exact: (@drawn_again [lmodType R of R^o] X). Qed.
+
+Lemma afresh_independent (S U : eqType) (F : A -> S) (Y : Omega -> U) :
+  probability P -> (forall o c, Y (put o c) = Y o) -> independent P (fun o => F (get o)) Y.
+Proof.
+move=> prob same s y; have law_chance : chance P (fun o => F (get o) == s) = expect law (fun c => (F c == s)%:R).
+  rewrite chanceE expect_again (eq_expect P (Y := fun=> expect law (fun c => (F c == s)%:R))) ?expect_const // => o.
+  by apply: eq_expect => c; rewrite get_put.
+rewrite law_chance !chanceE expect_again -expectZ; apply: eq_expect => o; rewrite mulrC -expectZ.
+by apply: eq_expect => c; rewrite get_put same -natrM mulnb andbC.
+Qed.
+
+(** A vector whose mean over the coordinate follows from [Y] has that mean given [Y]. *)
+Lemma afresh_mean (V : lmodType R) (U : eqType) (Y : Omega -> U) (g : Omega -> V) (m : U -> V) :
+  (forall o c, Y (put o c) = Y o) -> (forall o, \sum_c law c *: g (put o c) = m (Y o)) ->
+  conditional_mean P Y g m.
+Proof.
+move=> same mean_g y; pose G o := if Y o == y then g o else 0.
+rewrite big_mkcond (eq_bigr (fun o => P o *: G o)) => [|o _]; last by rewrite /G; case: eqP; rewrite ?scaler0.
+rewrite drawn_again /chance scaler_suml [RHS]big_mkcond; apply: eq_bigr => o _; rewrite /G.
+have [<- | other] := eqVneq (Y o) y; last first.
+  by rewrite big1 ?scaler0 // => c _; rewrite same (negbTE other) scaler0.
+by congr (_ *: _); rewrite -mean_g; apply: eq_bigr => c _; rewrite same eqxx.
+Qed.
+
+End Afresh.

@@ -8,7 +8,7 @@ it, and the run up to step [t] does not. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.algebra_tactics Require Import ring.
 From sparsync Require Import feedback residual descent euclidean witnesses.
-From sparsync Require Import probability random_residual random_k random_descent random_variance.
+From sparsync Require Import probability random_residual random_k random_descent random_variance random_workers.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -16,59 +16,6 @@ Unset Printing Implicit Defensive.
 
 Import Order.Theory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
-
-(** ** A coordinate that is drawn afresh *)
-Section Afresh.
-
-Variables (R : realFieldType) (Omega A : finType) (P : Omega -> R) (law : A -> R).
-Variables (get : Omega -> A) (put : Omega -> A -> Omega).
-
-Hypotheses (get_put : forall o c, get (put o c) = c) (put_put : forall o c c', put (put o c) c' = put o c').
-Hypotheses (put_get : forall o, put o (get o) = o) (law_prob : probability law).
-Hypothesis swap : forall o c, P (put o c) * law (get o) = P o * law c.
-
-Lemma drawn_again (V : lmodType R) (G : Omega -> V) :
-  \sum_o P o *: G o = \sum_o P o *: \sum_c law c *: G (put o c).
-Proof.
-pose h (p : Omega * A) := (put p.1 p.2, get p.1).
-have hK : involutive h by move=> [o c]; rewrite /h /= put_put get_put put_get.
-transitivity (\sum_(p : Omega * A) (P p.1 * law p.2) *: G (put p.1 p.2)); last first.
-  rewrite -(pair_bigA _ (fun o c => (P o * law c) *: G (put o c))); apply: eq_bigr => o _.
-  by rewrite scaler_sumr; apply: eq_bigr => c _; rewrite scalerA.
-rewrite (reindex_inj (inv_inj hK)) /=.
-rewrite -(pair_bigA _ (fun o c => (P (put o c) * law (get o)) *: G (put (put o c) (get o)))) /=.
-apply: eq_bigr => o _; have [_ total] := law_prob.
-rewrite -[P o]mulr1 -total mulr_sumr scaler_suml; apply: eq_bigr => c _.
-by rewrite swap put_put put_get.
-Qed.
-
-Lemma expect_again (X : Omega -> R) : expect P X = expect P (fun o => expect law (fun c => X (put o c))).
-Proof. exact: (@drawn_again [lmodType R of R^o] X). Qed.
-
-Lemma afresh_independent (S U : eqType) (F : A -> S) (Y : Omega -> U) :
-  probability P -> (forall o c, Y (put o c) = Y o) -> independent P (fun o => F (get o)) Y.
-Proof.
-move=> prob same s y; have law_chance : chance P (fun o => F (get o) == s) = expect law (fun c => (F c == s)%:R).
-  rewrite chanceE expect_again (eq_expect P (Y := fun=> expect law (fun c => (F c == s)%:R))) ?expect_const // => o.
-  by apply: eq_expect => c; rewrite get_put.
-rewrite law_chance !chanceE expect_again -expectZ; apply: eq_expect => o; rewrite mulrC -expectZ.
-by apply: eq_expect => c; rewrite get_put same -natrM mulnb andbC.
-Qed.
-
-(** A vector whose mean over the coordinate follows from [Y] has that mean given [Y]. *)
-Lemma afresh_mean (V : lmodType R) (U : eqType) (Y : Omega -> U) (g : Omega -> V) (m : U -> V) :
-  (forall o c, Y (put o c) = Y o) -> (forall o, \sum_c law c *: g (put o c) = m (Y o)) ->
-  conditional_mean P Y g m.
-Proof.
-move=> same mean_g y; pose G o := if Y o == y then g o else 0.
-rewrite big_mkcond (eq_bigr (fun o => P o *: G o)) => [|o _]; last by rewrite /G; case: eqP; rewrite ?scaler0.
-rewrite drawn_again /chance scaler_suml [RHS]big_mkcond; apply: eq_bigr => o _; rewrite /G.
-have [<- | other] := eqVneq (Y o) y; last first.
-  by rewrite big1 ?scaler0 // => c _; rewrite same (negbTE other) scaler0.
-by congr (_ *: _); rewrite -mean_g; apply: eq_bigr => c _; rewrite same eqxx.
-Qed.
-
-End Afresh.
 
 (** ** Sequences of a draw and a noise *)
 Section Sequences.
@@ -203,6 +150,16 @@ rewrite -mean_g; apply: eq_bigr => b _; congr (_ *: _); apply: eq_mean => w.
 by rewrite /run_g /run_x /put_noise state_put (at_stepE tT) put_atE.
 Qed.
 
+Lemma worker_is_unbiased w t (local : V -> V) : (forall y, \sum_b noise_law b *: gradient w b y = local y) ->
+  (t < T)%N -> conditional_mean law (fun o => (run_x t o, residuals run_e t o)) (run_g w t) (fun at_ => local at_.1).
+Proof.
+move=> mean_g tT; have [get_put put_put put_get swap] := noise_coordinate draw_law noise_law (Ordinal tT).
+apply: (afresh_mean get_put put_put put_get noise_prob swap) => [o b | o].
+  by congr (_, _); [|apply/ffunP => v; rewrite !ffunE]; rewrite /run_x /run_e /put_noise state_put.
+rewrite -mean_g; apply: eq_bigr => b _; congr (_ *: _).
+by rewrite /run_g /run_x /put_noise state_put (at_stepE tT) put_atE.
+Qed.
+
 (** What is drawn at a step has the law of a draw. *)
 Lemma run_draw_law w t (F : D -> R) : (t < T)%N ->
   expect law (fun o => F (run_draw w t o)) = expect draw_law (fun c => F (drawn w c)).
@@ -309,6 +266,55 @@ split=> //.
   by rewrite /mean_square (random_k_keeps_back v d_gt0 kd uniform).
 - by apply: run_draws_afresh => //; apply: coin_prob.
 by apply: run_is_unbiased => // [|y]; [exact: coin_prob | exact: tossed_mean].
+Qed.
+
+(** All hypotheses of the rate of workers with functions of their own, with noises that are orthogonal. *)
+Theorem random_k_workers_have_runs (eta : R) (x0 : vector) (T : nat) :
+  (0 < #|W|)%N -> (0 < k)%N -> (k <= #|I|)%N -> 0 < L -> mean pull = 0 ->
+  (forall v w, v != w -> dot (noise v) (noise w) = 0) ->
+  let grad := quadratic_grad L in let local := quadratic_local L pull in
+  [/\ mean_gradient grad local, smooth dot (quadratic dot L) grad L, lipschitz dot grad L
+    & bounded_below (quadratic dot L) 0] /\
+  exists (Omega : finType) (P : Omega -> R) (draw : W -> nat -> Omega -> {set I}) (x : nat -> Omega -> vector)
+    (g e : W -> nat -> Omega -> vector) (variance zeta2 : R),
+    [/\ probability P, 0 <= zeta2, workers_feed_back (fun _ _ => @payload_on R I) draw x g e x0 eta,
+        workers_contract P dot (fun _ _ => @payload_on R I) draw (density R I k) T
+      & [/\ workers_draw_afresh P draw g e eta T, bounded_variances P dot local x g variance T,
+            uncorrelated P dot local x g T, unbiased_workers P local x g e T
+          & heterogeneous_on_the_way dot grad local x zeta2 T]].
+Proof.
+move=> workers k_gt0 kd L_gt0 balanced orthogonal grad local; have inner := @dot_inner R I.
+have L_ge0 := ltW L_gt0; have d_gt0 := leq_trans k_gt0 kd; have drawn_prob := uniform_prob kd.
+split; first by split; [exact: quadratic_mean_gradient | exact: quadratic_smooth | exact: quadratic_lipschitz |
+  exact: quadratic_bounded_below].
+pose C (_ : W) (_ : nat) := @payload_on R I; pose drawn (_ : W) (S : {set I}) := S.
+have uniform : drawn_uniformly uniform_law k (fun S => S) by move=> S; rewrite /chance big_pred1_eq.
+have prob := @sequence_prob R T _ _ _ _ drawn_prob coin_prob.
+pose position := @run_x R _ W _ _ _ T (set0, true) C drawn tossed_gradient x0 eta.
+pose toss := @run_g R _ W _ _ _ T (set0, true) C drawn tossed_gradient x0 eta.
+have noiseE w t o : random_workers.noise local position toss w t o = noise w \/
+                    random_workers.noise local position toss w t o = - noise w.
+  rewrite /random_workers.noise /toss /run_g -/(position t o) /tossed_gradient addrC addKr.
+  by case: (at_step _ _ _).2; [left | right].
+exists [finType of {ffun 'I_T -> {set I} * bool}], (sequence_law uniform_law coin_law).
+exists (run_draw (set0, true) drawn), position, toss, (run_e (set0, true) C drawn tossed_gradient x0 eta).
+exists (\sum_w square dot (noise w)), (pull_square dot pull); split=> //.
+- by apply: mean_value_ge0 => w; apply: square_ge0.
+- exact: drawn_run_feeds_back.
+- apply: run_contracts => // [|w t v]; first exact: coin_prob.
+  by rewrite /mean_square (random_k_keeps_back v d_gt0 kd uniform).
+split=> [|w t _|v w t _ vw|w t tT|t o _].
+- by apply: run_draws_afresh => //; apply: coin_prob.
+- rewrite -[X in _ <= X](expect_const prob); apply: ler_expect => // o; rewrite (bigD1 w) //=.
+  have -> : square dot (random_workers.noise local position toss w t o) = square dot (noise w).
+    by case: (noiseE w t o) => ->; rewrite // /square dotNl // dotNr // opprK.
+  by rewrite ler_addl sumr_ge0 // => v _; apply: square_ge0.
+- rewrite -(expect_const prob 0); apply: eq_expect => o.
+  by case: (noiseE v t o) => ->; case: (noiseE w t o) => ->; rewrite ?dotNl ?dotNr ?orthogonal ?oppr0.
+- apply: worker_is_unbiased tT => [|y]; first exact: coin_prob.
+  by rewrite big_bool /= -scalerDr /tossed_gradient addrACA subrr addr0 -mulr2n -scaler_nat scalerA mulVf ?scale1r
+    ?pnatr_eq0.
+exact: quadratic_heterogeneous.
 Qed.
 
 End RandomK.

@@ -163,7 +163,8 @@ have crossed : expect P (fun o => dot (grad (x t o)) (others o)) = 0.
     by apply: eq_expect => o; rewrite dotC // dot_meanl //; congr (_ * _); apply: eq_bigr => w _; apply: dotC.
   rewrite (expect_mean_value P (fun w o => dot (grad (x t o)) (noise w t o))) /mean_value big1 ?mulr0 // => w _.
   exact: (noise_orthogonal w (fun y _ => grad y) tT unb).
-have -> : mean_square (mean_push t) = slope t + 2%:R * expect P (fun o => dot (grad (x t o)) (others o)) + mean_square others.
+have -> : mean_square (mean_push t) =
+          slope t + 2%:R * expect P (fun o => dot (grad (x t o)) (others o)) + mean_square others.
   rewrite /random_descent.slope /probability.mean_square -expectZ -!expectD; apply: eq_expect => o.
   by rewrite split_push squareD.
 by rewrite crossed mulr0 addr0 ler_add2l; apply: noise_of_mean.
@@ -223,9 +224,9 @@ rewrite mean_valueD mean_value_const // ler_add2r -(expect_mean_value P (fun w o
 have mean_known o : mean (known^~ o) = mean_residual t o + eta *: grad (x t o).
   by rewrite /known meanD meanZ -gradE.
 apply: ler_add.
-  rewrite /probability.mean_square (eq_expect P (Y := fun o => square (mean_residual t o + eta *: grad (x t o)))) => [|o].
-    exact: (mean_square_sum _ _ prob inner eta_ge0).
-  by rewrite mean_known.
+  have -> : mean_square (fun o => mean (known^~ o)) = mean_square (fun o => mean_residual t o + eta *: grad (x t o)).
+    by apply: eq_expect => o; rewrite mean_known.
+  exact: (mean_square_sum _ _ prob inner eta_ge0).
 pose spread_of (ow : Omega * W) := local ow.2 (x t ow.1) - grad (x t ow.1).
 apply: (@le_trans _ _ (probability.mean_square joint dot (fun ow => deviation t ow + eta *: spread_of ow))).
   rewrite le_eqVlt; apply/orP; left; apply/eqP/eq_expect => ow; congr (square _).

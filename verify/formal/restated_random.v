@@ -4,7 +4,7 @@ As in [restated]: no section, no definition of ours, and of ours only full names
 of finitely many outcomes [o], [E X] is the expectation and [Pr A] the probability of an event. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require probability random_residual random_k random_descent random_variance.
+From sparsync Require probability random_residual random_k random_descent random_variance random_workers.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -217,3 +217,38 @@ Theorem variance_rate_holds (R : rcfType) (Omega : finType) (P : Omega -> R) (V 
     ((f x0 - f_min) / (eta * T%:R) + eta * L * variance * (1 + a) / 2%:R) /
     (1 - eta * L * (1 + a) / (2%:R * (1 - a))).
 Proof. by move=> u a *; apply: (@random_variance.variance_rate_holds R Omega P V dot D f grad C draw x g e). Qed.
+
+Theorem workers_rate_holds (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (dot : V -> V -> R)
+    (W : finType) (D : eqType) (f : V -> R) (grad : V -> V) (local : W -> V -> V) (C : W -> nat -> D -> V -> V)
+    (draw : W -> nat -> Omega -> D) (x : nat -> Omega -> V) (g e : W -> nat -> Omega -> V) (x0 : V)
+    (eta L delta weight variance zeta2 f_min : R) (T : nat) (share : R := #|W|%:R^-1)
+    (E := fun Z : Omega -> R => \sum_o P o * Z o) (Pr := fun A : pred Omega => \sum_(o | A o) P o)
+    (square := fun v => dot v v) :
+  let u w t o := e w t o + eta *: g w t o in
+  let noise w t o := g w t o - local w (x t o) in
+  let known t o : V * {ffun W -> V} := (x t o, [ffun w => e w t o]) in
+  let h := eta * L * (1 - delta / 2%:R + weight * (1 - delta) + 1 / (4%:R * weight)) / delta in
+  (forall o, 0 <= P o) /\ \sum_o P o = 1 ->
+  [/\ forall v z, dot v z = dot z v, forall v z y, dot (v + z) y = dot v y + dot z y,
+      forall a v z, dot (a *: v) z = a * dot v z & forall v, 0 <= dot v v] ->
+  (0 < #|W|)%N -> 0 < delta -> delta <= 1 -> 0 < eta -> 0 <= L -> (0 < T)%N -> 0 < weight -> 0 <= zeta2 -> h < 1 ->
+  [/\ forall o, x 0%N o = x0, forall w o, e w 0%N o = 0,
+      forall w t o, e w t.+1 o = u w t o - C w t (draw w t o) (u w t o)
+    & forall t o, x t.+1 o = x t o - share *: \sum_w C w t (draw w t o) (u w t o)] ->
+  (forall w t v, (t < T)%N -> E (fun o => square (v - C w t (draw w t o) v)) <= (1 - delta) * square v) ->
+  (forall w t, (t < T)%N -> forall c v,
+    Pr (fun o => (draw w t o == c) && (u w t o == v)) = Pr (fun o => draw w t o == c) * Pr (fun o => u w t o == v)) ->
+  (forall w t, (t < T)%N -> E (fun o => square (noise w t o)) <= variance) ->
+  (forall v w t, (t < T)%N -> v != w -> E (fun o => dot (noise v t o) (noise w t o)) = 0) ->
+  (forall w t, (t < T)%N -> forall p : V * {ffun W -> V},
+    \sum_(o | known t o == p) P o *: g w t o = Pr (fun o => known t o == p) *: local w p.1) ->
+  (forall y, grad y = share *: \sum_w local w y) ->
+  (forall t o, (t < T)%N -> share * (\sum_w square (local w (x t o) - grad (x t o))) <= zeta2) ->
+  (forall y z, f z <= f y + dot (grad y) (z - y) + L / 2%:R * square (z - y)) ->
+  (forall y z, square (grad y - grad z) <= L ^+ 2 * square (y - z)) -> (forall y, f_min <= f y) ->
+  exists2 t, (t < T)%N & E (fun o => square (grad (x t o))) <=
+    ((f x0 - f_min) / (eta * T%:R) +
+     eta * L * (variance / (2%:R * #|W|%:R) + weight * (1 - delta) * (variance + zeta2 / delta))) / (1 - h).
+Proof.
+by move=> u noise known h *; apply: (@random_workers.workers_rate_holds R Omega P V dot W D f grad local C draw x g e).
+Qed.

@@ -180,6 +180,16 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             leaves=f"{INFINITE}; {UPPER}",
         ),
     ),
+    "descent_of_workers": (
+        Proof(
+            "random_workers.workers_rate_holds",
+            "exists2 t, (t < T)%N & mean_square (fun o => grad (x t o)) <= "
+            "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
+            "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
+            {**_RATE, "weight": "residual_weight", "zeta2": "dissimilarity", "#|W|": "n"},
+            leaves=f"{INFINITE}; {UPPER}",
+        ),
+    ),
     "mean_of_local_top_k": (
         Proof(
             "counterexamples.mean_of_local_top_ratio",
@@ -522,6 +532,18 @@ THEOREMS: dict[str, Theorem] = {
             "second moment"
         ),
         witness="random_witnesses.random_k_variance_has_runs",
+    ),
+    "random_workers.workers_rate_holds": Theorem(
+        states=(
+            "With n workers some t < T has E|∇f(x_t)|² ≤ ((f(x_0) − f_min)/(ηT) + ηL(σ_0²/(2n) + ω(1 − δ)(σ_0² + "
+            "ζ²/δ)))/(1 − h), where h = (ηL/δ)(1 − δ/2 + ω(1 − δ) + 1/(4ω))."
+        ),
+        assumes=(
+            "as `variance_rate_holds` for each worker; 0 < ω; h < 1; given x_t and all residuals the gradients have "
+            "expectation ∇f_i(x_t); their noises are uncorrelated; ∇f is the mean of the ∇f_i, which differ from it by "
+            "≤ ζ² in mean square at x_t"
+        ),
+        witness="random_witnesses.random_k_workers_have_runs",
     ),
     "staleness.ssp_reachableP": Theorem(
         states="The reachable clocks of SSP with staleness s are exactly those that differ by at most s + 1.",

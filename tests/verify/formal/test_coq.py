@@ -160,7 +160,7 @@ def test_coq_computes_what_sympy_computes(few_folder: Path) -> None:
 
 
 NUMBERS = {"delta": "(3%:R / 4%:R)", "eta": "(1 / 2%:R)", "L": "2%:R", "sigma2": "4%:R", "variance": "4%:R"}
-NUMBERS |= {"gap": "2%:R", "T": "4", "d": "5", "k": "2"}
+NUMBERS |= {"gap": "2%:R", "weight": "3%:R", "zeta2": "5%:R", "T": "4", "d": "5", "k": "2", "n": "7"}
 """With them all roots are rational."""
 ROOTED = """Variable R : rcfType.
 Lemma root (x y : R) : 0 <= y -> x = y ^+ 2 -> Num.sqrt x = y.
@@ -180,6 +180,7 @@ RATES = {
     "smooth_rate_minkowski": "/residual_root /start_and_noise ?half ?two ?rest (@root _ 4%:R) ?ler0n //",
     "step_share": "",
     "variance_rate": "/step_share",
+    "workers_rate": "/workers_share /workers_noise",
 }
 """Bounds on what is drawn, with what Coq has to unfold besides to compute them."""
 

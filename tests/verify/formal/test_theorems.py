@@ -94,6 +94,8 @@ def test_the_theorem_concludes_with_the_bound_of_its_statement(label: str, proof
         ("start_and_noise", "2%:R", "4%:R"),
         ("step_share", "(1 + ", "(1 - "),
         ("variance_rate", "(1 + ", "(1 - "),
+        ("workers_noise", "2%:R * n", "n"),
+        ("workers_share", "4%:R", "2%:R"),
     ],
 )
 def test_a_wrong_definition_is_not_the_statement_s_bound(name: str, old: str, new: str) -> None:
