@@ -94,7 +94,7 @@ label = "sampled_layers"
 assert label in STATEMENTS and label in FAMILIES["Contraction"] and set(CHECKS[label]) == {"rational"}
 row = collect(label, Profile(dimensions=(2, 3), examples_count=10))
 assert (row.earned, row.lost) == (("symbolic", "rational"), ()), row
-assert [killing_grades(MUTANTS[f"{label}_times_{factor}"]) for factor in ("15_16", "17_16")] == [("rational",)] * 2
+assert [killing_grades(MUTANTS[f"{label}_times_{factor}"]) for factor in ("63_64", "65_64")] == [("rational",)] * 2
 files = "theory/contraction/ties_and_layers.py", "verify/contraction/ties_and_layers.py"
 assert (proof_file(label), checks_file(label)) == files
 """

@@ -42,7 +42,11 @@ def statement_table(data_folder: Path) -> str:
     """
     earned = all_grades(data_folder)
     rows = "\\addlinespace\n".join(
-        _row((_name_cell(statement), bound_cell(statement), "; ".join(statement.assumptions)), statement, earned[label])
+        _row(
+            (_name_cell(statement), bound_cell(statement), "; ".join(statement.assumption_texts)),
+            statement,
+            earned[label],
+        )
         for label, statement in MAIN_STATEMENTS.items()
     )
     return f"\\begin{{tabular}}{{{_MAIN_COLUMNS}}}\n{_head(_MAIN_HEAD)}{rows}\\bottomrule\n\\end{{tabular}}\n"

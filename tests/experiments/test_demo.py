@@ -17,7 +17,7 @@ from sparsync.experiments.demo import CLAIM, CONTESTANTS, TRAINED, Check, check,
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.drawings import accuracy_by_bytes
 from sparsync.experiments.training.runs import RUNS
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.monitors.guarantee import Guarantee

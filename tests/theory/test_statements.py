@@ -84,7 +84,7 @@ def test_latex_cells_are_printable(label: str) -> None:
 def test_theory_needs_neither_arrays_nor_torch_and_runs_no_derivation_on_import() -> None:
     program = (
         "import sys, sympy\n"
-        "from sparsync.theory.language.statement import Step\n"
+        "from sparsync.theory.language.step import Step\n"
         "Step.holds = None\n"
         "sympy.integrate = sympy.summation = None\n"
         "import sparsync.theory.statements\n"
@@ -101,7 +101,7 @@ def test_an_irrational_bound_is_no_fraction() -> None:
 
 def test_every_statement_is_latex() -> None:
     """A space that is missing behind a command makes another command of it, which nobody has defined."""
-    texts = {label: (*made.assumptions, made.latex()) for label, made in STATEMENTS.items()}
+    texts = {label: (*made.assumption_texts, made.latex()) for label, made in STATEMENTS.items()}
     unknown = {
         label: set(re.findall(r"\\([A-Za-z]+)", " ".join(text))) - set(TEX_COMMANDS.split())
         for label, text in texts.items()
@@ -110,7 +110,7 @@ def test_every_statement_is_latex() -> None:
 
 
 def test_outside_formulas_assumptions_have_no_sign_that_latex_takes_for_its_own() -> None:
-    texts = {label: re.sub(r"\$[^$]*\$", "", " ".join(made.assumptions)) for label, made in STATEMENTS.items()}
+    texts = {label: re.sub(r"\$[^$]*\$", "", " ".join(made.assumption_texts)) for label, made in STATEMENTS.items()}
     assert {label: text for label, text in texts.items() if re.search(r"[_^&#%~`$]", text)} == {}
 
 

@@ -26,7 +26,8 @@ from sparsync.theory.contraction.tail import (
     ratio_steps,
     tail_lemma,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, expected_ratio, i, k, m, ratio, v
 
 COUNT_DOMAIN = (sympy.Le(k, d),)

@@ -8,7 +8,8 @@ p = 2 is the published exponent 2, p = 1 ("bell-shaped") gives 3, and p → ∞ 
 
 import sympy
 
-from sparsync.theory.language.statement import Step, written
+from sparsync.theory.language.statement import written
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, f, i, k, kappa, p, profile, s, t, w
 
 REMAINING = sympy.Symbol("y", positive=True)

@@ -11,7 +11,8 @@ import mpmath
 import sympy
 
 from sparsync.theory.contraction.ties_and_layers import is_true
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, failure, kurtosis, sample_deviation
 
 EXPLICIT_SIZE = 4

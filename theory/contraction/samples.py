@@ -11,7 +11,8 @@ import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.contraction.ties_and_layers import is_true
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
     deviation,

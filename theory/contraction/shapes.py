@@ -12,7 +12,8 @@ from sparsync.theory.contraction.profile import exponent_theorem
 from sparsync.theory.contraction.tail import TOP_K, tail_lemma
 from sparsync.theory.contraction.ties_and_layers import is_true, sorted_squares
 from sparsync.theory.language.powers import PowerSum, RealPower
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, gini, i, j, k, kappa, p, q, ratio, v
 
 EXPLICIT_DIMENSION = 5

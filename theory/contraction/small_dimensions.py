@@ -14,7 +14,8 @@ from sparsync.theory.contraction.ties_and_layers import is_true
 from sparsync.theory.language.incomplete_functions import regularised_beta
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import GUARD_BITS
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, failure_probability, i, j, q
 
 PLACE = sympy.Symbol("y", positive=True)

@@ -10,7 +10,8 @@ from itertools import product
 
 import sympy
 
-from sparsync.theory.language.statement import Step, written
+from sparsync.theory.language.statement import written
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, i, j, k, m, v, w
 
 Weight = Callable[[sympy.Expr], sympy.Expr]

@@ -9,7 +9,8 @@ from itertools import combinations
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import k, kappa, layer_count, layer_excess, layer_size, strict_excess, tie_count
 
 EXPLICIT_DIMENSION = 5

@@ -9,7 +9,8 @@ import sympy
 from sparsync.theory.cost.farm_boundaries import whole_root
 from sparsync.theory.cost.maxima import agree_in_both_orders, ordered, same_maximum, terms
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     backward_total,
     best_bucket_count,

@@ -8,7 +8,8 @@ takes 1/b_i on the link of peer i, each way at once.
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     averager_count,
     butterfly_seconds,

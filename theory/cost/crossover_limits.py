@@ -14,7 +14,8 @@ from sparsync.theory.cost.crossovers import (
     gather_crossover,
     global_top_k_doubling_crossover,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
     crossover_workers,

@@ -23,7 +23,8 @@ from sparsync.theory.cost.collectives import (
     ring_all_reduce,
 )
 from sparsync.theory.cost.node_collectives import NODES, hierarchical_gather
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
     crossover_density,

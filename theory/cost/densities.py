@@ -8,7 +8,8 @@ classical; in these terms statements and proofs are ours.
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     captured_energy,
     greedy_energy,

@@ -8,7 +8,8 @@ import sympy
 
 from sparsync.theory.cost.farms import PHASES, SETTING, STAR, TREE, gathered_farm, star_farm, tree_farm
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_farm_size,
     best_tree_depth,

@@ -8,7 +8,8 @@ import sympy
 
 from sparsync.theory.cost.maxima import same_maximum, terms
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     collect_time,
     dispatch_time,

@@ -8,7 +8,8 @@ is that of gTop-k, Shi et al. 2019, which was not read.
 import sympy
 
 from sparsync.theory.cost.regular_sampling import OPENING_BYTES, SAMPLED
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     candidate_count,
     exact_bytes,

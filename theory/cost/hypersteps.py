@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.cost.maxima import agree_in_both_orders, ordered
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     barrier_cost,
     computing_total,

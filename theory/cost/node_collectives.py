@@ -17,7 +17,8 @@ from sparsync.theory.cost.collectives import (
     ring_all_reduce,
     rounds,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
     collective_seconds,

@@ -9,7 +9,8 @@ from itertools import product
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_segment,
     bucket_size,

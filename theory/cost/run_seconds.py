@@ -9,7 +9,8 @@ feedback is that of Thomsen, Taylor and Dieuleveut 2025.
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     asynchronous_seconds,

@@ -8,7 +8,8 @@ its time with straight lines and caps `greedy_split_time`; here steps are flat b
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_gain,
     fixed_examples,

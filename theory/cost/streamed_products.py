@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.cost.hypersteps import STREAMED_SETTING
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     barrier_cost,
     block_side,

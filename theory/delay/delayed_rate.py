@@ -9,7 +9,8 @@ from functools import partial
 import sympy
 
 from sparsync.theory.delay.stability import ANGLE, COUNT, ROOT, SIZE, STEP, decided, descent_polynomial, descent_step
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import best_radius, tau
 
 

@@ -12,7 +12,8 @@ import sympy
 from mpmath.libmp import NoConvergence
 from sympy.utilities.lambdify import implemented_function
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import beta, stable_limit, tau
 
 WORKING_DIGITS = 60

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import ANGLE, decided
 from sparsync.theory.delay.staleness import AT_ONCE, COUNT
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, eta, lipschitz, misread_count, n, radius, regret, staleness
 
 SCALE = sympy.Symbol("sigma", positive=True)

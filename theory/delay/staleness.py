@@ -9,7 +9,8 @@ same rule is in `theory/delay/stale_regret.py`.
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     gap_bound,
     horizon,

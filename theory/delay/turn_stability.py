@@ -27,7 +27,8 @@ from sparsync.theory.delay.stability import (
     power_exceeds_one,
     solved_angle,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import beta, eta, n, stable_limit, tau
 
 ANGLE_SQUARE, TURN_SQUARE = sympy.symbols("angle_square turn_square", nonnegative=True)

@@ -9,7 +9,8 @@ late it may be is decided in `theory/delay/stability.py` and `theory/delay/delay
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, eta, gradient, next_virtual_iterate, tau, virtual_iterate
 
 

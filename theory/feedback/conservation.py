@@ -17,7 +17,8 @@ from sparsync.theory.feedback.residual import (
     jensen_step,
     minkowski_steps,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     balance,
     delta,

@@ -25,13 +25,15 @@ CORRECTION_COUNT = 24
 
 
 class RealPower(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
-    """x^a for x ≥ 0 and a > 0."""
+    """x^a for x ≥ 0 and a > 0; no number where x < 0."""
 
     nargs = 2
 
     @classmethod
     def eval(cls, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr | None:
         """0^a = 0 and 1^a = 1; exact for a rational to a positive integer of moderate size."""
+        if base.is_number and base.is_negative:
+            return sympy.nan
         if base in (sympy.S.Zero, sympy.S.One) and exponent.is_positive:
             return base
         small = exponent.is_Integer and 0 < exponent <= LARGEST_EXACT_POWER

@@ -7,10 +7,11 @@ Conventions are ours: ε = 1 − δ is what is bounded, κ = k/d.
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 import mpmath
 import sympy
@@ -21,7 +22,12 @@ from sympy.logic.boolalg import Boolean
 from sparsync.theory.language.binomials import kept_short
 from sparsync.theory.language.digits import number as digits_of
 from sparsync.theory.language.digits import sign
+from sparsync.theory.language.given import Given
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import LATEX_NAMES
+
+Kind = Literal["theorem", "definition"]
+"""What a statement is: something proved, or a definition or mere substitution, which is not counted as a theorem."""
 
 LONGEST_SUM = 1000
 """Terms of a sum that are added one by one to evaluate it; of more, it is found by the Euler–Maclaurin formula."""
@@ -35,49 +41,30 @@ def written(expression: sympy.Expr) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One executed step of a derivation: a claim in words and the computation that decides it.
-
-    Args:
-        claim: the step, as a reader would say it.
-        compute: runs the step; returns an expression that must simplify to 0 or a condition that must simplify to true.
-        concludes: the bound that the derivation has reached with this step, if it has reached one.
-    """
-
-    claim: str
-    compute: Callable[[], sympy.Basic]
-    concludes: sympy.Expr | None = None
-
-    def holds(self) -> bool:
-        """Execute the step; true iff its expression simplifies to 0 or its condition to true."""
-        residue = self.compute()
-        if isinstance(residue, Boolean):
-            return bool(sympy.simplify(residue) == sympy.true)
-        return bool(sympy.simplify(residue) == 0)
-
-
-@dataclass(frozen=True)
 class Statement:
     """A bound `left side ≤ right side` (or `=`) under named assumptions, for every value of the symbols in the domain.
 
     Args:
         label: key in `STATEMENTS`.
         title: a line for tables.
-        assumptions: hypotheses as LaTeX text, one each.
+        assumptions: hypotheses, one each: what is defined or of which kind it is, as LaTeX text; a number or an
+            expression in it as `Given`, which the checks read.
         relation: what is stated; its left side is the bounded quantity, its right side the bound.
         domain: conditions on the symbols, in addition to the symbols' own assumptions.
         source: author, year and theorem, or "ours".
         derivation: the proof, in order; nothing runs before `Step.holds` is called.
+        kind: a theorem, or a definition or mere substitution, which is not counted as one.
         module: where it is stated, by import name; `by_label` fills it in, and its checks are in the twin in `verify/`.
     """
 
     label: str
     title: str
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str | Given, ...]
     relation: Relational
     domain: tuple[Boolean, ...]
     source: str
     derivation: tuple[Step, ...]
+    kind: Kind = "theorem"
     module: str = ""
 
     @property
@@ -90,6 +77,35 @@ class Statement:
         """The symbols that need a number, in alphabetical order."""
         symbols = set(self.bound.free_symbols).union(*(condition.free_symbols for condition in self.domain))
         return tuple(sorted(symbols, key=lambda symbol: str(symbol.name)))
+
+    @property
+    def assumption_texts(self) -> tuple[str, ...]:
+        """The hypotheses as LaTeX text."""
+        return tuple(str(assumption) for assumption in self.assumptions)
+
+    def given(self, name: str) -> sympy.Expr:
+        """The number or expression in the hypothesis of this name, for checks, which substitute numbers in it.
+
+        Raises:
+            ValueError: no hypothesis has the name.
+        """
+        found = {made.name: made.right for made in self.assumptions if isinstance(made, Given)}
+        if name not in found:
+            raise ValueError(f"{self.label}: no assumption is named {name!r}; named are {sorted(found)}")
+        return found[name]
+
+    def admits(self, **numbers_by_name: object) -> bool:
+        """Whether the numbers lie in the domain, and are of the kinds that the symbols stand for.
+
+        Raises:
+            ValueError: a parameter is missing or unknown.
+        """
+        self._require_names(numbers_by_name)
+        try:
+            self._values(numbers_by_name)
+        except ValueError:
+            return False
+        return True
 
     def exact(self, **numbers_by_name: object) -> sympy.Expr:
         """The bound at the given numbers, exact: floats and fractions are read as the rationals they are.
@@ -149,7 +165,7 @@ class Statement:
     def latex(self) -> str:
         """The statement and its assumptions as one LaTeX table cell."""
         formula = f"${sympy.latex(self.relation, order='none', symbol_names=LATEX_NAMES)}$"
-        return f"{formula} if {'; '.join(self.assumptions)}" if self.assumptions else formula
+        return f"{formula} if {'; '.join(self.assumption_texts)}" if self.assumptions else formula
 
     def _at(
         self, numbers_by_name: dict[str, object], *, form: Callable[[sympy.Expr], sympy.Expr] = lambda bound: bound
@@ -168,10 +184,7 @@ class Statement:
             raise ValueError(f"{self.label}: no number at {numbers_by_name}: {error}") from error
 
     def _values(self, numbers_by_name: dict[str, object]) -> dict[sympy.Symbol, sympy.Rational]:
-        by_name = {str(symbol.name): symbol for symbol in self.parameters}
-        if set(numbers_by_name) != set(by_name):
-            message = f"{self.label}: expected the parameters {sorted(by_name)}, got {sorted(numbers_by_name)}"
-            raise ValueError(message)
+        by_name = self._require_names(numbers_by_name)
         values = {by_name[name]: self._number(by_name[name], numbers_by_name[name]) for name in by_name}
         for condition in self.domain:
             if not self._holds(condition, values, numbers_by_name):
@@ -179,6 +192,14 @@ class Statement:
                 got = ", ".join(f"{name} = {numbers_by_name[name]}" for name in names)
                 raise ValueError(f"{self.label}: {condition} is violated by {got}")
         return values
+
+    def _require_names(self, numbers_by_name: Mapping[str, object]) -> dict[str, sympy.Symbol]:
+        """The parameters by name, if these are the names of the numbers."""
+        by_name = {str(symbol.name): symbol for symbol in self.parameters}
+        if set(numbers_by_name) != set(by_name):
+            message = f"{self.label}: expected the parameters {sorted(by_name)}, got {sorted(numbers_by_name)}"
+            raise ValueError(message)
+        return by_name
 
     def _holds(
         self, condition: Boolean, values: dict[sympy.Symbol, sympy.Rational], numbers_by_name: dict[str, object]

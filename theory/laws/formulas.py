@@ -19,7 +19,8 @@ from sparsync.theory.language.quantiles import (
     StudentQuantile,
     meanings,
 )
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import df, epsilon, kappa, mean, mean_slope, scale, shape, share, tail_exponent
 from sparsync.theory.laws import (
     mixture_tails,

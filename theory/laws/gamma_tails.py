@@ -7,7 +7,8 @@ rate of the gamma law, which lies between 1 and (q + 1 − a)/q; both are equal 
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, GammaQuantile, RegularisedGamma
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, shape
 from sparsync.theory.laws.gaussian_tails import gain_statement
 from sparsync.theory.laws.magnitudes import GAMMA, LAPLACE, vanishes

@@ -8,7 +8,8 @@ go back to Gordon 1941 and Birnbaum 1942 and are proved here. Heavier tails: `th
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, NormalQuantile, meanings
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa
 from sparsync.theory.laws.magnitudes import (
     GAUSSIAN,

@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import LEVEL, RegularisedBeta
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, df, kappa
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
 from sparsync.theory.laws.magnitudes import HALF, STUDENT_T, vanishes

@@ -19,7 +19,7 @@ from sparsync.theory.language.quantiles import (
     ShiftedNormalQuantile,
     StudentQuantile,
 )
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import df, kappa, mean, scale, shape, share, tail_exponent
 
 MASS = sympy.Symbol("mass", nonnegative=True)

@@ -8,7 +8,8 @@ part decides: its variance is the constant in front of ln(1/κ). Ours.
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, MixtureQuantile, ShiftedNormalQuantile
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, mean, scale, share
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative, mills_lower_steps, mills_upper_steps
 from sparsync.theory.laws.magnitudes import SHIFTED_GAUSSIAN, SPIKE_MIXTURE, shifted_surplus, standard_density

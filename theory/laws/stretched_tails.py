@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import LEVEL, GammaQuantile
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, tail_exponent
 from sparsync.theory.laws.gamma_tails import (
     density_excess,

@@ -7,7 +7,8 @@ values at the cut.
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_crossover,
     cut_values,

@@ -12,7 +12,7 @@ from itertools import permutations
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import centred_distance, first_distance, sample_size, second_distance
 
 A, B, ROW, OTHER, ROW_B, OTHER_B = sympy.symbols("a_ij b_ij a_i a_j b_i b_j", real=True)

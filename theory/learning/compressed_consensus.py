@@ -8,7 +8,8 @@ every step. The estimates are those of EF21 (Richtárik, Sokolov and Fatkhullin 
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import consensus_change, damping, delta, error_energy, largest_damping, n, penalty
 from sparsync.theory.learning.consensus import CONSISTENT, CURVED, LEAST_SQUARES
 

@@ -9,7 +9,8 @@ Statements and proofs are ours; that L falls for a large ρ is classical (Hong, 
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_curvature,
     consensus,

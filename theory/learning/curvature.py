@@ -8,7 +8,8 @@ steps rests on Kantorovich's inequality, that of clamping on projections onto co
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     block_error,
     clamped_error,

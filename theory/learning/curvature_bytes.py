@@ -8,7 +8,8 @@ code has them, which sends whole factors; the laws are ours. Headers come on top
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     basis_entries,
     crossover_period,

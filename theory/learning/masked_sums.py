@@ -8,7 +8,8 @@ from itertools import combinations
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     encoded_magnitude,
     encoding_error,

@@ -6,7 +6,8 @@ selected. So selection is done to what is private already, and costs nothing; be
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     clip_norm,
     clipped_move,

@@ -7,7 +7,8 @@ the weights are 1 where ℓ_j < λ is theirs; what the pace may do, and when, is
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     loss,
     objective_change,

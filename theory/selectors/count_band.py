@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.contraction.ladder import COUNT_DOMAIN, bell_shaped, square_convex, top_k
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     answer_count,
     bit_width,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import sympy
 
 from sparsync.theory.language.quantiles import NormalQuantile
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import counted_share, kappa, mean_shift, returned_share, window_ratio
 
 GREATEST_DENSITY = sympy.Rational(3, 4)

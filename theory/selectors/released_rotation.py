@@ -13,7 +13,8 @@ from numbers import Integral
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     fall_count,
     fall_power,

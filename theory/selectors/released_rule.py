@@ -19,7 +19,8 @@ from itertools import pairwise
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import pass_count, reachable_count, start_length, window_ratio
 
 

@@ -7,7 +7,8 @@ is the update of one batch is `batch_weighted_error`; the rule in these terms, b
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, largest_batch, n, target_batch, total_rate, update_time
 
 WORKERS = (

@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_spread,
     dissimilarity,

@@ -14,7 +14,8 @@ from typing import TypeVar
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import access_distance, block_value, database_block, eta, gradient, lead, n
 
 RULES = (

@@ -7,7 +7,8 @@ with the present one, and choose steps by it. Constants, conditions and proof ar
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, coherence, eta, gap, gradient_energy, j, tau, variance
 
 _ROOT, _BEFORE = sympy.symbols("r q", positive=True)

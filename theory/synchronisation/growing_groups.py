@@ -10,7 +10,8 @@ from collections import deque
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import growth, longest_duration, n, switch_count, time_to_whole
 
 GROUPS = (

@@ -8,7 +8,8 @@ of small range, in place of a cube, the law for two workers is the case n = 2. O
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, Step, by_label
+from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     duration_product,
     longest_duration,

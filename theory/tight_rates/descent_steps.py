@@ -7,7 +7,7 @@ that s = 0 is no exception. Rate: Thomsen, Taylor and Dieuleveut 2025; the proof
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, epsilon, mu
 from sparsync.theory.tight_rates.interpolation import MINIMISER, Point, interpolation, interpolation_steps, numerator
 

@@ -7,7 +7,7 @@ and Dieuleveut 2025, 2026; this form, the deviation blocks and the eigenvalue ar
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, delta, epsilon, eta, i, mu, n, tolerance
 from sparsync.theory.tight_rates.interpolation import interpolation_steps
 

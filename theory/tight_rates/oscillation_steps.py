@@ -7,7 +7,7 @@ one step is enough. Ours.
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, eta, heterogeneity
 
 SLOPE = sympy.Symbol("alpha", positive=True)

@@ -10,7 +10,7 @@ from functools import partial
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.tight_rates.feedback_steps import (
     DEVIATION_FACTOR,
     NORMALISED_STEP,

@@ -11,7 +11,7 @@ import sympy
 
 from sparsync.theory.contraction.profile import cell_average_step, exponent_bound
 from sparsync.theory.contraction.tail import inclusion_step, ratio_steps
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
     energy,

@@ -4,7 +4,7 @@ import sympy
 
 from sparsync.theory.cost import densities
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     dense_seconds,
     entry_gain,

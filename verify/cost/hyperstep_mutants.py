@@ -5,7 +5,7 @@ Ours.
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     backward_total,
     barrier_cost,

@@ -2,7 +2,7 @@
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
     d,

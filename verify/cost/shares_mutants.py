@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     averager_count,
     best_gain,

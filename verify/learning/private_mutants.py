@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     clip_norm,
     cut_values,

@@ -1,4 +1,5 @@
-"""Which wrong statements must the evidence notice? Errors that a person makes, and every bound made too good by a rule.
+"""Which wrong statements must the evidence notice? Errors that a person makes; by rules, bounds too good and
+hypotheses that give way.
 
 `verify/ledger/mutation.py` runs them, `verify/ledger/command.py` records the kills. Ours.
 """
@@ -9,7 +10,7 @@ from sparsync.verify.delay import mutants as delay
 from sparsync.verify.feedback import mutants as feedback
 from sparsync.verify.laws import mutants as laws
 from sparsync.verify.learning import mutants as learning
-from sparsync.verify.ledger import scaled_mutants
+from sparsync.verify.ledger import hypothesis_mutants, scaled_mutants
 from sparsync.verify.ledger.mutation import Mutant
 from sparsync.verify.selectors import mutants as selectors
 from sparsync.verify.synchronisation import mutants as synchronisation
@@ -28,5 +29,5 @@ CHOSEN: dict[str, Mutant] = {
 }
 """The errors that we thought of."""
 
-MUTANTS: dict[str, Mutant] = {**CHOSEN, **scaled_mutants.MUTANTS}
+MUTANTS: dict[str, Mutant] = {**CHOSEN, **scaled_mutants.MUTANTS, **hypothesis_mutants.MUTANTS}
 """Every mutant by name."""

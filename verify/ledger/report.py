@@ -56,6 +56,7 @@ def _statement_record(row: Row) -> dict[str, object]:
     return {
         "label": row.label,
         "title": statement.title,
+        "kind": statement.kind,
         "bound": bound_text(row.label),
         "latex": statement.latex(),
         "source": statement.source,

@@ -40,7 +40,7 @@ def test_the_source_and_the_assumptions_of_a_statement_can_be_typeset(label: str
     """pdflatex reads Latin-1 letters of the words outside formulas."""
     statement = STATEMENTS[label]
     assert max(latex.escape(statement.source)) <= "\u00ff"
-    assert "".join(statement.assumptions).isascii()
+    assert "".join(statement.assumption_texts).isascii()
 
 
 def test_an_equality_is_printed_as_one_and_a_bound_as_a_bound() -> None:

@@ -12,7 +12,7 @@ from sparsync.theory.contraction.tail import (
     ratio_steps,
     tail_lemma,
 )
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, i, k
 
 Weight = Callable[[sympy.Expr], sympy.Expr]

@@ -66,7 +66,7 @@ def test_jensen_is_an_identity_and_fails_for_another_factor(monkeypatch: pytest.
 @pytest.mark.parametrize("label", ["residual_bound", "residual_minkowski"])
 def test_a_draw_that_is_kept_for_ever_keeps_more_back_than_new_draws_may(label: str) -> None:
     """One of two coordinates is sent, the same at every step: half of any vector is lost, on average over the draw."""
-    assert "independent of all before" in " ".join(STATEMENTS[label].assumptions)
+    assert "independent of all before" in " ".join(STATEMENTS[label].assumption_texts)
     step_count, gradient, energies = 8, np.array([0.6, 0.8]), []
     for kept_back in (np.array([1.0, 0.0]), np.array([0.0, 1.0])):
         residual = np.zeros(2)

@@ -53,7 +53,7 @@ def test_every_function_is_in_some_statement() -> None:
 
 @pytest.mark.parametrize(("label", "function"), SPECIAL)
 def test_an_assumption_says_what_a_function_of_the_bound_means(label: str, function: type[sympy.Function]) -> None:
-    assert any(PRINTED[function] in assumption for assumption in STATEMENTS[label].assumptions)
+    assert any(PRINTED[function] in assumption for assumption in STATEMENTS[label].assumption_texts)
 
 
 def test_only_the_functions_of_an_expression_are_explained() -> None:

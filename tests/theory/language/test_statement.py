@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath.libmp import NoConvergence
 
-from sparsync.theory.language.statement import Statement, Step, written
+from sparsync.theory.language.statement import Statement, written
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, kappa, ratio
 from sparsync.theory.statements import STATEMENTS
 
@@ -145,7 +146,7 @@ def test_what_fails_within_a_library_names_statement_and_numbers(
 @pytest.mark.parametrize("label", STATEMENTS)
 def test_a_compressor_that_contracts_every_vector_draws_anew(label: str) -> None:
     """One draw that is kept for ever contracts every vector on the average, and never sends some coordinates."""
-    text = "; ".join(STATEMENTS[label].assumptions)
+    text = "; ".join(STATEMENTS[label].assumption_texts)
     assert ("for every $u$" in text) == ("independent of all before" in text)
 
 
@@ -235,7 +236,7 @@ def test_a_step_runs_only_when_asked() -> None:
 def test_latex_holds_statement_and_assumptions_and_fits_a_table_cell() -> None:
     cell = RATIONAL.latex()
     assert cell.startswith(r"$\frac{\lVert u-C(u)\rVert^{2}}{\lVert u\rVert^{2}} \leq 1 - \frac{k}{d}$")
-    assert all(assumption in cell for assumption in RATIONAL.assumptions)
+    assert all(assumption in cell for assumption in RATIONAL.assumption_texts)
     assert "&" not in cell
     assert "\\\\" not in cell
 

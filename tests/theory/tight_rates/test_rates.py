@@ -6,7 +6,7 @@ import numpy
 import pytest
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, mu
 from sparsync.theory.statements import STATEMENTS
 from sparsync.theory.tight_rates import descent_steps, feedback_steps, interpolation, worker_steps

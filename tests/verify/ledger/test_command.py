@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import sympy
 
-from sparsync.theory.language.statement import Statement, Step
+from sparsync.theory.language.statement import Statement
+from sparsync.theory.language.step import Step
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.check_certificates import check_file
 from sparsync.verify.contraction.counterexamples import COUNTEREXAMPLES, Counterexample, is_convex, on_the_line

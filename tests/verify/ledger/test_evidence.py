@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import sympy
 
-from sparsync.theory.language.statement import Step
+from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, ratio
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.ladder import certified_cases
