@@ -1,9 +1,10 @@
 (** * The listed theorems, each in one piece
 
-Every theorem of verify/formal/theorems.py under its own name, those on staleness in [restated_staleness], without
-sections and with our definitions unfolded: all that it assumes and says is in sight, and who trusts Coq and its
-Mathematical Components need read nothing else. One more hypothesis in a section, or another meaning of a name, breaks
-these files. None of ours is imported, so our names have that of their file in front; they are in proofs alone. *)
+Every theorem of verify/formal/theorems.py under its own name, those on what is drawn in [restated_random] and those on
+staleness in [restated_staleness], without sections and with our definitions unfolded: all that it assumes and says is
+in sight, and who trusts Coq and its Mathematical Components need read nothing else. One more hypothesis in a section,
+or another meaning of a name, breaks these files. None of ours is imported, so our names have that of their file in
+front; they are in proofs alone. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From sparsync Require tail top_k chunks powers feedback residual descent euclidean counterexamples.
@@ -240,6 +241,21 @@ Theorem residual_bound (R : rcfType) (V : zmodType) (N : V -> R) (C : nat -> V -
   e 0%N = 0 /\ (forall t, e t.+1 = (e t + h t) - C t (e t + h t)) ->
   N (e t) ^+ 2 <= 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.
 Proof. by move=> *; apply: (@residual.residual_bound R V N C h). Qed.
+
+(** Whatever keeps back no more on the way: [N] may be the root of a mean square on any probability space. *)
+Theorem residual_minkowski_along (R : rcfType) (V : zmodType) (N : V -> R) (h e : nat -> V) (delta G : R) (t : nat) :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) -> delta <= 1 -> 0 <= G ->
+  (forall s, (s < t)%N -> N (h s) <= G) -> 0 < delta -> e 0%N = 0 ->
+  (forall s, (s < t)%N -> N (e s.+1) ^+ 2 <= (1 - delta) * N (e s + h s) ^+ 2) ->
+  N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - Num.sqrt (1 - delta)) ^+ 2.
+Proof. by move=> *; apply: (@residual.residual_minkowski_along R V N h). Qed.
+
+Theorem residual_bound_along (R : rcfType) (V : zmodType) (N : V -> R) (h e : nat -> V) (delta G : R) (t : nat) :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) -> delta <= 1 -> 0 <= G ->
+  (forall s, (s < t)%N -> N (h s) <= G) -> 0 < delta -> e 0%N = 0 ->
+  (forall s, (s < t)%N -> N (e s.+1) ^+ 2 <= (1 - delta) * N (e s + h s) ^+ 2) ->
+  N (e t) ^+ 2 <= 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.
+Proof. by move=> *; apply: (@residual.residual_bound_along R V N h). Qed.
 
 (** ** Descent *)
 
