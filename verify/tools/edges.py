@@ -60,8 +60,9 @@ Remark = Edge | Unneeded
 
 def breaks(statement: Statement, edge: Edge) -> bool:
     """Whether the statement is false at the point, whatever its domain says."""
+    everywhere = replace(statement, domain=())
     try:
-        bound = replace(statement, domain=()).exact(**edge.numbers)
+        bound = everywhere.exact(**_of_parameters(everywhere, edge.numbers))
     except (ValueError, ArithmeticError):
         return edge.left is None
     if edge.left is None:
@@ -102,8 +103,13 @@ def widened(condition: Boolean) -> Boolean:
 
 def _is_admitted(statement: Statement, edge: Edge) -> bool:
     """Whether the numbers lie in the domain; a statement that has lost a parameter is asked about those it has."""
+    return statement.admits(**_of_parameters(statement, edge.numbers))
+
+
+def _of_parameters(statement: Statement, numbers: Mapping[str, object]) -> dict[str, object]:
+    """The numbers of those parameters that a statement has."""
     names = {str(symbol.name) for symbol in statement.parameters}
-    return statement.admits(**{name: number for name, number in edge.numbers.items() if name in names})
+    return {name: number for name, number in numbers.items() if name in names}
 
 
 def _is_beyond(statement: Statement, bound: sympy.Expr) -> bool:
