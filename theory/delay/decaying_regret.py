@@ -1,4 +1,4 @@
-"""What does staleness cost in regret if steps decrease like σ/√t? A pair of updates is paid for once, at its first step.
+"""What does staleness cost in regret if steps decrease like σ/√t? A pair of updates is paid for once, at its first.
 
 A view may lack an earlier update of its window or hold a later one; of two updates both may happen, but the two costs
 have opposite signs. So pairs are counted, not views: that halves what the window seems to permit. Ho, Cipar, Cui et al.
