@@ -36,6 +36,7 @@ from sparsync.theory.cost import (
     streamed_products,
 )
 from sparsync.theory.delay import (
+    decaying_regret,
     delayed_rate,
     stability,
     stale_regret,
@@ -127,7 +128,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
     "Selectors": (count_band, released_rule, released_rotation, released_laws),
     "Error feedback": (conservation, residual, rates, worker_rates, lyapunov_rate, complexity, steady_state),
     "Tight rates": (tight_rates,),
-    "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
+    "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret, decaying_regret),
     "Synchronisation": (
         barriers,
         sampling_barriers,

@@ -343,6 +343,7 @@ mean_spread = synchronisation_symbols.mean_spread
 coherence = synchronisation_symbols.coherence
 misread_mean = synchronisation_symbols.misread_mean
 misread_cap = synchronisation_symbols.misread_cap
+step_scale = synchronisation_symbols.step_scale
 regret_excess = synchronisation_symbols.regret_excess
 epoch_factor = synchronisation_symbols.epoch_factor
 mean_disagreement = synchronisation_symbols.mean_disagreement
