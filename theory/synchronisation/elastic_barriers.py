@@ -10,20 +10,16 @@ from itertools import combinations, product
 
 import sympy
 
-from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, published_scale, ssp_regret
+from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, MOVES, NUMBERED
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
-    T,
     extra_count,
     lead,
-    lipschitz,
     longest_duration,
     look_ahead,
-    n,
-    radius,
     regret,
     shortest_duration,
     shortest_range,

@@ -11,8 +11,8 @@ from itertools import product
 
 import sympy
 
-from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, published_scale, ssp_regret
+from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, MOVES, START, ssp_regret_fixed_step
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label

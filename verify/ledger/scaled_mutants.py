@@ -23,7 +23,9 @@ WRONG_FACTORS = {
 """By the relation of the statement."""
 
 LOOSE: dict[str, dict[Grade, str]] = {
-    "ssp_regret_decaying": {"property": "no drawn run of 18 updates has more than 0.58 of the bound, attained by T → ∞"},
+    "ssp_regret_decaying": {
+        "property": "no drawn run of 18 updates has more than 0.58 of the bound, attained by T → ∞"
+    },
     "ssp_regret": {
         "property": "the worst case of 24 updates or fewer has 0.65 of the bound, drawn runs have 0.53; long runs at "
         "n = s = 64 have 0.98"
