@@ -102,7 +102,7 @@ def local_feedback_rate() -> Statement:
         assumptions=(SMOOTH_WORKERS, LOCAL_STEPS, OUTER_UPDATE, CONTRACTS, SECOND_MOMENT),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, *DECAY_DOMAIN),
-        source="form at β = 1: Basu, Data, Karakus and Diggavi 2019; decay and constants: ours",
+        source="form without a decay: Basu, Data, Karakus and Diggavi 2019; decay and constants: ours",
         derivation=(*_proof(bound), *_special_cases(bound)),
     )
 

@@ -7,6 +7,7 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 import sympy
 
 from sparsync.theory.language import (
+    chunk_symbols,
     cost_symbols,
     decay_symbols,
     learning_symbols,
@@ -343,6 +344,7 @@ mean_spread = synchronisation_symbols.mean_spread
 coherence = synchronisation_symbols.coherence
 misread_mean = synchronisation_symbols.misread_mean
 misread_cap = synchronisation_symbols.misread_cap
+step_scale = synchronisation_symbols.step_scale
 regret_excess = synchronisation_symbols.regret_excess
 epoch_factor = synchronisation_symbols.epoch_factor
 mean_disagreement = synchronisation_symbols.mean_disagreement
@@ -633,6 +635,20 @@ resting_energy = decay_symbols.resting_energy
 slope_share = decay_symbols.slope_share
 spectral_factor = decay_symbols.spectral_factor
 
+chunk_size = chunk_symbols.chunk_size
+chunk_number = chunk_symbols.chunk_number
+chunk_excess = chunk_symbols.chunk_excess
+mean_chunk_excess = chunk_symbols.mean_chunk_excess
+chunk_law_ratio = chunk_symbols.chunk_law_ratio
+law_excess = chunk_symbols.law_excess
+excess_slope = chunk_symbols.excess_slope
+density_at_level = chunk_symbols.density_at_level
+kept_level = chunk_symbols.kept_level
+selected_ratio = chunk_symbols.selected_ratio
+value_error = chunk_symbols.value_error
+value_count = chunk_symbols.value_count
+lost_share = chunk_symbols.lost_share
+
 LATEX_NAMES = {
     eta: r"\eta",
     L: "L",
@@ -774,5 +790,6 @@ LATEX_NAMES = {
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
     **decay_symbols.LATEX_NAMES,
+    **chunk_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

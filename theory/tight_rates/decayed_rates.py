@@ -3,7 +3,7 @@
 v = βe + η∇f(x), x⁺ = x − C(v), e⁺ = v − C(v), f smooth and strongly convex. No β has a smaller rate than β = 0, which
 is compressed gradient descent; a β below that rate has the same (`decayed_tight_rate`, under a condition that holds
 near the rate, and for δ ≥ 3/4 everywhere below); one above its root has a larger. Since the floor that noise and
-heterogeneity leave falls with 1 − β (`decay_floors.py`), the memory should fade about as fast as the method converges.
+heterogeneity leave falls with 1 − β (`decayed_floor`), the memory should fade about as fast as the method converges.
 Ours.
 """
 

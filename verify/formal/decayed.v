@@ -1,7 +1,9 @@
 (** * What does a memory that decays keep, and what does it lose?
 
 With [u = beta *: e + h] the residual of error feedback forgets the share [1 - beta] of itself at every step. Let [N] be
-a norm as in residual.v, [N (beta *: u) <= beta * N u], and let the compressor contract, [a = sqrt (1 - delta)]. Then
+a norm as in residual.v, [N (beta *: u) <= beta * N u], and let no more than the share [1 - delta] be kept back on the way,
+[N (e (t + 1)) ^ 2 <= (1 - delta) N(beta e t + h t) ^ 2]: [N] may be the root of a mean square on any probability space.
+With [a = sqrt (1 - delta)] and [N (h t) <= G],
 
     N (e t) <= a G / (1 - beta a),
 
@@ -21,11 +23,10 @@ Local Open Scope ring_scope.
 
 Section Decayed.
 
-Variables (R : rcfType) (V : lmodType R) (N : V -> R) (C : nat -> V -> V) (h e : nat -> V) (delta beta G : R).
+Variables (R : rcfType) (V : lmodType R) (N : V -> R) (h e : nat -> V) (delta beta G : R).
 
-Definition contracts : Prop := forall t u, N (u - C t u) ^+ 2 <= (1 - delta) * N u ^+ 2.
-Definition feeds_back : Prop :=
-  e 0%N = 0 /\ forall t, e t.+1 = (beta *: e t + h t) - C t (beta *: e t + h t).
+Definition keeps_back : Prop :=
+  e 0%N = 0 /\ forall t, N (e t.+1) ^+ 2 <= (1 - delta) * N (beta *: e t + h t) ^+ 2.
 
 Hypothesis N0 : N 0 = 0.
 Hypothesis N_ge0 : forall u, 0 <= N u.
@@ -54,10 +55,10 @@ rewrite subr_gt0; apply: le_lt_trans root_lt1.
 by rewrite -[X in _ <= X]mul1r ler_wpmul2r ?root_ge0.
 Qed.
 
-Lemma keeps_root t u : contracts -> N (u - C t u) <= a * N u.
+Lemma keeps_root t : keeps_back -> N (e t.+1) <= a * N (beta *: e t + h t).
 Proof.
-move=> contr; rewrite -ler_sqr ?nnegrE ?N_ge0 ?mulr_ge0 ?root_ge0 //.
-by rewrite exprMn root_sqr; apply: contr.
+move=> [_ keeps]; rewrite -ler_sqr ?nnegrE ?N_ge0 ?mulr_ge0 ?root_ge0 //.
+by rewrite exprMn root_sqr; apply: keeps.
 Qed.
 
 Lemma level_ge0 : 0 <= a * G / (1 - beta * a).
@@ -67,10 +68,10 @@ by apply: mulr_ge0; [exact: root_ge0 | exact: le_trans (N_ge0 (h 0%N)) (bounded 
 Qed.
 
 (** One step keeps what is at most [a G / (1 - beta a)] there, ... *)
-Theorem decayed_residual_root t : contracts -> feeds_back -> N (e t) <= a * G / (1 - beta * a).
+Theorem decayed_residual_root t : keeps_back -> N (e t) <= a * G / (1 - beta * a).
 Proof.
-move=> contr [e0 e_next]; elim: t => [|t IH]; first by rewrite e0 N0 level_ge0.
-rewrite e_next; apply: le_trans (keeps_root _ _ contr) _.
+move=> keeps; elim: t => [|t IH]; first by rewrite (proj1 keeps) N0 level_ge0.
+apply: le_trans (keeps_root t keeps) _.
 have -> : a * G / (1 - beta * a) = a * (beta * (a * G / (1 - beta * a)) + G).
   by field; apply: lt0r_neq0; apply: room_gt0.
 rewrite ler_wpmul2l ?root_ge0 //; apply: le_trans (triangle _ _) _; apply: ler_add => //.
@@ -80,9 +81,9 @@ Qed.
 (** ... and its square. *)
 Definition decayed_bound (delta beta G : R) : R := (1 - delta) * G ^+ 2 / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
 
-Theorem decayed_residual t : contracts -> feeds_back -> N (e t) ^+ 2 <= decayed_bound delta beta G.
+Theorem decayed_residual t : keeps_back -> N (e t) ^+ 2 <= decayed_bound delta beta G.
 Proof.
-move=> contr feeds; rewrite /decayed_bound -{1}root_sqr -exprMn -expr_div_n.
+move=> keeps; rewrite /decayed_bound -{1}root_sqr -exprMn -expr_div_n.
 by rewrite ler_sqr ?nnegrE ?level_ge0 //; apply: decayed_residual_root.
 Qed.
 
@@ -96,17 +97,22 @@ Hypotheses (delta_gt0 : 0 < delta) (delta_le1 : delta <= 1).
 Hypotheses (beta_ge0 : 0 <= beta) (beta_le1 : beta <= 1) (G_ge0 : 0 <= G).
 Let a := Num.sqrt (1 - delta).
 
-Theorem decayed_attained : exists (C : nat -> R^o -> R^o) (h e : nat -> R^o),
-  [/\ contracts (fun u : R^o => `|u : R|) C delta, feeds_back C h e beta, forall t, `|h t : R| <= G
+Theorem decayed_attained : exists (C : R^o -> R^o) (h e : nat -> R^o),
+  [/\ forall u : R^o, `|u - C u : R| ^+ 2 <= (1 - delta) * `|u : R| ^+ 2,
+    forall t, e t.+1 = (beta *: e t + h t) - C (beta *: e t + h t),
+    keeps_back (fun u : R^o => `|u : R|) h e delta beta, forall t, `|h t : R| <= G
     & forall t, e t = a * G / (1 - beta * a) * (1 - (beta * a) ^+ t)].
 Proof.
 pose level t : R^o := a * G / (1 - beta * a) * (1 - (beta * a) ^+ t).
-exists (fun _ u => (1 - a) * u), (fun=> G), level; split=> // [t u||t]; last by rewrite ger0_norm.
-  have -> : u - (1 - a) * u = a * u by ring.
+pose C (u : R^o) : R^o := (1 - a) * u.
+have contr (u : R^o) : `|u - C u : R| ^+ 2 <= (1 - delta) * `|u : R| ^+ 2.
+  have -> : u - C u = a * u by rewrite /C; ring.
   by rewrite normrM exprMn ger0_norm ?root_ge0 // root_sqr.
-split; first by rewrite /level expr0 subrr mulr0.
-move=> t; rewrite /level /= exprS /GRing.scale /=.
-by field; apply: lt0r_neq0; apply: room_gt0.
+have next t : level t.+1 = (beta *: level t + G) - C (beta *: level t + G).
+  rewrite /level /C /= exprS /GRing.scale /=.
+  by field; apply: lt0r_neq0; apply: room_gt0.
+exists C, (fun=> G), level; split=> // [|t]; last by rewrite ger0_norm.
+by split=> [|t]; [rewrite /level expr0 subrr mulr0 | rewrite next; apply: contr].
 Qed.
 
 End Attained.
