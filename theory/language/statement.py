@@ -182,7 +182,7 @@ class Statement:
         """Says at which numbers no number was found."""
         try:
             yield
-        except (NoConvergence, OverflowError, RecursionError, ValueError) as error:
+        except (NoConvergence, ArithmeticError, RecursionError, ValueError) as error:
             raise ValueError(f"{self.label}: no number at {numbers_by_name}: {error}") from error
 
     def _values(self, numbers_by_name: dict[str, object]) -> dict[sympy.Symbol, sympy.Rational]:

@@ -130,7 +130,7 @@ def test_where_no_number_is_found_statement_and_numbers_are_named() -> None:
         imaginary.evaluate(kappa=0.25)
 
 
-@pytest.mark.parametrize("failure", [NoConvergence, OverflowError, RecursionError])
+@pytest.mark.parametrize("failure", [NoConvergence, OverflowError, ZeroDivisionError, RecursionError])
 def test_what_fails_within_a_library_names_statement_and_numbers(
     failure: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
