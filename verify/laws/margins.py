@@ -97,7 +97,7 @@ GAINS: dict[str, Gain] = {
     "generalised_gaussian_gain_lower": Gain("generalised_gaussian_law", _exponents(0.125, 2)),
     "generalised_gaussian_gain_upper": Gain("generalised_gaussian_law", _exponents(1, 2)),
     "generalised_gaussian_heavy_gain_upper": Gain("generalised_gaussian_law", _exponents(0.125, 1)),
-    "generalised_gaussian_light_gain_lower": Gain("generalised_gaussian_law", _exponents(2, 32)),
+    "generalised_gaussian_light_gain_lower": Gain("generalised_gaussian_law", _exponents(0.125, 32)),
     "generalised_gaussian_light_gain_upper": Gain("generalised_gaussian_law", _exponents(2, 32)),
     "shifted_gaussian_gain_lower": Gain("shifted_gaussian_law"),
     # κ ≤ 1/2 from the upper quartile of |N(0, 1)| above the mean on.
