@@ -45,12 +45,15 @@ from sparsync.theory.delay import (
     virtual_iterate,
 )
 from sparsync.theory.feedback import (
+    bidirectional,
     complexity,
     conservation,
     decay_floors,
     decayed,
     decayed_descent,
+    heterogeneous,
     local_steps,
+    lower_bounds,
     lyapunov_rate,
     rates,
     residual,
@@ -102,7 +105,7 @@ from sparsync.theory.synchronisation import (
     sampling_barriers,
     superstep_regret,
 )
-from sparsync.theory.tight_rates import decayed_rates
+from sparsync.theory.tight_rates import decayed_rates, gossip
 from sparsync.theory.tight_rates import rates as tight_rates
 
 MODULES: dict[str, tuple[ModuleType, ...]] = {
@@ -143,8 +146,11 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         local_steps,
         decayed_descent,
         decay_floors,
+        lower_bounds,
+        heterogeneous,
+        bidirectional,
     ),
-    "Tight rates": (tight_rates, decayed_rates),
+    "Tight rates": (tight_rates, decayed_rates, gossip),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret, decaying_regret),
     "Synchronisation": (
         barriers,

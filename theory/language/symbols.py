@@ -10,6 +10,7 @@ from sparsync.theory.language import (
     chunk_symbols,
     cost_symbols,
     decay_symbols,
+    feedback_symbols,
     learning_symbols,
     planning_symbols,
     synchronisation_symbols,
@@ -624,6 +625,19 @@ replica_price = planning_symbols.replica_price
 split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
+chain_length = feedback_symbols.chain_length
+distance_share = feedback_symbols.distance_share
+mean_distance = feedback_symbols.mean_distance
+spectral_gap = feedback_symbols.spectral_gap
+widest_gap = feedback_symbols.widest_gap
+best_mixing = feedback_symbols.best_mixing
+server_model = feedback_symbols.server_model
+known_model = feedback_symbols.known_model
+residual = feedback_symbols.residual
+exact_model = feedback_symbols.exact_model
+delta_up = feedback_symbols.delta_up
+delta_down = feedback_symbols.delta_down
+server_energy = feedback_symbols.server_energy
 
 residual_decay = decay_symbols.residual_decay
 mean_residual = decay_symbols.mean_residual
@@ -791,5 +805,6 @@ LATEX_NAMES = {
     **planning_symbols.LATEX_NAMES,
     **decay_symbols.LATEX_NAMES,
     **chunk_symbols.LATEX_NAMES,
+    **feedback_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

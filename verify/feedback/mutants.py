@@ -4,6 +4,7 @@ import sympy
 
 from sparsync.theory.language.symbols import (
     L,
+    T,
     balance,
     compression,
     d,
@@ -12,7 +13,9 @@ from sparsync.theory.language.symbols import (
     eta,
     k,
     kappa,
+    mu,
     n,
+    residual,
     residual_decay,
     sigma_squared,
 )
@@ -117,5 +120,36 @@ DECAYED: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED}
+LIMITS: dict[str, Mutant] = {
+    "erased_distance_rounds": wrong_bound(
+        "erased_distance", "T − 1 for T messages", lambda bound: bound.subs(T, T - 1), "smt", "rational", "property"
+    ),
+    "erased_gradient_rounds": wrong_bound(
+        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "rational"
+    ),
+    "noisy_gradient_workers": wrong_bound(
+        "noisy_gradient", "one worker for n", lambda bound: bound.subs(n, 1), "smt", "rational", "property"
+    ),
+    "ef_heterogeneous_worst_norms": wrong_bound(
+        "ef_heterogeneous_worst",
+        "norms added where squares are",
+        lambda _bound: eta**2 * dissimilarity * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "rational",
+    ),
+    "ef_heterogeneous_convex_condition": wrong_bound(
+        "ef_heterogeneous_convex",
+        "the factor of the condition forgotten",
+        lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+    ),
+    "server_feedback_sign": wrong_bound(
+        "server_feedback",
+        "+ e for − e",
+        lambda bound: bound.subs(residual, -residual),
+        "rational",
+    ),
+    "bidirectional_rate_half": wrong_bound(
+        "bidirectional_rate", "the factor 2 forgotten", lambda bound: bound / 2, "smt", "rational", "property"
+    ),
+}
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED, **LIMITS}
 """Every mutant of these statements, by name."""
