@@ -33,8 +33,10 @@ from sparsync.theory.delay import (
     virtual_iterate,
 )
 from sparsync.theory.feedback import (
+    averaged_rates,
     complexity,
     conservation,
+    difference_rates,
     lyapunov_rate,
     rates,
     residual,
@@ -89,7 +91,17 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
     "Contraction": (ladder, shapes, ties_and_layers, samples, sample_moments, small_dimensions),
     "Laws": (formulas, gaussian_tails, heavy_tails, gamma_tails, stretched_tails, weibull_tails, mixture_tails),
     "Selectors": (count_band, released_rule, released_rotation, released_laws),
-    "Error feedback": (conservation, residual, rates, worker_rates, lyapunov_rate, complexity, steady_state),
+    "Error feedback": (
+        conservation,
+        residual,
+        rates,
+        worker_rates,
+        lyapunov_rate,
+        difference_rates,
+        averaged_rates,
+        complexity,
+        steady_state,
+    ),
     "Tight rates": (tight_rates,),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
     "Synchronisation": (
