@@ -11,18 +11,20 @@ In the pages of `BLOCKS` the text between two marks is replaced, the rest is kep
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
 from paper.kernel_page import timings_markdown, wire_markdown
 from paper.results import write_text
-from paper.statements.proofs import checks_file, proofs_markdown
+from paper.statements.proof_page import proofs_markdown
+from paper.statements.proofs import checks_file
 from paper.statements.tables import all_grades
 from paper.studies.elastic import slices_markdown
 from paper.studies.hook_cost import hook_cost_markdown
 from paper.studies.links.page import links_markdown
 from paper.variants_page import variants_markdown
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.statements import FAMILIES
 from sparsync.verify.tools.interrupts import interrupt_as_line
 
@@ -43,8 +45,8 @@ def ledger_markdown(data_folder: Path) -> str:
     """
     earned = all_grades(data_folder)
     return "\n".join(
-        f"<details><summary>{title}: {len(family)} statements</summary>\n\n{_HEAD}"
-        + "".join(_row(label, family[label].title, earned[label]) for label in family)
+        f"<details><summary>{title}: {_counted(family)}</summary>\n\n{_HEAD}"
+        + "".join(_row(family[label], earned[label]) for label in family)
         + "\n</details>\n"
         for title, family in FAMILIES.items()
     )
@@ -128,9 +130,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(f"error: {error}") from error
 
 
-def _row(label: str, title: str, earned: Sequence[str]) -> str:
-    cells = (f"[`{label}`]({PROOFS}#{label})", title.replace("|", r"\|"), f"[checks](../../{checks_file(label)})")
-    return f"| {' | '.join(cells)} | {', '.join(earned)} |\n"
+def _counted(family: Mapping[str, Statement]) -> str:
+    """How many theorems and definitions a family has."""
+    definitions = sum(statement.kind == "definition" for statement in family.values())
+    theorems = f"{len(family) - definitions} theorems"
+    return f"{theorems}, {definitions} definition{'s' * (definitions != 1)}" if definitions else theorems
+
+
+def _row(statement: Statement, earned: Sequence[str]) -> str:
+    label = statement.label
+    kind = "Definition: " if statement.kind == "definition" else ""
+    title = f"{kind}{statement.title}".replace("|", r"\|")
+    cells = (f"[`{label}`]({PROOFS}#{label})", title, f"[checks](../../{checks_file(label)})")
+    return f"| {' | '.join(cells)} | {_grades(statement, earned)} |\n"
+
+
+def _grades(statement: Statement, earned: Sequence[str]) -> str:
+    """The grades, and how many steps of the derivation are argued."""
+    argued = sum(bool(step.argued) for step in statement.derivation)
+    words = f"symbolic ({argued} of {len(statement.derivation)} steps argued)" if argued else "symbolic"
+    return ", ".join(words if grade == "symbolic" else grade for grade in earned)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""What is stated, why does it hold, and on what evidence? Every statement with its proof, for paper and repository.
+"""What is stated, why does it hold, and on what evidence? Every statement with its proof, as the paper's appendix.
 
-`proofs_latex` writes the paper's appendix, `proofs_markdown` the page `paper/docs/proofs.md`. The words
-of a proof are the claims of its executed steps, the formulas are the statements' own, the numbers and the names of
-formal theorems are the ledger's.
+The words of a proof are the claims of its steps, the formulas are the statements' own, the numbers and the names of
+formal theorems are the ledger's. `paper/statements/proof_page.py` writes the same for the repository.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sympy
 
 from paper.latex import escape
 from paper.results import Result, result
-from paper.statements.claims import LABEL, claim_latex
+from paper.statements.claims import claim_latex
 from paper.statements.formulas import formula
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.statements import FAMILIES, STATEMENTS
@@ -35,16 +34,6 @@ RANGES: tuple[tuple[str, Callable[[sympy.Symbol], bool]], ...] = (
 SHORTEST_SHARED = 3
 """From so many steps on that an earlier proof has too, word for word, the paper refers to it."""
 
-_PAGE_HEAD = r"""# Every statement with its proof
-
-Written by [`paper/write_docs.py`](../write_docs.py) from [`theory/`](../../theory) and the ledger
-[`verify.json`](../data/verify.json). Each step of a proof is a computation that must come out as zero or true;
-`make verify FRESH=1` executes them all. Where the evidence is `formal`, the theorems that it names are proved in Coq,
-from the sources in [`verify/formal/`](../../verify/formal); `make formal` compiles them. The symbols are those of
-[`theory/language/symbols.py`](../../theory/language/symbols.py), which says what each stands for; $`\mathbb{N}`$ begins
-with 1, and $`\mathbb{N}_0`$ with 0.
-"""
-
 
 def proofs_latex(data_folder: Path) -> str:
     """The appendix: family by family, each statement with assumptions, relation, proof, evidence and source.
@@ -59,29 +48,9 @@ def proofs_latex(data_folder: Path) -> str:
     for title, family in FAMILIES.items():
         parts.append(f"\\subsection*{{{escape(title)}}}\n\n")
         for label, statement in family.items():
-            parts.append(_latex_block(statement, _evidence(records[label], theorem_link), earlier))
+            parts.append(_latex_block(statement, evidence(records[label], theorem_link), earlier))
             earlier[label] = [step.claim for step in statement.derivation]
     return "".join(parts)
-
-
-def proofs_markdown(data_folder: Path) -> str:
-    """The page `paper/docs/proofs.md`: the same statements, with links to the files that derive and check them.
-
-    Raises:
-        FileNotFoundError: the ledger has not been written.
-        ValueError: the ledger lacks a statement, or a statement has no function or no checks.
-    """
-    records = ledger_records(data_folder)
-    families = (
-        "".join(
-            (
-                f"\n## {title}\n",
-                *(_markdown_block(family[label], _evidence(records[label], _markdown_theorem)) for label in family),
-            )
-        )
-        for title, family in FAMILIES.items()
-    )
-    return f"{_PAGE_HEAD}{''.join(families)}"
 
 
 def ledger_records(data_folder: Path) -> dict[str, Result]:
@@ -154,7 +123,7 @@ def _source(module: str) -> str:
     return f"{module.removeprefix('sparsync.').replace('.', '/')}.py"
 
 
-def _evidence(record: Result, printed: Callable[[str], str]) -> str:
+def evidence(record: Result, printed: Callable[[str], str]) -> str:
     """The grades with theorems and counts: `formal (tail.tail_cross), symbolic (3 steps), property (500 examples)`.
 
     Args:
@@ -183,14 +152,14 @@ def _counted(things: str, count: int) -> str:
     return f"{count} {singular if singular != things else things.removesuffix('s')}"
 
 
-def _latex_block(statement: Statement, evidence: str, earlier: Mapping[str, Sequence[str]]) -> str:
+def _latex_block(statement: Statement, found: str, earlier: Mapping[str, Sequence[str]]) -> str:
     proof = "; ".join(_latex_steps(statement, earlier))
     return (
         f"\\statementhead{{{title_latex(statement.title)}}}{{{statement.label}}}\n"
         f"{_conditions(statement)}\n"
         f"\\[\\adjustbox{{max width=0.98\\linewidth}}{{$\\displaystyle {formula(statement.relation)}$}}\\]\n"
         f"\\emph{{Proof:}} {proof}.\n\n"
-        f"\\emph{{Evidence:}} {evidence}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
+        f"\\emph{{Evidence:}} {found}. \\emph{{Source:}} {escape(statement.source)}.\n\n"
     )
 
 
@@ -204,7 +173,9 @@ def _latex_steps(statement: Statement, earlier: Mapping[str, Sequence[str]]) -> 
             yield f"{_numbers(place, count)} as {_numbers(first, count)} of {label_link(label)}"
             place += count
         else:
-            yield f"({place + 1})~{claim_latex(claims[place], label_link)}"
+            argued = statement.derivation[place].argued
+            mark = f" [\\emph{{argued:}} {claim_latex(argued, label_link)}]" if argued else ""
+            yield f"({place + 1})~{claim_latex(claims[place], label_link)}{mark}"
             place += 1
 
 
@@ -225,29 +196,15 @@ def _numbers(first: int, count: int) -> str:
     return f"\\mbox{{({first + 1})--({first + count})}}"
 
 
-def _markdown_block(statement: Statement, evidence: str) -> str:
-    label = statement.label
-    steps = "".join(
-        f"{place}. {_markdown_claim(step.claim)}\n" for place, step in enumerate(statement.derivation, start=1)
-    )
-    checks = checks_file(label)
-    return (
-        f"\n### {label}\n\n**{_markdown_text(statement.title)}**\n\n{_markdown_mathematics(_conditions(statement))}\n"
-        f"```math\n{formula(statement.relation)}\n```\n\n"
-        f"Proof, executed in [`{proof_file(label)}`](../../{proof_file(label)}):\n\n{steps}\n"
-        f"Evidence: {evidence}; checked in [`{checks}`](../../{checks}). Source: {_markdown_text(statement.source)}.\n"
-    )
-
-
 def _conditions(statement: Statement) -> str:
     assumptions = f"Assumptions: {'; '.join(statement.assumption_texts)}." if statement.assumptions else ""
     conditions = (formula(condition) for condition in statement.domain)
-    domain = ", ".join(f"${condition}$" for condition in (*_ranges(statement), *conditions))
-    ranges = f"Domain: {domain}." if domain else ""
-    return "".join(f"{part}\n" for part in (assumptions, ranges) if part)
+    domain = ", ".join(f"${condition}$" for condition in (*ranges(statement), *conditions))
+    where = f"Domain: {domain}." if domain else ""
+    return "".join(f"{part}\n" for part in (assumptions, where) if part)
 
 
-def _ranges(statement: Statement) -> Iterator[str]:
+def ranges(statement: Statement) -> Iterator[str]:
     r"""What each parameter is by itself, those of one kind together: `d, k \in\mathbb{N}`, `\kappa > 0`."""
     kinds: dict[str, list[str]] = {range_: [] for range_, _ in RANGES}
     for symbol in statement.parameters:
@@ -257,28 +214,3 @@ def _ranges(statement: Statement) -> Iterator[str]:
 
 def _letters(name: str) -> str:
     return re.sub(r"[^A-Za-z]", "", name).lower()
-
-
-def _markdown_mathematics(text: str) -> str:
-    """`$…$` as GitHub's form that Markdown leaves alone; one letter after a hyphen, as in Top-k, needs none."""
-    return re.sub(r"\$([^$`]+)\$", r"$`\1`$", re.sub(r"(?<=-)\$(\w)\$", r"\1", text))
-
-
-def _markdown_claim(claim: str) -> str:
-    """A claim in its own Unicode, its labels linked."""
-    pieces = re.split(rf"(`[^`]*`|{LABEL.pattern})", claim)
-    return "".join(
-        _markdown_link(piece.strip("`")) if place % 2 else _markdown_text(piece) for place, piece in enumerate(pieces)
-    )
-
-
-def _markdown_link(label: str) -> str:
-    return f"[`{label}`](#{label})" if label in STATEMENTS else f"`{label}`"
-
-
-def _markdown_theorem(name: str) -> str:
-    return f"[`{name}`](../../verify/formal/{name.partition('.')[0]}.v)"
-
-
-def _markdown_text(text: str) -> str:
-    return re.sub(r"([\\`*<\[\]~$]|(?<!\w)_)", r"\\\1", text)

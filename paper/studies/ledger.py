@@ -6,18 +6,16 @@ computed from the exact vectors in `verify/`, and the file says only with which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from paper import latex
 from paper.results import Result, result
 from paper.statements.formal_table import closed_theorems, formal_table
-from paper.statements.proofs import proofs_latex
+from paper.statements.proofs import ledger_records, proofs_latex
 from paper.statements.tables import all_grades, ledger_table, statement_table
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
@@ -64,26 +62,6 @@ def counterexample(data_folder: Path, name: str) -> Result:
     return by_name[name]
 
 
-def evidence_total(data_folder: Path, grade: str, suffix: str) -> int:
-    """A count in the evidence of a grade, summed over the statements that have this grade.
-
-    Args:
-        data_folder: holds `verify.json`.
-        grade: such as `rational`.
-        suffix: the fields whose names end so are added.
-
-    Raises:
-        ValueError: no statement has such evidence.
-    """
-    ledger = result(data_folder, "verify")
-    evidence: list[Mapping[str, Any]] = [record["evidence"] for record in ledger.records("statements")]
-    graded = [entry[grade] for entry in evidence if grade in entry]
-    counts = [int(count) for entry in graded for name, count in entry.items() if name.endswith(suffix)]
-    if not counts:
-        raise ValueError(f"{ledger.path}: no statement has evidence of the grade {grade!r} with a {suffix!r}")
-    return sum(counts)
-
-
 def worst_cases(data_folder: Path) -> Figure:
     """Sorted squares by rank: of the vectors that attain the bounds, and of vectors that break a weaker wording."""
     figure = new_figure(2.7, profile=result(data_folder, "verify")["profile"])
@@ -113,6 +91,17 @@ def _share(data_folder: Path, *, name: str, part: str) -> str:
     return latex.fraction(counterexample(data_folder, name)[part])
 
 
+def _kind_count(data_folder: Path, *, kind: str) -> str:
+    """How many statements of the ledger are theorems, or definitions."""
+    return latex.integer(sum(record["kind"] == kind for record in ledger_records(data_folder).values()))
+
+
+def _argued_count(data_folder: Path) -> str:
+    """How many statements have a derivation in which something of a step is argued."""
+    evidence = (record["evidence"] for record in ledger_records(data_folder).values())
+    return latex.integer(sum(bool(found["symbolic"]["argued_count"]) for found in evidence))
+
+
 def _formal_statement_count(data_folder: Path) -> str:
     """How many statements of the ledger have the grade formal."""
     return latex.integer(sum("formal" in earned for earned in all_grades(data_folder).values()))
@@ -125,8 +114,11 @@ MACROS: dict[str, Macro] = {
         for word, name in COUNTEREXAMPLE_WORDS.items()
         for part in ("Ratio", "Claimed")
     },
-    "CertificateCount": lambda folder: latex.integer(evidence_total(folder, "rational", "certificates_count")),
-    "StatementCount": lambda folder: latex.integer(len(all_grades(folder))),
+    "CertificateCount": lambda folder: latex.integer(result(folder, "verify")["certificates"]["checked_count"]),
+    "CertificateFileCount": lambda folder: latex.integer(len(result(folder, "verify")["certificates"]["files"])),
+    "TheoremCount": partial(_kind_count, kind="theorem"),
+    "DefinitionCount": partial(_kind_count, kind="definition"),
+    "ArguedCount": _argued_count,
     "FormalStatementCount": _formal_statement_count,
     "FormalTheoremCount": lambda folder: latex.integer(len(closed_theorems(folder))),
     "CoqVersion": lambda folder: latex.escape(str(result(folder, "formal")["coq_version"])),

@@ -11,7 +11,6 @@ from paper.results import COMMANDS
 from paper.studies.steady_state import STREAMS
 from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.experiments.studies.selection.refinement import RULES
-from sparsync.theory.contraction import ladder
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
 from tests.support.studies.kfac_data import kfac_record
@@ -320,19 +319,20 @@ def committed_record(name: str, profile: str) -> dict[str, Any]:
 
 
 def ledger_record(profile: str) -> dict[str, Any]:
-    """A ledger in which every statement earned two grades, those of the main text with three certificates each."""
-    certificates = {"sharp_certificates_count": 2, "end_point_certificates_count": 1}
+    """A ledger in which every statement earned two grades; two files of certificates; one proof is argued in part."""
     names = ("two_coordinates", "constant", "capped_line_profile", "below_line_extremal")
     return {
         "profile": profile,
         "statements": [
             {
                 "label": label,
+                "kind": "definition" if label == "crossover" else "theorem",
                 "grades": ["symbolic", "rational"],
-                "evidence": {"rational": certificates} if label in ladder.STATEMENTS else {},
+                "evidence": {"symbolic": {"argued_count": int(label == "top_k")}},
             }
             for label in STATEMENTS
         ],
+        "certificates": {"checked_count": 18, "files": [{"name": "top_k"}, {"name": "bell_shaped"}]},
         "counterexamples": [{"name": name, "ratio": "5/9", "claimed": "49/100", "refutes": True} for name in names],
         "provenance": PROVENANCE,
     }

@@ -196,7 +196,7 @@ def global_top_k() -> Statement:
 
     What a merge drops is in no worker's result, and must go back to residuals if nothing is to be lost.
 
-    Source: ours; the setting is that of gTop-k (Shi et al. 2019), which was not read.
+    Source: ours; the setting is that of Shi, Wang, Zhao, Tang, Wang, Huang and Chu 2019 (gTop-k), which was not read.
     """
     bound = doubling_count * (2 * message_seconds + k * ENTRY_BYTES * (2 * byte_seconds + merge_seconds))
     return Statement(
@@ -205,7 +205,7 @@ def global_top_k() -> Statement:
         assumptions=(*MODEL, *ENTRIES, r"$D=\lceil\log_2 n\rceil$", "of each merge the $k$ largest sums are kept"),
         relation=sympy.Eq(collective_seconds, bound),
         domain=DOUBLINGS,
-        source="ours; the setting is that of gTop-k (Shi et al. 2019)",
+        source="ours; the setting is that of Shi, Wang, Zhao, Tang, Wang, Huang and Chu 2019 (gTop-k)",
         derivation=(
             Step("round t joins 2^t workers to the root's, and 2^D ≥ n are all", _joined),
             Step(

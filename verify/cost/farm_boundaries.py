@@ -194,12 +194,12 @@ def gain_check(_profile: Profile) -> Outcome:
 
 def power_check(_profile: Profile) -> Outcome:
     """`rational`: the best power of two lies where the boundary says, for listed trees."""
-    return counted([power_margin(*case) for case in (*LISTED, *EDGES)])
+    return counted([power_margin(*case) for case in (*LISTED, *AT_EDGES)])
 
 
 def depth_check(_profile: Profile) -> Outcome:
     """`rational`: the best depth of listed trees."""
-    return counted([depth_margin(*case) for case in (*LISTED, *EDGES)])
+    return counted([depth_margin(*case) for case in (*LISTED, *AT_EDGES)])
 
 
 def with_list(tree: Tree, parts: int, share: Fraction) -> tuple[Tree, int]:
@@ -211,7 +211,7 @@ LISTED = tuple(
     with_list(tree, parts, Fraction(share, 3)) for tree in TREES for parts in (1, 3, 8, 50) for share in (1, 3)
 )
 """Trees with lists."""
-EDGES = tuple(
+AT_EDGES = tuple(
     (Tree(Fraction(1), Fraction(2), Fraction(1), Fraction(mapping), Fraction(0)), 40)
     for mapping in (24, 25, 26, 88, 89)
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.counterexamples import COUNTEREXAMPLES
 from tests.support.drawing import drawn_line, plain
 from tests.support.paper_data import rewrite, theorem_record, write_results
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +25,25 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("BelowLineRatio", "5/9"),
         ("TwoCoordinatesClaimed", "49/100"),
-        # Three for each of six statements.
         ("CertificateCount", "18"),
+        ("CertificateFileCount", "2"),
+        ("TheoremCount", str(len(STATEMENTS) - 1)),
+        ("DefinitionCount", "1"),
+        ("ArguedCount", "1"),
         ("FormalTheoremCount", "3"),
         ("CoqVersion", "8.16.1"),
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
     assert plain(MACROS[name](data_folder)) == text
+
+
+def test_the_certificates_that_the_record_counts_are_those_that_are_there() -> None:
+    record = json.loads((ROOT / "paper" / "data" / "verify.json").read_text(encoding="utf-8"))["certificates"]
+    files = {path.stem: path for path in (ROOT / "paper" / "data" / "certificates").iterdir()}
+    counts = {name: len(json.loads(path.read_text(encoding="utf-8"))["certificates"]) for name, path in files.items()}
+    assert {file["name"]: file["checked_count"] for file in record["files"]} == counts
+    assert record["checked_count"] == sum(counts.values())
 
 
 def test_the_worst_vectors_are_drawn_with_the_ratios_they_attain(data_folder: Path) -> None:
