@@ -26,7 +26,7 @@ from sparsync.verify.feedback.difference_simulations import (
     top_k_energies,
 )
 from sparsync.verify.feedback.linear_moments import LinearCase, gradient_energies, linear_cases, root_above, single_case
-from sparsync.verify.tools.edges import Edge, Remark
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -175,7 +175,7 @@ _BEYOND: dict[str, object] = {
 }  # fmt: skip
 EDGES: dict[str, Sequence[Remark]] = {
     LABEL: (
-        Edge("delta <= 1", _BEYOND | {"delta": Fraction(33, 32)}),
+        Unneeded("delta <= 1", "beyond it k is no real number, so that no step size is admitted"),
         Edge("averaging < 2", _BEYOND | {"averaging": Fraction(33, 16)}),
         Edge(
             str(STATEMENTS[LABEL].domain[2]),

@@ -60,8 +60,11 @@ Remark = Edge | Unneeded
 
 def breaks(statement: Statement, edge: Edge) -> bool:
     """Whether the statement is false at the point, whatever its domain says."""
+    # Some parameters are in conditions alone.
+    bare = replace(statement, domain=())
+    names = {str(symbol.name) for symbol in bare.parameters}
     try:
-        bound = replace(statement, domain=()).exact(**edge.numbers)
+        bound = bare.exact(**{name: number for name, number in edge.numbers.items() if name in names})
     except (ValueError, ArithmeticError):
         return edge.left is None
     if edge.left is None:
