@@ -288,12 +288,7 @@ EDGES: dict[str, Sequence[Remark]] = {
         ),
     ),
     LAST: (
-        Edge(
-            "mu <= smoothness",
-            {"mu": 1 + Fraction(1, 32), "smoothness": 1, "epsilon": 0, "start_distance": 1, "T": 1, "variance": 1},
-            # f = L x²/2 is taken for μ-strongly convex.
-            lambda: Fraction(0),
-        ),
+        Unneeded("mu <= smoothness", "beyond it no function is smooth and strongly convex"),
         Edge("epsilon < 1", {"mu": 1, "smoothness": 1, "epsilon": 1, "start_distance": 1, "T": 1, "variance": 1}),
     ),
 }
