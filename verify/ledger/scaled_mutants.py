@@ -24,6 +24,10 @@ WRONG_FACTORS = {
 
 LOOSE: dict[str, dict[Grade, str]] = {
     "ef21_momentum_rate": {"simulated": "of runs of Top-k the bound is 145 times the least gradient, or more"},
+    "econtrol_rate": {
+        "property": "of the worst run found the bound is 9 times the least gradient; one look at x_0 gives 15",
+        "simulated": "of runs of Top-k the bound is 1100 times the least gradient, or more",
+    },
     "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
     "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
     "ds_sync_rate": {
