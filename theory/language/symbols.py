@@ -10,6 +10,7 @@ from sparsync.theory.language import (
     chunk_symbols,
     cost_symbols,
     decay_symbols,
+    difference_symbols,
     feedback_symbols,
     learning_symbols,
     planning_symbols,
@@ -339,6 +340,16 @@ swept_range = sympy.Symbol("swept_range", nonnegative=True)
 """max Z − min Z of the set Z that a sweep through all workers' times returns."""
 
 # Described where they are defined.
+mean_smoothness = difference_symbols.mean_smoothness
+estimate_energy = difference_symbols.estimate_energy
+free_share = difference_symbols.free_share
+averaging = difference_symbols.averaging
+control = difference_symbols.control
+start_distance = difference_symbols.start_distance
+mean_excess = difference_symbols.mean_excess
+weighted_excess = difference_symbols.weighted_excess
+virtual_distance = difference_symbols.virtual_distance
+lag_energy = difference_symbols.lag_energy
 monitoring_count = synchronisation_symbols.monitoring_count
 least_weight = synchronisation_symbols.least_weight
 mean_spread = synchronisation_symbols.mean_spread
@@ -800,6 +811,7 @@ LATEX_NAMES = {
     perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
+    **difference_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
