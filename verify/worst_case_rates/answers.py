@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -144,12 +145,14 @@ def _quotient(method: Method, question: Quotient, *, one_step: bool) -> Answer:
     except SolverError as error:
         raise SolverError(f"{question.said}: {_meaning(error)}", error.status) from error
     upper, lower = bounds(question, found.objective)
+    if math.isinf(found.tolerance) and not (isinstance(upper, Bound) and isinstance(lower, Bound)):
+        raise SolverError(f"{question.said}: about {found.objective:.3g}, but the solver calls it inaccurate")
     proved = [bound if isinstance(bound, Bound) else None for bound in (upper, lower)]
     dimension, points = _worst_case(question, found)
     return Answer(
         said=question.said,
         rate=found.objective,
-        tolerance=found.tolerance,
+        tolerance=_distance(upper, lower) if math.isinf(found.tolerance) else found.tolerance,
         second=_second_opinion(question),
         upper=upper,
         lower=lower,
@@ -189,6 +192,12 @@ def _searched(method: Method, question: Search, advance: Callable[[], None]) -> 
         remarks=question.problem.remarks(),
         record=lyapunov_record(question, upper) if isinstance(upper, Bound) else None,
     )
+
+
+def _distance(upper: Bound | Unproved, lower: Bound | Unproved) -> float:
+    assert isinstance(upper, Bound)
+    assert isinstance(lower, Bound)
+    return float(upper.value - lower.value)
 
 
 def _second_opinion(question: Quotient) -> float | str:

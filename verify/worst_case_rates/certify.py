@@ -62,22 +62,31 @@ class Unproved:
 def solved(question: Quotient) -> Solution:
     """The rate of a question by the solver; where it loses accuracy, with forced zeros as equations.
 
+    The last resort is a solution that the solver itself calls inaccurate: its tolerance is infinite, and only proofs
+    say what it is worth.
+
     Raises:
         SolverError: the worst case is unbounded, nothing is possible, or the solver fails.
     """
     system = quotient_system(question)
-    try:
-        plain = least(system, RATE)
-    except SolverError as error:
-        if error.status in ("infeasible", "unbounded"):
-            raise
-        return least(with_room(system), RATE)
-    if plain.tolerance > BEST:
+    found: list[Solution] = []
+    failed: list[SolverError] = []
+
+    def attempt(own: System, *, roughly: bool = False) -> bool:
         try:
-            return min(plain, least(with_room(system), RATE), key=lambda each: each.tolerance)
-        except SolverError:
-            return plain
-    return plain
+            found.append(least(own, RATE, roughly=roughly))
+        except SolverError as error:
+            failed.append(error)
+        return bool(found) and min(each.tolerance for each in found) <= BEST
+
+    if not attempt(system):
+        smaller = with_room(system)
+        if not attempt(smaller) and not found:
+            attempt(system, roughly=True)
+            attempt(smaller, roughly=True)
+    if not found:
+        raise failed[0]
+    return min(found, key=lambda each: each.tolerance)
 
 
 def bounds(question: Quotient, rate: float) -> tuple[Bound | Unproved, Bound | Unproved]:

@@ -49,43 +49,46 @@ def common_kernel(forms: Iterable[Form], names: Sequence[str]) -> list[dict[str,
     found = []
     for column, name in enumerate(names):
         if column not in pivots:
-            vector = {name: Fraction(1)}
-            for row, pivot in enumerate(pivots):
-                if reduced[row][column]:
-                    vector[names[pivot]] = -reduced[row][column]
-            found.append(vector)
+            rest = {
+                names[pivot]: -entry
+                for row, pivot in zip(reduced, pivots, strict=True)
+                for place, entry in row
+                if place == column
+            }
+            found.append({name: Fraction(1), **rest})
     return found
 
 
-def completed(
-    equations: Sequence[tuple[Mapping[str, Fraction], Fraction]], guess: Mapping[str, Fraction], order: Sequence[str]
-) -> dict[str, Fraction] | None:
-    """A solution of linear equations in which all unknowns but some early ones of the order are as guessed.
+class Completion:
+    """Linear equations, solved for some of their unknowns once and for all.
 
     Args:
         equations: coefficients by unknown, and the right side.
-        guess: a value of every unknown.
         order: the unknowns, those first that may move.
-
-    Returns:
-        the solution, or None if there is none.
     """
-    solution = dict(guess)
-    if not equations:
+
+    def __init__(self, equations: Sequence[tuple[Mapping[str, Fraction], Fraction]], order: Sequence[str]) -> None:
+        used = {name for coefficients, _ in equations for name in coefficients}
+        self.names = [name for name in order if name in used]
+        rows = [[coefficients.get(name, 0) for name in self.names] + [right] for coefficients, right in equations]
+        self._rows, self._pivots = _reduced(rows) if rows else ([], [])
+
+    @property
+    def solvable(self) -> bool:
+        """False iff the equations contradict each other."""
+        return not self._pivots or self._pivots[-1] < len(self.names)
+
+    def at(self, guess: Mapping[str, Fraction]) -> dict[str, Fraction]:
+        """The solution in which all unknowns but the pivots are as guessed."""
+        solution = dict(guess)
+        for row, pivot in zip(self._rows, self._pivots, strict=True):
+            rest = sum(
+                (entry * solution[self.names[column]] for column, entry in row if pivot < column < len(self.names)),
+                Fraction(0),
+            )
+            right = next((entry for column, entry in row if column == len(self.names)), Fraction(0))
+            solution[self.names[pivot]] = right - rest
         return solution
-    used = [name for name in order if any(name in coefficients for coefficients, _ in equations)]
-    rows = [[coefficients.get(name, Fraction(0)) for name in used] + [right] for coefficients, right in equations]
-    reduced, pivots = _reduced(rows)
-    if pivots and pivots[-1] == len(used):
-        return None
-    for row, pivot in enumerate(pivots):
-        rest = (
-            reduced[row][column] * solution[used[column]]
-            for column in range(pivot + 1, len(used))
-            if reduced[row][column]
-        )
-        solution[used[pivot]] = reduced[row][-1] - sum(rest, Fraction(0))
-    return solution
 
 
 def is_positive_semidefinite(matrix: Sequence[Sequence[Fraction]]) -> bool:
@@ -104,13 +107,18 @@ def is_positive_semidefinite(matrix: Sequence[Sequence[Fraction]]) -> bool:
     return True
 
 
-def _reduced(rows: Sequence[Sequence[Fraction]]) -> tuple[Matrix, list[int]]:
-    """The reduced row echelon form without its rows of zeros, and the columns of its pivots."""
-    entries = [flint.fmpq(entry.numerator, entry.denominator) for row in rows for entry in row]
+def _reduced(rows: Sequence[Sequence[Fraction | int]]) -> tuple[list[list[tuple[int, Fraction]]], list[int]]:
+    """The reduced row echelon form, each row as its entries that are not zero by column, and the columns of pivots."""
+    entries = [flint.fmpq(entry.numerator, entry.denominator) if entry else 0 for row in rows for entry in row]
     matrix, rank = flint.fmpq_mat(len(rows), len(rows[0]), entries).rref()
+    width = len(rows[0])
+    table = matrix.entries()
     found = [
-        [Fraction(int(matrix[row, column].p), int(matrix[row, column].q)) for column in range(len(rows[0]))]
+        [
+            (column, Fraction(int(entry.p), int(entry.q)))
+            for column, entry in enumerate(table[row * width : (row + 1) * width])
+            if entry != 0
+        ]
         for row in range(rank)
     ]
-    pivots = [next(column for column, entry in enumerate(row) if entry) for row in found]
-    return found, pivots
+    return found, [row[0][0] for row in found]

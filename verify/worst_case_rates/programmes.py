@@ -66,15 +66,22 @@ class Solution:
     duals: Array
 
 
-def least(system: System, unknown: str, *, solver: str = "CLARABEL") -> Solution:
+def least(system: System, unknown: str, *, solver: str = "CLARABEL", roughly: bool = False) -> Solution:
     """The solution with the least value of an unknown.
+
+    Args:
+        system: what must hold.
+        unknown: its name.
+        solver: one of `SOLVERS`.
+        roughly: also one that the solver calls inaccurate, whose tolerance is infinite.
 
     Raises:
         SolverError: the status is not "optimal".
     """
     lowered = _Lowered(system)
     z = cvxpy.Variable(len(system.unknowns))
-    return lowered.solved(z, cvxpy.Minimize(lowered.unscaled(z, unknown)), lowered.squares(z), solver)
+    objective = cvxpy.Minimize(lowered.unscaled(z, unknown))
+    return lowered.solved(z, objective, lowered.squares(z), solver, roughly=roughly)
 
 
 def greatest_share(system: System, unknown: str, bounded: tuple[str, ...]) -> Solution:
@@ -99,7 +106,8 @@ def most_inner(system: System) -> Solution:
     lowered = _Lowered(system)
     z, distance = cvxpy.Variable(len(system.unknowns)), cvxpy.Variable()
     conditions = [*lowered.squares(z, distance), distance <= 1]
-    return lowered.solved(z, cvxpy.Maximize(distance), conditions, "CLARABEL", distance)
+    # What lies inside is checked exactly afterwards, so that it may be rough.
+    return lowered.solved(z, cvxpy.Maximize(distance), conditions, "CLARABEL", distance, roughly=True)
 
 
 class _Lowered:
@@ -126,13 +134,21 @@ class _Lowered:
                 found.append(matrix - distance * numpy.eye(side) >> 0)
         return found
 
-    def solved(self, z: Any, objective: Any, conditions: list[Any], solver: str, distance: Any = 0.0) -> Solution:
+    def solved(
+        self,
+        z: Any,
+        objective: Any,
+        conditions: list[Any],
+        solver: str,
+        distance: Any = 0.0,
+        *,
+        roughly: bool = False,
+    ) -> Solution:
         signed = [self.columns[name] for name in self.system.unknowns if name in self.system.nonnegative]
         bounds = [z[signed] >= distance] if signed else []
         equal = [self.equations @ z == self.right] if len(self.right) else []
         programme = cvxpy.Problem(objective, [*conditions, *bounds, *equal])
-        # What lies inside is checked exactly afterwards, so that it may be rough.
-        tolerance = _solve(programme, solver, roughly=not isinstance(distance, float))
+        tolerance = _solve(programme, solver, roughly=roughly)
         squares = iter(conditions)
         matrices = tuple(
             numpy.asarray(next(squares).dual_value) if own.names else numpy.zeros((0, 0)) for own in self.system.sums
@@ -193,8 +209,10 @@ def _solve(programme: Any, solver: str, *, roughly: bool) -> float:
         except cvxpy.error.SolverError:
             statuses.append("failed")
             continue
-        if programme.status == cvxpy.OPTIMAL or (roughly and programme.status == cvxpy.OPTIMAL_INACCURATE):
+        if programme.status == cvxpy.OPTIMAL:
             return tolerance
+        if roughly and programme.status == cvxpy.OPTIMAL_INACCURATE:
+            return float("inf")
         statuses.append(programme.status)
         if programme.status != cvxpy.OPTIMAL_INACCURATE:
             break
@@ -202,6 +220,8 @@ def _solve(programme: Any, solver: str, *, roughly: bool) -> float:
 
 
 def _size(system: System, unknown: str) -> float:
+    if unknown in system.units:
+        return 1 / system.units[unknown]
     sizes = [float(own.terms[unknown].size()) for own in system.sums if unknown in own.terms]
     return max(sizes, default=1.0)
 

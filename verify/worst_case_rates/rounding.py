@@ -7,14 +7,14 @@ equations, and what is left has room. (Facial reduction: Borwein and Wolkowicz 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy
 from numpy.typing import NDArray
 
-from sparsync.verify.worst_case_rates.exact_algebra import completed, gram_matrix
+from sparsync.verify.worst_case_rates.exact_algebra import Completion
 from sparsync.verify.worst_case_rates.programmes import Solution, SolverError, most_inner
 from sparsync.verify.worst_case_rates.systems import Equation, Sum, System
 from sparsync.verify.worst_case_rates.vectors import Form
@@ -25,7 +25,9 @@ MOST_FACES = 8
 """How often forced zeros are looked for."""
 CERTAIN = 1e-4
 """What is dual to a zero, of a total of one, from which on the zero is taken to be forced."""
-NEARBY = ((12, 2e-3), (1000, 1e-4))
+LOST = 1e-6
+"""How far from the boundary, on the other side, means that there is no solution."""
+NEARBY = ((12, 1e-5), (10_000, 1e-6), (12, 2e-3), (1000, 1e-4))
 """The largest denominators of a direction's coordinates, and how far a coordinate may be from its fraction."""
 DIGITS = (3, 5, 7, 9, 11, 13)
 """Decimal places that are tried."""
@@ -43,45 +45,74 @@ def exact_solution(system: System) -> dict[str, Fraction]:
     Raises:
         NotRoundedError: none was found.
     """
-    face, zeros = system, set[str]()
-    for _ in range(MOST_FACES):
-        if not face.unknowns:
-            break
-        try:
-            inner = most_inner(face)
-        except SolverError as error:
-            raise NotRoundedError(f"no solution was found inside: {error}") from error
-        found = _rounded(face, inner)
+    reason = "forced zeros were found again and again"
+    for face in _faces(system):
+        found = _rounded(face.system, face.inner)
         if found is not None:
-            solution = {**dict.fromkeys(zeros, Fraction(0)), **found}
+            solution = {**dict.fromkeys(system.unknowns, Fraction(0)), **found}
             if system.holds(solution):
                 return solution
-        if inner.objective < -ROOM:
-            raise NotRoundedError(f"there is no solution: the best violates a condition by {-inner.objective:.1e}")
-        smaller, gone = _face(face, inner)
-        if smaller is None:
-            raise NotRoundedError(_reason(inner))
-        face, zeros = smaller, zeros | gone
-    if not face.unknowns:
-        solution = dict.fromkeys(zeros, Fraction(0))
-        if system.holds(solution):
-            return solution
-    raise NotRoundedError("forced zeros were found again and again")
+        reason = _reason(face.inner)
+    raise NotRoundedError(reason)
 
 
 def with_room(system: System) -> System:
-    """The system with its forced zeros as equations, as far as they are rational: solvers fail where there is no room."""
-    face = system
+    """The system with its forced zeros as equations, as far as they are rational; without room solvers fail."""
+    last = system
+    try:
+        for face in _faces(system):
+            last = face.system
+    except NotRoundedError:
+        pass
+    return last
+
+
+@dataclass(frozen=True)
+class _Face:
+    """A system, some of whose zeros are equations, and its most inner solution."""
+
+    system: System
+    inner: Solution
+
+
+def _faces(system: System) -> Iterator[_Face]:
+    """The system, then with the zeros that are forced as equations, until there is room or none are found.
+
+    Raises:
+        NotRoundedError: the solver fails.
+    """
+    try:
+        face = _Face(system, most_inner(system))
+    except SolverError as error:
+        raise NotRoundedError(f"no solution was found inside: {error}") from error
     for _ in range(MOST_FACES):
-        try:
-            inner = most_inner(face)
-        except SolverError:
-            return face
-        smaller, _ = _face(face, inner) if inner.objective <= ROOM else (None, set())
+        yield face
+        if not -LOST <= face.inner.objective <= ROOM:
+            return
+        smaller = _smaller(face)
         if smaller is None:
-            return face
+            return
         face = smaller
-    return face
+
+
+def _smaller(face: _Face) -> _Face | None:
+    """The face with more zeros as equations; None where none that are rational leave a solution."""
+    gone = {name for name, cost in face.inner.costs.items() if cost > CERTAIN}
+    for denominator, distance in NEARBY:
+        directions = [
+            _directions(matrix, own.names, denominator, distance)
+            for own, matrix in zip(face.system.sums, face.inner.matrices, strict=True)
+        ]
+        found = [own for own in directions if own is not None]
+        if len(found) == len(directions) and (gone or any(found)):
+            system = _restricted(face.system, found, gone)
+            try:
+                inner = most_inner(system)
+            except SolverError:
+                continue
+            if inner.objective >= -LOST:
+                return _Face(system, inner)
+    return None
 
 
 def _rounded(face: System, inner: Solution) -> dict[str, Fraction] | None:
@@ -89,47 +120,48 @@ def _rounded(face: System, inner: Solution) -> dict[str, Fraction] | None:
     order = sorted(
         face.unknowns, key=lambda name: (name in face.nonnegative, -abs(inner.values[name]), face.unknowns.index(name))
     )
+    completion = Completion(face.equations, order)
+    if not completion.solvable:
+        return None
     for digits in DIGITS:
         scale = 10**digits
         guess = {name: Fraction(round(value * scale), scale) for name, value in inner.values.items()}
-        found = completed(face.equations, guess, order)
-        if found is not None and face.holds(found):
+        found = completion.at(guess)
+        if face.holds(found):
             return found
     return None
 
 
-def _face(face: System, inner: Solution) -> tuple[System | None, set[str]]:
-    """The system with zeros that are forced, as equations; None where no rational ones were found."""
-    gone = {name for name, cost in inner.costs.items() if cost > CERTAIN}
-    equations: list[Equation] = list(face.equations)
-    sums, changed = [], bool(gone)
-    for own, matrix in zip(face.sums, inner.matrices, strict=True):
-        directions = _directions(matrix, own.names)
-        if directions is None:
-            return None, set()
-        kept = own
-        for direction in directions:
+def _restricted(system: System, directions: Sequence[Sequence[Mapping[str, Fraction]]], gone: set[str]) -> System:
+    """The system whose matrices send the directions to zero, without some unknowns."""
+    equations: list[Equation] = list(system.equations)
+    sums = []
+    for own, each in zip(system.sums, directions, strict=True):
+        for direction in each:
             equations += _vanishing(own, direction)
-            pivot = next(iter(direction))
-            kept = replace(kept, names=tuple(name for name in kept.names if name != pivot))
-            changed = True
-        sums.append(kept)
-    if not changed:
-        return None, set()
-    smaller = System(
-        tuple(name for name in face.unknowns if name not in gone),
-        face.nonnegative - gone,
-        tuple(replace(own, terms={name: term for name, term in own.terms.items() if name not in gone}) for own in sums),
-        tuple(
-            ({name: value for name, value in coefficients.items() if name not in gone}, right)
-            for coefficients, right in equations
-        ),
+        pivots = {next(iter(direction)) for direction in each}
+        names = tuple(name for name in own.names if name not in pivots)
+        terms = {name: term for name, term in own.terms.items() if name not in gone}
+        sums.append(replace(own, names=names, terms=terms))
+    kept = tuple(
+        ({name: value for name, value in coefficients.items() if name not in gone}, right)
+        for coefficients, right in equations
     )
-    return smaller, gone
+    unknowns = tuple(name for name in system.unknowns if name not in gone)
+    return System(unknowns, system.nonnegative - gone, tuple(sums), kept, system.units)
 
 
-def _directions(matrix: Array, names: tuple[str, ...]) -> list[dict[str, Fraction]] | None:
-    """Rational directions that span what a dual matrix weighs, each with a pivot that is 1 there and 0 in the others."""
+def _directions(
+    matrix: Array, names: tuple[str, ...], denominator: int, distance: float
+) -> list[dict[str, Fraction]] | None:
+    """Rational directions that span what a dual matrix weighs, each with a pivot that is 1 there and 0 in the others.
+
+    Args:
+        matrix: the dual matrix.
+        names: of its rows.
+        denominator: the largest of a coordinate.
+        distance: how far a coordinate may be from its fraction, or there are no directions.
+    """
     if not names:
         return []
     weights, vectors = numpy.linalg.eigh((matrix + matrix.T) / 2)
@@ -142,42 +174,41 @@ def _directions(matrix: Array, names: tuple[str, ...]) -> list[dict[str, Fractio
             if other != row:
                 rows[other] -= rows[other, column] * rows[row]
         pivots.append(column)
-    for denominator, distance in NEARBY:
-        exact = [[Fraction(float(entry)).limit_denominator(denominator) for entry in row] for row in rows]
-        if abs(numpy.array(exact, dtype=float).reshape(rows.shape) - rows).max(initial=0.0) <= distance:
-            return [
-                {names[pivot]: Fraction(1)}
-                | {names[place]: value for place, value in enumerate(row) if value and place != pivot}
-                for row, pivot in zip(exact, pivots, strict=True)
-            ]
-    return None
+    exact = [[Fraction(float(entry)).limit_denominator(denominator) for entry in row] for row in rows]
+    if abs(numpy.array(exact, dtype=float).reshape(rows.shape) - rows).max(initial=0.0) > distance:
+        return None
+    return [
+        {names[pivot]: Fraction(1)}
+        | {names[place]: value for place, value in enumerate(row) if value and place != pivot}
+        for row, pivot in zip(exact, pivots, strict=True)
+    ]
 
 
 def _vanishing(own: Sum, direction: Mapping[str, Fraction]) -> list[Equation]:
     """The matrix of the sum sends the direction to zero."""
-    columns = [direction.get(name, Fraction(0)) for name in own.names]
 
-    def image(form: Form) -> list[Fraction]:
-        restricted = _within(form, own.names)
-        return [
-            sum((entry * share for entry, share in zip(row, columns, strict=True) if share), Fraction(0))
-            for row in gram_matrix(restricted, own.names)
-        ]
+    def image(form: Form) -> dict[str, Fraction]:
+        found: dict[str, Fraction] = {}
+        for (left, right), value in form.products.items():
+            for name, other in ((left, right), (right, left)):
+                if other in direction and name in own.names:
+                    found[name] = found.get(name, Fraction(0)) + value * direction[other]
+        return found
 
     known = image(own.constant)
     images = {name: image(term) for name, term in own.terms.items()}
     return [
-        ({name: column[row] for name, column in images.items() if column[row]}, -known[row])
-        for row in range(len(own.names))
+        (
+            {name: column[row] for name, column in images.items() if column.get(row)},
+            -known.get(row, Fraction(0)),
+        )
+        for row in own.names
     ]
 
 
-def _within(form: Form, names: tuple[str, ...]) -> Form:
-    inside = set(names)
-    return Form({pair: value for pair, value in form.products.items() if inside.issuperset(pair)})
-
-
 def _reason(inner: Solution) -> str:
+    if inner.objective < -LOST:
+        return f"there is no solution: the best violates a condition by {-inner.objective:.1e}"
     if inner.objective > ROOM:
         return f"no rational point nearby solves the equations (room {inner.objective:.1e})"
     return "every solution lies on a boundary whose directions are not rational, or not known well enough"

@@ -7,7 +7,7 @@ semidefinite matrix and all values of functions cancel. So is a worst case: a Gr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sparsync.verify.worst_case_rates.exact_algebra import common_kernel, gram_matrix, is_positive_semidefinite
@@ -49,12 +49,14 @@ class System:
         nonnegative: those that must be ≥ 0.
         sums: the sums.
         equations: the equations, those that make values cancel included.
+        units: of unknowns, for a solver; where none is given, one over the size of the forms of which they are factors.
     """
 
     unknowns: tuple[str, ...]
     nonnegative: frozenset[str]
     sums: tuple[Sum, ...]
     equations: tuple[Equation, ...]
+    units: Mapping[str, float] = field(default_factory=dict)
 
     def holds(self, values: Mapping[str, Fraction]) -> bool:
         """True iff the values solve it, exactly."""
@@ -136,7 +138,9 @@ def worst_case_system(question: Quotient, names: Sequence[str], rate: Fraction) 
     equations.append((row(question.before), Fraction(1)))
     slacks = (*room, *gains)
     own = Sum(Form(), {name: Form({pair: Fraction(1)}) for name, pair in products.items()}, tuple(kept))
-    return System((*slacks, *values, *products), frozenset(slacks), (own,), tuple(equations))
+    smoothness = float(question.problem.setting.functions.smoothness or 1)
+    units = {name: float(form.size()) for name, form in {**room, **gains}.items()} | dict.fromkeys(values, smoothness)
+    return System((*slacks, *values, *products), frozenset(slacks), (own,), tuple(equations), units)
 
 
 def lyapunov_system(question: Search, rate: Fraction, *, scaled: bool) -> System:

@@ -65,7 +65,7 @@ class Vector:
             )
         if isinstance(factor, Form):
             raise MethodError(f"the vector {self} is scaled by {factor}, which is no number: it depends on vectors")
-        share = number(factor, f"what scales the vector {self}")
+        share = Fraction(number(factor, f"what scales the vector {self}"))
         return Vector({name: share * value for name, value in self.coefficients.items()})
 
     __rmul__ = __mul__
@@ -152,7 +152,7 @@ class Form:
     def __mul__(self, factor: object) -> Form:
         if isinstance(factor, Vector | Form):
             raise MethodError(f"{self} is multiplied by {factor}: a product of more than two vectors is out of reach")
-        share = number(factor, f"what scales {self}")
+        share = Fraction(number(factor, f"what scales {self}"))
         return Form(
             {pair: share * value for pair, value in self.products.items()},
             {name: share * value for name, value in self.values.items()},
