@@ -11,8 +11,8 @@ import numpy
 
 from sparsync.verify.worst_case_rates.certify import (
     Bound,
+    Solved,
     Unproved,
-    bounds,
     energy,
     lyapunov_bound,
     solved,
@@ -117,7 +117,7 @@ def rate_alone(method: Method, asked: Asked) -> float:
             question = lyapunov_search(method, performance=asked.performance)
             found = least_factor(question, resolution=100 * RESOLUTION)
             return float(LARGEST) if found is None else float(found.factor)
-        return solved(_quotient_of(method, asked)).objective
+        return least(quotient_system(_quotient_of(method, asked)), RATE).objective
     except SolverError:
         return float("inf")
 
@@ -144,15 +144,14 @@ def _quotient(method: Method, question: Quotient, *, one_step: bool) -> Answer:
         found = solved(question)
     except SolverError as error:
         raise SolverError(f"{question.said}: {_meaning(error)}", error.status) from error
-    upper, lower = bounds(question, found.objective)
-    if math.isinf(found.tolerance) and not (isinstance(upper, Bound) and isinstance(lower, Bound)):
-        raise SolverError(f"{question.said}: about {found.objective:.3g}, but the solver calls it inaccurate")
+    solution, upper, lower = found.solution, found.upper, found.lower
     proved = [bound if isinstance(bound, Bound) else None for bound in (upper, lower)]
-    dimension, points = _worst_case(question, found)
+    names = [known.name for known in question.known]
+    dimension, points = _worst_case(question, solution)
     return Answer(
         said=question.said,
-        rate=found.objective,
-        tolerance=_distance(upper, lower) if math.isinf(found.tolerance) else found.tolerance,
+        rate=solution.objective,
+        tolerance=_distance(found) if math.isinf(solution.tolerance) else solution.tolerance,
         second=_second_opinion(question),
         upper=upper,
         lower=lower,
@@ -160,7 +159,7 @@ def _quotient(method: Method, question: Quotient, *, one_step: bool) -> Answer:
         made_of=(),
         dimension=dimension,
         points=points,
-        multipliers={known.name: found.values[known.name] for known in question.known if known.name in found.values},
+        multipliers={name: solution.values[name] for name in names if name in solution.values},
         remarks=question.problem.remarks(),
         record=quotient_record(question, proved[0], proved[1]) if any(proved) else None,
     )
@@ -194,10 +193,10 @@ def _searched(method: Method, question: Search, advance: Callable[[], None]) -> 
     )
 
 
-def _distance(upper: Bound | Unproved, lower: Bound | Unproved) -> float:
-    assert isinstance(upper, Bound)
-    assert isinstance(lower, Bound)
-    return float(upper.value - lower.value)
+def _distance(found: Solved) -> float:
+    assert isinstance(found.upper, Bound)
+    assert isinstance(found.lower, Bound)
+    return float(found.upper.value - found.lower.value)
 
 
 def _second_opinion(question: Quotient) -> float | str:

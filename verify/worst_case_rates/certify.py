@@ -59,34 +59,56 @@ class Unproved:
     reason: str
 
 
-def solved(question: Quotient) -> Solution:
-    """The rate of a question by the solver; where it loses accuracy, with forced zeros as equations.
+@dataclass(frozen=True)
+class Solved:
+    """A rate with what is proved of it.
 
-    The last resort is a solution that the solver itself calls inaccurate: its tolerance is infinite, and only proofs
-    say what it is worth.
+    Args:
+        solution: of the solver.
+        upper: a fraction that the rate does not exceed.
+        lower: a fraction that the worst case reaches.
+    """
+
+    solution: Solution
+    upper: Bound | Unproved
+    lower: Bound | Unproved
+
+    @property
+    def proved(self) -> bool:
+        """True iff both sides are, near each other."""
+        if isinstance(self.upper, Unproved) or isinstance(self.lower, Unproved):
+            return False
+        return float(self.upper.value - self.lower.value) <= 3 * MARGINS[-1] * max(abs(float(self.upper.value)), SAME)
+
+
+def solved(question: Quotient) -> Solved:
+    """The rate of a question: the solver's, if it is sure of it; else the first rough one of which both sides are proved.
 
     Raises:
         SolverError: the worst case is unbounded, nothing is possible, or the solver fails.
     """
     system = quotient_system(question)
-    found: list[Solution] = []
-    failed: list[SolverError] = []
-
-    def attempt(own: System, *, roughly: bool = False) -> bool:
+    sure: Solution | None = None
+    try:
+        sure = least(system, RATE)
+    except SolverError as error:
+        failed = error
+    if sure is not None:
+        found = Solved(sure, *bounds(question, sure.objective))
+        if found.proved:
+            return found
+    # With forced zeros as equations a solver sees more clearly, if the zeros are the right ones, which proofs tell.
+    for own, roughly in ((with_room(system), False), (system, True), (with_room(system), True)):
         try:
-            found.append(least(own, RATE, roughly=roughly))
-        except SolverError as error:
-            failed.append(error)
-        return bool(found) and min(each.tolerance for each in found) <= BEST
-
-    if not attempt(system):
-        smaller = with_room(system)
-        if not attempt(smaller) and not found:
-            attempt(system, roughly=True)
-            attempt(smaller, roughly=True)
-    if not found:
-        raise failed[0]
-    return min(found, key=lambda each: each.tolerance)
+            solution = least(own, RATE, roughly=roughly)
+        except SolverError:
+            continue
+        other = Solved(solution, *bounds(question, solution.objective))
+        if other.proved:
+            return other
+    if sure is None:
+        raise failed
+    return found
 
 
 def bounds(question: Quotient, rate: float) -> tuple[Bound | Unproved, Bound | Unproved]:

@@ -7,6 +7,7 @@ mean is f. Values are above the lowest: f(x) − f(x*). Ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
@@ -86,7 +87,8 @@ class Known:
     """An inequality that holds.
 
     Args:
-        name: "pair 0,1" (of worker 0: the points in the order in which they were asked, * the minimiser), …
+        name: such as "pair 0:2,1" of worker 0, whose points have numbers in the order in which they were asked for, the
+            minimiser 0.
         form: what is ≤ 0.
     """
 
@@ -166,14 +168,19 @@ class Problem:
     def proximal(self, position: Vector, step_size: object) -> Vector:
         """The p with p = x − η∇f(p); of one function, because a mean of several has another."""
         _require_vector(position, "proximal")
-        functions, step = self.setting.functions, number(step_size, "step_size of proximal")
+        functions, step = self.setting.functions, Fraction(number(step_size, "step_size of proximal"))
         if self.setting.worker_count > 1:
             raise MethodError(f"proximal is of one function, and there are {self.setting.worker_count} workers")
         if step <= 0 or 1 + step * functions.mu <= 0:
             raise MethodError(f"proximal needs a step size > 0 with 1 + step_size mu > 0, got {step}")
-        slope = self._new_slope(0) * functions.scale
-        end = (position + step * functions.mu * self.minimiser - step * slope) / (1 + step * functions.mu)
-        self._note(end, 0, slope)
+        own = self._new_vector(0)
+        if functions.mu < 0:
+            end = position - step * own
+            inner = own - functions.mu * (end - self.minimiser)
+        else:
+            inner = own
+            end = (position + step * functions.mu * self.minimiser - step * inner) / (1 + step * functions.mu)
+        self._note(end, 0, inner)
         return end
 
     def require(self, condition: Condition) -> None:
@@ -182,7 +189,22 @@ class Problem:
             raise MethodError(f"require takes a comparison of forms such as v**2 <= w**2, got {condition!r}")
         self.required.append(condition.form)
 
-    def known(self) -> list[Known]:
+    def known(self, measured: Iterable[Form] = ()) -> list[Known]:
+        """Every inequality about what was asked so far, but for those that say nothing.
+
+        Where functions need not be convex, a minimiser that nothing else mentions may be so far away that nothing
+        follows from where it is: only how low it is counts.
+
+        Args:
+            measured: what else may mention the minimiser.
+        """
+        found = self.all_known()
+        near = [each for each in found if not each.name.startswith("pair") or not _with_minimiser(each)]
+        named = {name for form in (*measured, *(each.form for each in near)) for name in form.names}
+        (minimiser,) = self.minimiser.coefficients
+        return near if self.setting.functions.mu < 0 and minimiser not in named else found
+
+    def all_known(self) -> list[Known]:
         """Every inequality about what was asked so far."""
         functions = self.setting.functions
         found: list[Known] = []
@@ -245,22 +267,37 @@ class Problem:
             raise MethodError(f"there is no worker {worker!r} among {self.setting.worker_count}")
         self.asked.append(position)
         if position not in self._places[worker]:
-            scale = self.setting.functions.scale
-            self._note(position, worker, self._new_slope(worker) * scale if scale else self._resting[worker])
+            functions = self.setting.functions
+            if not functions.scale:
+                inner = self._resting[worker]
+            elif functions.mu < 0:
+                inner = self._new_vector(worker) - functions.mu * (position - self.minimiser)
+            else:
+                inner = self._new_vector(worker)
+            self._note(position, worker, inner)
         return self._places[worker][position]
 
-    def _new_slope(self, worker: int) -> Vector:
-        return Vector({f"slope {worker}:{len(self.points[worker])}": Fraction(1)})
+    def _new_vector(self, worker: int) -> Vector:
+        """A gradient of what need not be convex, ∇φ of what is; L (or L − μ) times a vector, for the sake of scale."""
+        functions, place = self.setting.functions, len(self.points[worker])
+        if functions.mu < 0:
+            return Vector({f"gradient {worker}:{place}": functions.smoothness or Fraction(1)})
+        return Vector({f"slope {worker}:{place}": functions.scale})
 
-    def _note(self, position: Vector, worker: int, slope: Vector) -> None:
+    def _note(self, position: Vector, worker: int, inner: Vector) -> None:
         """Note a point down, whose ∇φ is given."""
         functions, move = self.setting.functions, position - self.minimiser
         value = Form(values={f"value {worker}:{len(self.points[worker])}": Fraction(1)})
         if not functions.scale:
-            value = total([(functions.mu / 2, move @ move), (1, slope @ move)])
-        inner = slope / functions.scale if functions.scale else Vector()
-        self._places[worker][position] = Point(move, functions.mu * move + slope, inner, value)
+            value = total([(functions.mu / 2, move @ move), (1, inner @ move)])
+        slope = inner / functions.scale if functions.scale else Vector()
+        self._places[worker][position] = Point(move, functions.mu * move + inner, slope, value)
         self.points[worker].append(self._places[worker][position])
+
+
+def _with_minimiser(known: Known) -> bool:
+    """True iff one of the two points of a pair is the minimiser."""
+    return "0" in known.name.rpartition(":")[2].split(",")
 
 
 def _mean(vectors: list[Vector]) -> Vector:

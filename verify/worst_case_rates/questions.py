@@ -107,7 +107,7 @@ def worst_case(method: Method, steps: int, *, initial: str | None = None, perfor
     """
     problem = Problem(method.setting)
     own = run_measured(method, problem, steps, initial=initial, performance=performance)
-    return Quotient(problem, own.before, own.afters, tuple(problem.known()), own.said)
+    return Quotient(problem, own.before, own.afters, tuple(problem.known([own.before, *own.afters])), own.said)
 
 
 def named_factor(method: Method) -> Quotient:
@@ -118,7 +118,7 @@ def named_factor(method: Method) -> Quotient:
     """
     problem = Problem(method.setting)
     own = step_measured(method, problem)
-    return Quotient(problem, own.before, own.afters, tuple(problem.known()), own.said)
+    return Quotient(problem, own.before, own.afters, tuple(problem.known([own.before, *own.afters])), own.said)
 
 
 def run_measured(

@@ -87,7 +87,7 @@ def quotient_record(question: Quotient, upper: Bound | None, lower: Bound | None
     if lower is not None:
         record["lower"] = {
             "bound": text(lower.value),
-            "gram": [[text(entry) for entry in row] for row in _gram(question, lower, writer.basis)],
+            "gram": [[text(entry) for entry in row] for row in _with_minimiser(question, lower, writer.basis)],
             "values": [text(lower.unknowns.get(name, Fraction(0))) for name in writer.values],
         }
     return record
@@ -137,6 +137,28 @@ def _features(writer: _Writer, own: Features) -> dict[str, Any]:
 def _multipliers(known: Sequence[Known], unknowns: Mapping[str, Fraction], prefix: str = "") -> dict[str, str]:
     """Those that are not zero, by the name of their inequality."""
     return {each.name: text(unknowns[prefix + each.name]) for each in known if unknowns.get(prefix + each.name)}
+
+
+def _with_minimiser(question: Quotient, lower: Bound, basis: Sequence[str]) -> list[list[Fraction]]:
+    """The Gram matrix with a minimiser that is orthogonal to all and far enough away, where no condition names it."""
+    gram = _gram(question, lower, basis)
+    known = {each.name for each in question.known}
+    left_out = [each.form for each in question.problem.all_known() if each.name not in known]
+    (minimiser,) = question.problem.minimiser.coefficients
+    if left_out:
+        place = basis.index(minimiser)
+        gram[place][place] = Fraction(1)
+        while any(_at(form, gram, basis, lower.unknowns) > 0 for form in left_out):
+            gram[place][place] *= 2
+    return gram
+
+
+def _at(
+    form: Form, gram: Sequence[Sequence[Fraction]], basis: Sequence[str], unknowns: Mapping[str, Fraction]
+) -> Fraction:
+    products = (value * gram[basis.index(left)][basis.index(right)] for (left, right), value in form.products.items())
+    values = (value * unknowns.get(name, Fraction(0)) for name, value in form.values.items())
+    return sum(products, Fraction(0)) + sum(values, Fraction(0))
 
 
 def _gram(question: Quotient, lower: Bound, basis: Sequence[str]) -> list[list[Fraction]]:
