@@ -104,14 +104,15 @@ def rate(record: dict[str, Any]) -> None:
 def worst_case(record: dict[str, Any]) -> None:
     """Bounds of the worst case of a step whose vectors are stated; see `worst_case_rates/record.py`."""
     known, upper, lower = inequalities(record), record.get("upper"), record.get("lower")
-    require((upper or lower) is not None, "a bound is stated")
     if record["claim"] == "lyapunov":
+        upper = field(record, "upper", dict)
         before, after = (lyapunov(upper, record[name]) for name in ("before", "after"))
         proves(known, upper["multipliers"]["step"], (rational(upper["bound"]), before), (-1, after))
         proves(known, upper["multipliers"]["state"], (1, before), (-1, form(record["measured"])))
         return
     before, afters = form(record["before"]), [form(after) for after in field(record, "afters", list)]
     require(record["claim"] == "quotient" and bool(afters), "the claim is of a quotient, with something at the end")
+    require((upper or lower) is not None, "a bound is stated")
     if upper is not None:
         weights = [-rational(weight) for weight in field(upper, "weights", list)]
         require(sum(weights) == -1 and max(weights) <= 0, "weights ≥ 0 have the sum 1")
@@ -207,7 +208,8 @@ def product(left: list[Fraction], right: list[Fraction]) -> Form:
 
 def form(record: dict[str, Any]) -> Form:
     """Inner products of the basis by pair, and values by place."""
-    gram, found = [vector(row) for row in record["gram"]], {}
+    gram = [vector(row) for row in record["gram"]]
+    found: Form = {}
     for i, row in enumerate(gram):
         require(len(row) == len(gram) and all(row[j] == gram[j][i] for j in range(i)), "a form is a symmetric matrix")
         found |= {(i, j): row[j] * (1 + (i != j)) for j in range(i, len(row)) if row[j]}

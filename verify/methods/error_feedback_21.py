@@ -38,7 +38,8 @@ class ErrorFeedback21:
     def lyapunov(self, state: State, problem: Oracle) -> Form:
         """‖∇f(x) − d‖²/√ε + ‖∇f(x)‖² (Thomsen, Taylor and Dieuleveut 2025)."""
         gradient = problem.gradient(state.x)
-        return (gradient - state.d) ** 2 / math.sqrt(self.epsilon) + gradient**2
+        found: Form = (gradient - state.d) ** 2 / math.sqrt(self.epsilon) + gradient**2
+        return found
 
     def closed_form(self, steps: int | None) -> float | None:
         """θ², θ² = (1 − √ε)(L − μ)/(L + μ) θ + √ε."""

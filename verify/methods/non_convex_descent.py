@@ -1,4 +1,4 @@
-"""Gradient descent on smooth functions that need not be convex: the least gradient of N steps, by the value at first."""
+"""Gradient descent on smooth functions that need not be convex: the least gradient, by the value at the start."""
 
 from sparsync.verify.worst_case_rates.problem import Oracle
 from sparsync.verify.worst_case_rates.states import State

@@ -1,4 +1,4 @@
-"""What is the answer to a question about a method? The rate in floating point, its proofs, and who else says so. Ours."""
+"""What is the answer to a question about a method? The rate in floating point, and what is proved of it. Ours."""
 
 from __future__ import annotations
 
@@ -170,12 +170,14 @@ def _searched(method: Method, question: Search, advance: Callable[[], None]) -> 
     if found is None:
         raise SolverError(f"{question.said}: there is none with a factor up to {LARGEST}")
     upper = lyapunov_bound(question, float(found.factor))
+    if found.rough and isinstance(upper, Unproved):
+        about = f"a factor of {float(found.factor):.3g} seems possible to a solver that calls itself inaccurate"
+        raise SolverError(f"{question.said}: {about}, and no function was proved")
     second: float | str = "no function was proved that it could be asked about"
     if isinstance(upper, Bound):
-        own = Quotient(
-            question.problem, energy(question.before, upper), (energy(question.after, upper),), question.known, ""
-        )
-        second = _second_opinion(own)
+        share = 1 / max(abs(value) for name, value in upper.unknowns.items() if name[0] in "Pp")
+        before, after = (share * energy(own, upper) for own in (question.before, question.after))
+        second = _second_opinion(Quotient(question.problem, before, (after,), question.known, ""))
     return Answer(
         said=question.said,
         rate=float(found.factor),
@@ -210,7 +212,9 @@ def _meaning(error: SolverError) -> str:
     if "infeasible" in error.status:
         return f"no multipliers prove any rate, the worst case is unbounded ({error})"
     if "unbounded" in error.status:
-        return f"every rate is proved: what is measured at the start is always zero, or conditions exclude each other ({error})"
+        return (
+            f"every rate is proved: what is measured at the start is zero, or conditions exclude each other ({error})"
+        )
     return str(error)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sparsync.verify.worst_case_rates.programmes import BEST, Solution, SolverError, least
+from sparsync.verify.worst_case_rates.programmes import Solution, SolverError, least
 from sparsync.verify.worst_case_rates.questions import Features, Quotient, Search
 from sparsync.verify.worst_case_rates.rounding import NotRoundedError, exact_solution, with_room
 from sparsync.verify.worst_case_rates.systems import (
@@ -82,7 +82,7 @@ class Solved:
 
 
 def solved(question: Quotient) -> Solved:
-    """The rate of a question: the solver's, if it is sure of it; else the first rough one of which both sides are proved.
+    """The rate of a question: the solver's, if it is sure; else the first rough one of which both sides are proved.
 
     Raises:
         SolverError: the worst case is unbounded, nothing is possible, or the solver fails.
@@ -112,7 +112,7 @@ def solved(question: Quotient) -> Solved:
 
 
 def bounds(question: Quotient, rate: float) -> tuple[Bound | Unproved, Bound | Unproved]:
-    """Fractions that the rate of a question does not exceed, and that the worst case reaches; one where both are proved.
+    """Fractions that the rate of a question does not exceed, and that the worst case reaches.
 
     Args:
         question: what is asked.

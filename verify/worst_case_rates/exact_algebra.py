@@ -1,4 +1,4 @@
-"""Linear algebra in fractions: common kernels, linear equations, and whether a matrix is positive semidefinite. Ours."""
+"""Linear algebra in fractions: common kernels, linear equations, positive semidefinite matrices. Ours."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -236,7 +236,7 @@ def _exact(name: str, value: object) -> Any:
 
 
 def _numbers(instance: Any, path: Path) -> dict[str, Fraction]:
-    found = {}
+    found: dict[str, Fraction] = {}
     for name in dir(type(instance)) + list(vars(instance)):
         if name.startswith("_"):
             continue
@@ -245,7 +245,3 @@ def _numbers(instance: Any, path: Path) -> dict[str, Fraction]:
         if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
             found[name] = number(value, name)
     return found
-
-
-Call = Callable[..., Any]
-"""A function of a method."""

@@ -1,12 +1,13 @@
 """The numbers of a system, by a solver of semidefinite programmes: the least of an unknown, or the most inner solution.
 
-Every unknown is scaled by the size of its forms before, and back after. A status other than "optimal" is an error. Ours.
+Every unknown is scaled by the size of its forms before, and back after. A status but "optimal" is an error. Ours.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,11 +23,11 @@ cvxpy: Any = import_module("cvxpy")
 
 SOLVERS = ("CLARABEL", "SCS")
 """The second, a first-order method, is asked for a second opinion only."""
-TOLERANCES: dict[str, tuple[float, ...]] = {"CLARABEL": (1e-9, 1e-8, 1e-7, 1e-6), "SCS": (1e-7,)}
+TOLERANCES: dict[str, tuple[float, ...]] = {"CLARABEL": (1e-9, 1e-8, 1e-7, 1e-6), "SCS": (1e-7, 1e-5)}
 """Gap and feasibility asked of each; where the first is out of reach, the next."""
 BEST = TOLERANCES["CLARABEL"][0]
 """The tolerance that is wished for."""
-SCS_SECONDS = 30.0
+SCS_SECONDS = 5.0
 """After which SCS has no opinion."""
 
 Array = NDArray[numpy.float64]
@@ -84,21 +85,36 @@ def least(system: System, unknown: str, *, solver: str = "CLARABEL", roughly: bo
     return lowered.solved(z, objective, lowered.squares(z), solver, roughly=roughly)
 
 
-def greatest_share(system: System, unknown: str, bounded: tuple[str, ...]) -> Solution:
-    """The solution with the largest value of an unknown, where others are bounded by one in magnitude, scaled.
+class Line:
+    """Systems between two that differ in their coefficients only, such as one for every factor of a rate.
 
-    Raises:
-        SolverError: the status is not "optimal".
+    Args:
+        first: the system at 0.
+        last: at 1, with the same unknowns, sums and equations.
     """
-    lowered = _Lowered(system)
-    z = cvxpy.Variable(len(system.unknowns))
-    places = [system.unknowns.index(name) for name in bounded]
-    box = [z[places] <= 1, z[places] >= -1]
-    return lowered.solved(z, cvxpy.Maximize(lowered.unscaled(z, unknown)), [*lowered.squares(z), *box], "CLARABEL")
+
+    def __init__(self, first: System, last: System) -> None:
+        self._last = _Lowered(last)
+        self._first = _Lowered(first, self._last.sizes)
+
+    def greatest(self, place: float, unknown: str, bounded: Sequence[str]) -> Solution:
+        """The solution with the largest value of an unknown at a place, others at most one in magnitude, scaled.
+
+        Raises:
+            SolverError: the status is neither "optimal" nor "optimal_inaccurate", whose tolerance is infinite.
+        """
+        own, first, last = copy(self._last), self._first, self._last
+        own.parts = [one + place * (other - one) for one, other in zip(first.parts, last.parts, strict=True)]
+        own.equations = first.equations + place * (last.equations - first.equations)
+        z = cvxpy.Variable(len(own.system.unknowns))
+        places = [own.columns[name] for name in bounded]
+        box = [z[places] <= 1, z[places] >= -1]
+        objective = cvxpy.Maximize(own.unscaled(z, unknown))
+        return own.solved(z, objective, [*own.squares(z), *box], "CLARABEL", roughly=True)
 
 
 def most_inner(system: System) -> Solution:
-    """The solution whose matrices and unknowns ≥ 0 have the largest distance t ≤ 1 from the boundary; t is its objective.
+    """The solution whose matrices and unknowns ≥ 0 are farthest from the boundary, by t ≤ 1, which is its objective.
 
     Raises:
         SolverError: the status is not "optimal".
@@ -113,9 +129,9 @@ def most_inner(system: System) -> Solution:
 class _Lowered:
     """A system as sparse matrices."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, sizes: Array | None = None) -> None:
         self.system = system
-        self.sizes = numpy.array([_size(system, name) for name in system.unknowns])
+        self.sizes = numpy.array([_size(system, name) for name in system.unknowns]) if sizes is None else sizes
         self.columns = {name: place for place, name in enumerate(system.unknowns)}
         self.parts = [self._matrix(own) for own in system.sums]
         self.known = [_row(own.constant, own) for own in system.sums]
@@ -186,10 +202,9 @@ class _Lowered:
                 self.columns[name]: float(factor) / self.sizes[self.columns[name]]
                 for name, factor in coefficients.items()
             }
-            size = max((*map(abs, scaled.values()), abs(float(value))), default=1.0) or 1.0
             for column, factor in scaled.items():
-                matrix[place, column] = factor / size
-            right[place] = float(value) / size
+                matrix[place, column] = factor
+            right[place] = float(value)
         return matrix.tocsc(), right
 
 

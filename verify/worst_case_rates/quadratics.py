@@ -1,7 +1,7 @@
 """How fast is a method on quadratics? A lower bound for every rate, and whether a Lyapunov function could do better.
 
 On f = a‖x − x*‖²/2 with C(v) = b v a step of a method is a matrix, and the square of its spectral radius is a factor
-that no Lyapunov function beats. The curvatures a and the responses b of the extremes, and some between, are tried. Ours.
+that no Lyapunov function beats. The extreme curvatures a and responses b, and some between, are tried. Ours.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def features(state: State, problem: Oracle, rest: State, queries: Iterable[Vecto
     places = {name: own[name] for name, still in entries(rest) if still == problem.minimiser}
     for query in queries:
         parts = (share * own.get(name, Vector({name: Fraction(1)})) for name, share in query.coefficients.items())
-        places[f"{query}"] = sum(parts, Vector())
+        places[_short(query)] = sum(parts, Vector())
     for name, position in places.items():
         gradients = [each - at_rest for each, at_rest in zip(problem.gradients(position), resting, strict=True)]
         many = len(gradients) > 1
@@ -270,7 +270,13 @@ def features(state: State, problem: Oracle, rest: State, queries: Iterable[Vecto
     return Features((*names, *values), tuple(vectors), tuple(values.values()))
 
 
-def _own_performance(method: Method, states: list[State], problem: Problem) -> tuple[Form, ...]:
+def _short(vector: Vector) -> str:
+    """A combination with four digits of each coefficient."""
+    parts = (f"{float(share):+.4g} {name}" for name, share in vector.coefficients.items())
+    return " ".join(parts).removeprefix("+").replace("+1 ", "+").replace("-1 ", "-")
+
+
+def _own_performance(method: Method, states: list[State], problem: Oracle) -> tuple[Form, ...]:
     found = method.call("performance", states, problem)
     several = list(found) if isinstance(found, list | tuple) else [found]
     if not several:

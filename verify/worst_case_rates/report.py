@@ -14,6 +14,8 @@ from sparsync.verify.worst_case_rates.method_file import Method
 
 TIGHT = 1e-5
 """A lower bound that is as near to the rate, relatively, is said to attain it."""
+MOST = 10**5
+"""The largest denominator that is written as it is."""
 
 
 def lines_of(method: Method, found: Answer) -> list[str]:
@@ -22,11 +24,11 @@ def lines_of(method: Method, found: Answer) -> list[str]:
     numbers = ", ".join(f"{name} = {plain(value)}" for name, value in method.numbers.items())
     workers = f", {setting.worker_count} workers" if setting.worker_count > 1 else ""
     common = " with a common minimiser" if setting.worker_count > 1 and setting.common_minimiser else ""
-    second = f"SCS: {found.second:.7g}" if isinstance(found.second, float) else f"SCS has no opinion: {found.second}"
+    second = f"SCS {found.second:.5g}" if isinstance(found.second, float) else f"no second opinion: {found.second}"
     lines = [
         f"{method.name}: {numbers}",
         f"functions: {setting.functions}{workers}{common}",
-        f"{found.said}: {found.rate:.9g} (Clarabel, to {found.tolerance:.0e}; {second})",
+        f"{found.said}: {found.rate:.7g} (Clarabel, to {found.tolerance:.0e}; {second})",
         _proved_line(found),
     ]
     if found.slowest is not None:
@@ -101,6 +103,8 @@ def _proved_line(found: Answer) -> str:
     upper, lower = (bound.value if isinstance(bound, Bound) else None for bound in (found.upper, found.lower))
     if upper is not None and upper == lower:
         return f"certified: the rate is {_fraction(upper)}, exactly"
+    if upper is not None and lower is not None:
+        return f"certified: {_fraction(lower)} ≤ rate ≤ {_fraction(upper)}, exactly"
     said = []
     for sign, bound in (("≤", found.upper), ("≥", found.lower)):
         if isinstance(bound, Bound):
@@ -116,11 +120,15 @@ def _slowest_line(found: Answer) -> str:
     response = "" if slowest.response is None else f", C(v) = {slowest.response:.6g} v"
     case = f"f = {slowest.curvature:.6g} ‖x − x*‖²/2{response}"
     if slowest.factor >= found.rate * (1 - TIGHT):
-        return f"attained: {case} has the factor {slowest.factor:.9g}, and no Lyapunov function a smaller one"
-    return f"the slowest quadratic that was tried, {case}, has the factor {slowest.factor:.9g}"
+        return f"attained: {case} has the factor {slowest.factor:.7g}, and no Lyapunov function a smaller one"
+    return f"the slowest quadratic that was tried, {case}, has the factor {slowest.factor:.7g}"
 
 
 def _fraction(value: Fraction) -> str:
-    if value.denominator <= 10**5:
-        return f"{Fraction(value)}"
-    return f"{value.numerator}/{value.denominator}"
+    """p/q, or p/10^k where that is a long p/q."""
+    if value.denominator > MOST:
+        for places in range(1, 30):
+            scaled = value * 10**places
+            if scaled.denominator == 1:
+                return f"{scaled.numerator}/10^{places}"
+    return f"{Fraction(value)}"

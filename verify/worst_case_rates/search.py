@@ -7,11 +7,12 @@ there is a function for ρ. (Taylor, Van Scoy and Lessard 2018; that bisection d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sparsync.verify.worst_case_rates.programmes import SolverError, greatest_share
+from sparsync.verify.worst_case_rates.programmes import Line, Solution, SolverError
 from sparsync.verify.worst_case_rates.questions import Search
 from sparsync.verify.worst_case_rates.systems import lyapunov_system, lyapunov_terms
 
@@ -19,6 +20,8 @@ LEAST_SHARE = 1e-6
 """The σ from which on a function is found: a hundred times what the solver's rounding makes of zero."""
 RESOLUTION = Fraction(1, 10**7)
 """The distance of the two factors at which bisection ends."""
+GENERIC = Fraction(355, 452)
+"""A factor at which no coefficient vanishes by chance."""
 LARGEST = Fraction(64)
 """The largest factor that is tried."""
 
@@ -31,11 +34,13 @@ class Found:
         factor: a factor at which there is a function.
         below: the largest at which none was found; None if all factors have one.
         share: σ at `factor`.
+        rough: the solver called an answer inaccurate, so that only a proof says that there is a function.
     """
 
     factor: Fraction
     below: Fraction | None
     share: float
+    rough: bool
 
 
 def least_factor(
@@ -51,18 +56,22 @@ def least_factor(
     Raises:
         SolverError: a programme was not solved.
     """
-    low, high = Fraction(0), Fraction(1)
+    share_at = _shares(question)
+    rough = False
 
     def share(factor: Fraction) -> float:
-        found = share_at(question, factor)
+        nonlocal rough
+        found = share_at(factor)
+        rough |= math.isinf(found.tolerance)
         advance()
-        return found
+        return found.objective
 
+    low, high = Fraction(0), Fraction(1)
     reached = share(high)
     while reached < LEAST_SHARE:
-        if high == 1 and share(high + 4 * RESOLUTION) >= LEAST_SHARE:
-            # A method that stays where it is has the factor 1 itself, at which σ is all but zero.
-            return Found(high + 4 * RESOLUTION, high, LEAST_SHARE)
+        if high == 1 and share(high + 4 * resolution) >= LEAST_SHARE:
+            # A method that may stay where it is has the factor 1 itself, at which σ is all but zero.
+            return Found(high + 4 * resolution, high, LEAST_SHARE, rough)
         low, high = high, 2 * high
         if high > LARGEST:
             return None
@@ -70,7 +79,7 @@ def least_factor(
     if low == 0:
         zero = share(low)
         if zero >= LEAST_SHARE:
-            return Found(low, None, zero)
+            return Found(low, None, zero, rough)
     while high - low > resolution:
         middle = (low + high) / 2
         own = share(middle)
@@ -78,17 +87,19 @@ def least_factor(
             high, reached = middle, own
         else:
             low = middle
-    return Found(high, low, reached)
+    return Found(high, low, reached, rough)
 
 
-def share_at(question: Search, factor: Fraction) -> float:
-    """σ at a factor.
-
-    Raises:
-        SolverError: the programme was not solved.
-    """
+def _shares(question: Search) -> Callable[[Fraction], Solution]:
+    """The programme of σ as a function of the factor; it raises a SolverError that names the factor."""
     coefficients = tuple(lyapunov_terms(question)[0])
-    try:
-        return greatest_share(lyapunov_system(question, factor, scaled=True), "share", coefficients).objective
-    except SolverError as error:
-        raise SolverError(f"at the factor {float(factor):.7g}, {error}", error.status) from error
+    names = [own.names for own in lyapunov_system(question, GENERIC, scaled=True).sums]
+    line = Line(*(lyapunov_system(question, Fraction(end), scaled=True, names=names) for end in (0, 1)))
+
+    def share(factor: Fraction) -> Solution:
+        try:
+            return line.greatest(float(factor), "share", coefficients)
+        except SolverError as error:
+            raise SolverError(f"at the factor {float(factor):.7g}, {error}", error.status) from error
+
+    return share

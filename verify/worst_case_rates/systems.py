@@ -143,13 +143,16 @@ def worst_case_system(question: Quotient, names: Sequence[str], rate: Fraction) 
     return System((*slacks, *values, *products), frozenset(slacks), (own,), tuple(equations), units)
 
 
-def lyapunov_system(question: Search, rate: Fraction, *, scaled: bool) -> System:
+def lyapunov_system(
+    question: Search, rate: Fraction, *, scaled: bool, names: Sequence[tuple[str, ...]] | None = None
+) -> System:
     """V = Σ P_ij⟨ξ_i, ξ_j⟩ + Σ p_i v_i with ρ V − V⁺ + Σ λ·known ≥ 0 and V − measured + Σ ν·known ≥ 0.
 
     Args:
         question: the step.
         rate: ρ.
         scaled: the measured form has an unknown factor "share" ≥ 0 instead of 1.
+        names: of the vectors of both sums, if they are known.
     """
     before, after = lyapunov_terms(question)
     decrease: dict[str, Form] = {
@@ -159,10 +162,11 @@ def lyapunov_system(question: Search, rate: Fraction, *, scaled: bool) -> System
     positive: dict[str, Form] = {**before, **{f"state {known.name}": known.form for known in question.known_before}}
     if scaled:
         positive["share"] = -question.measured
-    sums = (
-        made_sum(Form(), decrease),
-        made_sum(Form() if scaled else -question.measured, positive),
-    )
+    measured = Form() if scaled else -question.measured
+    if names is None:
+        sums = (made_sum(Form(), decrease), made_sum(measured, positive))
+    else:
+        sums = (Sum(Form(), decrease, tuple(names[0])), Sum(measured, positive, tuple(names[1])))
     multipliers = sorted({*decrease, *positive} - {*before})
     return System(
         (*before, *multipliers),
