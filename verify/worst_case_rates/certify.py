@@ -88,27 +88,23 @@ def solved(question: Quotient) -> Solved:
         SolverError: the worst case is unbounded, nothing is possible, or the solver fails.
     """
     system = quotient_system(question)
-    sure: Solution | None = None
-    try:
-        sure = least(system, RATE)
-    except SolverError as error:
-        failed = error
-    if sure is not None:
-        found = Solved(sure, *bounds(question, sure.objective))
+    sure: Solved | None = None
+    failed: SolverError | None = None
+    # With forced zeros as equations a solver sees more clearly, if the zeros are the right ones, which proofs tell.
+    for forced, roughly in ((False, False), (True, False), (False, True), (True, True)):
+        try:
+            solution = least(with_room(system) if forced else system, RATE, roughly=roughly)
+        except SolverError as error:
+            failed = failed or error
+            continue
+        found = Solved(solution, *bounds(question, solution.objective))
         if found.proved:
             return found
-    # With forced zeros as equations a solver sees more clearly, if the zeros are the right ones, which proofs tell.
-    for own, roughly in ((with_room(system), False), (system, True), (with_room(system), True)):
-        try:
-            solution = least(own, RATE, roughly=roughly)
-        except SolverError:
-            continue
-        other = Solved(solution, *bounds(question, solution.objective))
-        if other.proved:
-            return other
-    if sure is None:
-        raise failed
-    return found
+        if not (forced or roughly):
+            sure = found
+    if sure is not None:
+        return sure
+    raise failed or SolverError("what the solver found is inaccurate, and was not proved on both sides")
 
 
 def bounds(question: Quotient, rate: float) -> tuple[Bound | Unproved, Bound | Unproved]:

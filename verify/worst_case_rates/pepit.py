@@ -97,8 +97,8 @@ class PepitProblem:
     def __post_init__(self) -> None:
         self._pepit: Any = import_module("PEPit")
         self._problem = self._pepit.PEP()
-        self._functions = [self._declared() for _ in range(self.setting.worker_count)]
-        self._mean = sum(self._functions[1:], self._functions[0]) / len(self._functions)
+        self._functions: list[Any] = [self._declared() for _ in range(self.setting.worker_count)]
+        self._mean: Any = sum(self._functions[1:], self._functions[0]) / len(self._functions)
         resting = self._mean.stationary_point()
         self._points: dict[str, Any] = {"x*": resting}
         self._lowest = self._mean(resting)

@@ -214,7 +214,7 @@ CORRUPTED: dict[str, tuple[int, Callable[[Any], None], int]] = {
     "a gradient at the minimiser": (0, lambda r: r["points"][0][0][1].__setitem__(0, "1/1"), REFUTED),
     "an unknown inequality": (0, set_in("upper", "multipliers", "pair 0:8,9", "1/1"), UNREADABLE),
     "a float": (0, set_in("upper", "bound", 0.9), UNREADABLE),
-    "nothing claimed": (0, lambda r: (r.pop("upper"), r.pop("lower")), REFUTED),
+    "nothing claimed": (0, lambda r: r.update(upper=None, lower=None), REFUTED),
     "another claim": (0, set_in("claim", "nothing"), REFUTED),
     "a smaller factor": (1, set_in("upper", "bound", "4/5"), REFUTED),
     "another function": (1, set_in("upper", "quadratic", 0, 0, "0/1"), REFUTED),

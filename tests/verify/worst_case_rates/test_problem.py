@@ -32,10 +32,10 @@ def test_quadratics_of_the_class_obey_every_inequality(name: str, places: list[F
         problem.gradient(problem.vector(place))
     values = {"x*": Fraction(0), "vector a": places[0], "vector b": places[1]}
     heights = {}
-    for number, place in enumerate(places, start=1):
-        slope = (curvature - functions.mu) * place / functions.scale
-        values[f"slope 0:{number}"], values[f"gradient 0:{number}"] = slope, curvature * place / 2
-        heights[f"value 0:{number}"] = curvature / 2 * place**2
+    for number, where in enumerate(places, start=1):
+        slope = (curvature - functions.mu) * where / functions.scale
+        values[f"slope 0:{number}"], values[f"gradient 0:{number}"] = slope, curvature * where / 2
+        heights[f"value 0:{number}"] = curvature / 2 * where**2
     known = problem.all_known()
     assert max(at(each.form, values, heights) for each in known) <= 0
     assert len(known) == 6 + 2 * (functions.mu < 0)

@@ -15,11 +15,12 @@ COORDINATES = st.lists(st.fractions(-5, 5, max_denominator=7), min_size=2, max_s
 
 
 @given(COORDINATES, COORDINATES, st.lists(COORDINATES, min_size=2, max_size=2))
-def test_the_algebra_is_that_of_vectors_with_coordinates(first: list, second: list, places: list) -> None:
+def test_the_algebra_is_that_of_vectors_with_coordinates(
+    first: list[Fraction], second: list[Fraction], places: list[list[Fraction]]
+) -> None:
     def value(vector: Vector) -> list[Fraction]:
-        return [
-            sum(share * places["xy".index(name)][row] for name, share in vector.coefficients.items()) for row in (0, 1)
-        ]
+        parts = [(share, places["xy".index(name)]) for name, share in vector.coefficients.items()]
+        return [sum((share * place[row] for share, place in parts), Fraction(0)) for row in (0, 1)]
 
     one, other = (a * X + b * Y for a, b in (first, second))
     product = sum(
