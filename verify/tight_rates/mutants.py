@@ -9,6 +9,7 @@ from sparsync.theory.language.symbols import (
     epsilon,
     eta,
     mu,
+    residual_decay,
     spectral_gap,
     widest_gap,
 )
@@ -44,6 +45,14 @@ MUTANTS: dict[str, Mutant] = {
         "ef_tight_step",
         "1 + s for 1 − s",
         lambda bound: bound * (1 + sympy.sqrt(epsilon)) / (1 - sympy.sqrt(epsilon)),
+        "property",
+    ),
+    "decayed_tight_rate_root": wrong_bound("decayed_tight_rate", "θ for θ²", sympy.sqrt, "numeric", "property"),
+    "decayed_rate_lower_decay": wrong_bound(
+        "decayed_rate_lower",
+        "the rate of β = 1 for every β",
+        lambda bound: bound.subs(residual_decay, 1),
+        "smt",
         "property",
     ),
     "compressed_descent_rate_sign": wrong_bound(
