@@ -307,7 +307,8 @@ EDGES: dict[str, tuple[Remark, ...]] = {
     ),
     "noisy_gradient": (
         Edge("chain_length <= T", {"variance": 0, "n": 1, "smoothness": 1, "gap": 1, "chain_length": 2, "T": 1}),
-        Edge("gap > 0", {"variance": 0, "n": 1, "smoothness": 1, "gap": 0, "chain_length": 1, "T": 1}),
+        Unneeded("0 < gap + variance", "numbers below 0 are no gaps and no variances", widened=True),
+        Edge("0 < gap + variance", {"variance": 0, "n": 1, "smoothness": 1, "gap": 0, "chain_length": 1, "T": 1}),
     ),
 }
 """What lies beyond the conditions."""
