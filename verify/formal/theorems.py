@@ -129,7 +129,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     ),
     "random_k": (
         Proof(
-            "random_k.random_k_keeps_back",
+            "random_residual.random_k_keeps_back",
             "expect P (fun o => square dot (u - payload_on (draw o) u)) = random_share R d k * square dot u",
             "random_share R d k",
         ),
@@ -561,16 +561,16 @@ THEOREMS: dict[str, Theorem] = {
         assumes="finitely many outcomes; N(v − Cv)² ≤ (1 − δ)N(v)²",
         witness="euclidean.top_k_compresses",
     ),
-    "random_k.random_k_keeps_back": Theorem(
+    "random_residual.random_k_keeps_back": Theorem(
         states="If k of d coordinates are drawn uniformly, E|u − Cu|² = (1 − k/d)|u|² for every u.",
         assumes="0 < d; k ≤ d; every set of k coordinates has the probability 1/C(d, k)",
         witness="random_witnesses.random_k_residual_has_runs",
     ),
-    "random_k.no_set_contracts": Theorem(
+    "random_residual.no_set_contracts": Theorem(
         states="A set that leaves a coordinate out keeps back all of some vector: Rand-k contracts in the mean alone.",
         assumes="|S| < d",
     ),
-    "random_k.random_k_residual": Theorem(
+    "random_residual.random_k_residual": Theorem(
         states="With Rand-k in ℝ^d, E|e_t|² ≤ 4(1 − δ)η²σ²/δ² with δ = k/d.",
         assumes=(
             "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, "

@@ -31,7 +31,7 @@ from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
 
-STEADY_STEPS = 80
+STEADY_STEPS = 200
 """Of a pair whose gradients stay the same."""
 EARLY_THEN_LATE = ((0, 1), 2, tuple(map(Fraction, (0, 2, 1, 0))))
 """Where a pair mixes in its two epochs, B, and gradients of which more is left than of any that meet whole epochs."""
@@ -109,7 +109,7 @@ def steady_margins() -> list[Fraction]:
     return [
         pair_margin(Fraction(0), *EARLY_THEN_LATE),
         pair_margin(half, [0], 1, [Fraction(1)] * STEADY_STEPS),
-        pair_margin(1 - half**4, [1], 2, [Fraction(1)] * STEADY_STEPS * 10),
+        pair_margin(1 - half**4, [1], 2, [Fraction(1)] * STEADY_STEPS * 4),
     ]
 
 

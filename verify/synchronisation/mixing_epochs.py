@@ -19,7 +19,7 @@ LARGEST_GRAPH = 4
 """Workers up to which all connected graphs are listed."""
 MOST_ORDERED_LINKS = 3
 """Links up to which every way to use them in an epoch is followed; more are used at once, or one after the other."""
-LONG_PATHS = (7, 8, 10)
+LONG_PATHS = (7, 8, 10, 24)
 """Workers of the paths whose links are all used at once."""
 
 Link = tuple[int, int]
@@ -141,7 +141,7 @@ def epoch_cases() -> Members:
         own = st.lists(values, min_size=workers, max_size=workers)
         return st.tuples(st.just(workers), epoch, own)
 
-    slowest = st.integers(2, 12).map(
+    slowest = (st.integers(2, 12) | st.just(24)).map(
         lambda workers: (workers, [list(pairwise(range(workers)))], [Fraction(worker) for worker in range(workers)])
     )
     return st.integers(2, 6).flatmap(of_size) | slowest

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import delta, eta, local_count, sigma_squared, tau
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -120,13 +121,14 @@ def perturbation_margin(factor: Fraction, commits: Commits, late: Sequence[Pair]
         residual = tuple(largest * part for part in kept)
     distance = [own + sum((pair[axis] for pair in late), Fraction(0)) for axis, own in enumerate(residual)]
     every = [pair for gradients, _ in commits for pair in gradients] + list(late)
-    bound = STATEMENTS["additive_perturbation"].fraction(
-        delta=1 - factor**2,
-        local_count=max(len(gradients) for gradients, _ in commits),
-        second_moment=max(first**2 + second**2 for first, second in every),
-        delay=len(late),
-        step_size=1,
-    )
+    numbers = {
+        "delta": 1 - factor**2,
+        "local_count": max(len(gradients) for gradients, _ in commits),
+        "second_moment": max(first**2 + second**2 for first, second in every),
+        "delay": len(late),
+        "step_size": 1,
+    }
+    bound = bound_at("additive_perturbation", numbers)
     return bound - sum(part**2 for part in distance)
 
 

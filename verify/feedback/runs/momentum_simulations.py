@@ -13,8 +13,8 @@ import numpy
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.simulations import (
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.simulations import (
     DIMENSION,
     LARGEST_SLOPE,
     STANDARD_ERRORS,
