@@ -17,7 +17,6 @@ from sparsync.theory.language.symbols import T, averaging, delta, estimate_energ
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.difference_runs import averaged_update
 from sparsync.verify.feedback.difference_simulations import (
-    DIMENSION,
     TOP_K_RUNS,
     WORKER_COUNT,
     averaged_method,
@@ -26,6 +25,7 @@ from sparsync.verify.feedback.difference_simulations import (
     top_k_energies,
 )
 from sparsync.verify.feedback.linear_moments import LinearCase, gradient_energies, linear_cases, root_above, single_case
+from sparsync.verify.feedback.simulations import DIMENSION
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

@@ -29,7 +29,6 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.difference_simulations import (
-    DIMENSION,
     TOP_K_RUNS,
     WORKER_COUNT,
     Method,
@@ -38,7 +37,7 @@ from sparsync.verify.feedback.difference_simulations import (
     top_k_energies,
 )
 from sparsync.verify.feedback.linear_moments import LinearCase, Row, combined, gradient_energies, linear_cases, mean
-from sparsync.verify.feedback.simulations import top_k_rows
+from sparsync.verify.feedback.simulations import DIMENSION, top_k_rows
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

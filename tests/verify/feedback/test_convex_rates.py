@@ -7,7 +7,7 @@ import pytest
 
 from sparsync.verify.feedback import convex_rates, linear_moments, worker_rates
 from sparsync.verify.feedback.convex_simulations import excesses
-from sparsync.verify.feedback.difference_simulations import DIMENSION
+from sparsync.verify.feedback.simulations import DIMENSION
 
 ONE, ZERO, HALF = Fraction(1), Fraction(0), Fraction(1, 2)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy
@@ -95,6 +96,10 @@ def test_ef21_with_momentum_one_is_ef21_one_update_later() -> None:
     assert [moments[1][1] for moments in averaged[1:]] == [moments[1][1] for moments in plain[:-1]]
 
 
+def _given(gradient: simulations.Rows, _x: simulations.Rows) -> simulations.Rows:
+    return gradient
+
+
 LIBRARY: dict[str, tuple[Any, Callable[[int, float], simulations.Method]]] = {
     "ef21": (Ef21(), simulations.difference_method),
     "econtrol": (EControl(0.25), lambda count, step: controlled.controlled_method(count, step, 0.25)),
@@ -109,7 +114,7 @@ def test_the_simulated_method_is_the_library_s(name: str) -> None:
     x, memory = numpy.zeros((1, 6)), numpy.zeros((2, 1, 1, 6))
     theirs, state = torch.zeros(6, dtype=torch.float64), feedback.memory(6, dtype=torch.float64, device="cpu")
     for gradient in gradients:
-        x, memory = method(2, 0.5)(x, memory, lambda _, gradient=gradient: gradient)
+        x, memory = method(2, 0.5)(x, memory, partial(_given, gradient))
         corrected = feedback.correct(state, torch.from_numpy(gradient[0, 0]), 0.5)
         payload = SELECTORS["top_k"](corrected, 2)
         feedback.settle(state, corrected, payload)
@@ -124,7 +129,7 @@ def test_the_library_s_momentum_is_the_stated_one_with_an_update_before_it() -> 
     x, memory = numpy.zeros((1, 6)), numpy.zeros((2, 1, 1, 6))
     theirs, state = torch.zeros(6, dtype=torch.float64), feedback.memory(6, dtype=torch.float64, device="cpu")
     for gradient in gradients:
-        x, memory = method(x, memory, lambda _, gradient=gradient: gradient)
+        x, memory = method(x, memory, partial(_given, gradient))
         numpy.testing.assert_allclose(x[0], theirs.numpy(), rtol=0, atol=1e-13)
         corrected = feedback.correct(state, torch.from_numpy(gradient[0, 0]), 0.5)
         payload = SELECTORS["top_k"](corrected, 2)
