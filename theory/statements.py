@@ -5,7 +5,18 @@ Building a statement builds formulas only; its derivation runs when `Step.holds`
 
 from types import ModuleType
 
-from sparsync.theory.contraction import ladder, sample_moments, samples, shapes, small_dimensions, ties_and_layers
+from sparsync.theory.contraction import (
+    chunk_assignments,
+    chunk_orders,
+    chunks,
+    ladder,
+    quantised,
+    sample_moments,
+    samples,
+    shapes,
+    small_dimensions,
+    ties_and_layers,
+)
 from sparsync.theory.cost import (
     buckets,
     butterflies,
@@ -25,6 +36,7 @@ from sparsync.theory.cost import (
     streamed_products,
 )
 from sparsync.theory.delay import (
+    decaying_regret,
     delayed_rate,
     stability,
     stale_regret,
@@ -34,11 +46,18 @@ from sparsync.theory.delay import (
 )
 from sparsync.theory.feedback import (
     averaged_rates,
+    bidirectional,
     complexity,
     conservation,
     controlled,
     convex_rates,
+    decay_floors,
+    decayed,
+    decayed_descent,
     difference_rates,
+    heterogeneous,
+    local_steps,
+    lower_bounds,
     lyapunov_rate,
     momentum,
     rates,
@@ -48,12 +67,15 @@ from sparsync.theory.feedback import (
 )
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.laws import (
+    chunk_costs,
+    chunk_laws,
     formulas,
     gamma_tails,
     gaussian_tails,
     heavy_tails,
     mixture_tails,
     stretched_tails,
+    two_bit_laws,
     weibull_tails,
 )
 from sparsync.theory.learning import (
@@ -88,11 +110,34 @@ from sparsync.theory.synchronisation import (
     sampling_barriers,
     superstep_regret,
 )
+from sparsync.theory.tight_rates import decayed_rates, gossip
 from sparsync.theory.tight_rates import rates as tight_rates
 
 MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "Contraction": (ladder, shapes, ties_and_layers, samples, sample_moments, small_dimensions),
-    "Laws": (formulas, gaussian_tails, heavy_tails, gamma_tails, stretched_tails, weibull_tails, mixture_tails),
+    "Contraction": (
+        ladder,
+        shapes,
+        ties_and_layers,
+        chunks,
+        chunk_orders,
+        chunk_assignments,
+        quantised,
+        samples,
+        sample_moments,
+        small_dimensions,
+    ),
+    "Laws": (
+        formulas,
+        gaussian_tails,
+        heavy_tails,
+        gamma_tails,
+        stretched_tails,
+        weibull_tails,
+        mixture_tails,
+        chunk_laws,
+        chunk_costs,
+        two_bit_laws,
+    ),
     "Selectors": (count_band, released_rule, released_rotation, released_laws),
     "Error feedback": (
         conservation,
@@ -107,9 +152,16 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         momentum,
         complexity,
         steady_state,
+        decayed,
+        local_steps,
+        decayed_descent,
+        decay_floors,
+        lower_bounds,
+        heterogeneous,
+        bidirectional,
     ),
-    "Tight rates": (tight_rates,),
-    "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret),
+    "Tight rates": (tight_rates, decayed_rates, gossip),
+    "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret, decaying_regret),
     "Synchronisation": (
         barriers,
         sampling_barriers,

@@ -23,7 +23,8 @@ _HEAD = r"\toprule" + "\n" + r"theorem & name, \emph{verdict} & hypotheses \\" +
 def formal_table(data_folder: Path) -> str:
     r"""A `longtable` with a row per theorem: what it states, its name, Coq's verdict, its hypotheses and their witness.
 
-    Its caption is the macro `\formalcaption`; a theorem that proves a statement of the ledger names it.
+    Its caption is the macro `\formalcaption`; a theorem that proves a statement of the ledger names it, and says what
+    of it the theorem leaves.
 
     Raises:
         FileNotFoundError: Coq has not been asked.
@@ -66,7 +67,10 @@ def _row(theorem: Result, names: set[str]) -> str:
 
 
 def _proves(theorem: Result) -> str:
-    return f" ({label_link(theorem['label'])})" if theorem["label"] else ""
+    if not theorem["label"]:
+        return ""
+    left = claim_latex(str(theorem["leaves"]), label_link)
+    return f" ({label_link(theorem['label'])}{f'; not {left}' if left else ''})"
 
 
 def _hypotheses(theorem: Result, names: set[str]) -> str:

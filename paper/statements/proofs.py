@@ -135,12 +135,18 @@ def evidence(record: Result, printed: Callable[[str], str]) -> str:
 
 
 def _graded(grade: str, detail: Mapping[str, Any], printed: Callable[[str], str]) -> str:
-    """A grade with what is behind it; what was counted to be none, such as failures, is not said."""
+    """A grade with what is behind it, and what a theorem leaves of a statement.
+
+    What was counted to be none, such as failures, is not said.
+    """
     counts = [
         (name.removesuffix("_count"), count) for name, count in detail.items() if name.endswith("_count") and count
     ]
     counted = [_counted(name.replace("_", " "), int(count)) for name, count in counts]
-    words = ", ".join([*(printed(name) for name in detail.get("theorems", ())), *counted])
+    theorems = [printed(name) for name in detail.get("theorems", ())]
+    left = detail.get("leaves", [""] * len(theorems))
+    named = [f"{name}{f', not {what}' if what else ''}" for name, what in zip(theorems, left, strict=True)]
+    words = ("; " if any(left) else ", ").join([*named, *counted])
     return f"{grade} ({words})" if words else grade
 
 

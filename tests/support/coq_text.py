@@ -12,7 +12,7 @@ from sparsync.verify.formal.coq import read_sources
 
 _TOKEN = re.compile(r"\s*(Num\.sqrt|%/|\^\+|\^-1|\.\+\d|\*:|[-+*/^()]|\d+|[A-Za-z_][A-Za-z_0-9']*)")
 _SCOPES = re.compile(r"%:R|%N|%:Q")
-_DEFINITION = re.compile(r"^Definition (\w+)((?:\s*\([^)]*\)|\s+\w+)*)\s*:\s*(?:R|nat) := (.*?)\.(?=\s)", re.M | re.S)
+_DEFINITION = re.compile(r"^Definition (\w+)((?:\s*\([^)]*\)|\s+\w+)*)\s*:\s*(?:R|nat) :=\s+(.*?)\.(?=\s)", re.M | re.S)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,11 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "(2 * k + 2) %/ 3.",
         "(2 * k + 1) %/ 3.",
     ),
+    "what is kept back counted as sent": (
+        "chunks",
+        "R := 1 - (1 - lost) * (1 - left).",
+        "R := 1 - (1 - lost) * (1 + left).",
+    ),
     "the exponent of the integral's constant": (
         "powers",
         "R := classical_share R d k ^+ r.+1.",
@@ -74,6 +79,36 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "R := (b / (1 - b)) ^+ 2.",
         "R := (b / (1 + b)) ^+ 2.",
     ),
+    "a mean given a variable, without the chance of its values": (
+        "probability",
+        "= chance P (fun o => X o == s) *: m s.",
+        "= m s.",
+    ),
+    "draws that are independent of the gradient alone": (
+        "random_residual",
+        "independent P (draw s) (corrected s).",
+        "independent P (draw s) (g s).",
+    ),
+    "the constant of the bound without a root, in the mean": (
+        "random_residual",
+        "R := 4%:R * (1 - delta) * eta ^+ 2 * sigma2",
+        "R := 3%:R * (1 - delta) * eta ^+ 2 * sigma2",
+    ),
+    "the share of Rand-k off by one": (
+        "random_k",
+        "R := 1 - k%:R / d%:R.",
+        "R := 1 - k.+1%:R / d%:R.",
+    ),
+    "half the noise in the rate of smooth functions": (
+        "random_descent",
+        "2%:R * gap / (eta * T%:R) + eta * L * sigma2 + L",
+        "2%:R * gap / (eta * T%:R) + eta * L * sigma2 / 2%:R + L",
+    ),
+    "a step that may be longer": (
+        "random_variance",
+        "eta * L * (1 + Num.sqrt (1 - delta)) / (2%:R * (1 - Num.sqrt (1 - delta))).",
+        "eta * L * (1 + Num.sqrt (1 - delta)) / (2%:R * (1 + Num.sqrt (1 - delta))).",
+    ),
     "the gate one iteration late": (
         "staleness",
         "bool := lead c w <= s.",
@@ -97,6 +132,12 @@ HIDDEN: dict[str, tuple[str, str, str, str]] = {
         "restated",
         "Definition local_ratio",
         'Hypothesis fewer : (k.+1 < d)%N.\nSet Default Proof Using "All".\nDefinition local_ratio',
+    ),
+    "short steps": (
+        "random_variance",
+        "restated_random",
+        "Let kept t := mean_square (e t).",
+        'Hypothesis short : eta <= 1.\nSet Default Proof Using "All".\nLet kept t := mean_square (e t).',
     ),
     "bounds that are close": (
         "dynamic_staleness",

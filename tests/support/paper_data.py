@@ -360,6 +360,7 @@ def theorem_record(
     assumes: str = "",
     witness: str = "",
     label: str | None = None,
+    leaves: str = "",
     axioms: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """A theorem, in the format of `verify/formal/coq.py`."""
@@ -369,6 +370,7 @@ def theorem_record(
         "assumes": assumes,
         "witness": witness,
         "label": label,
+        "leaves": leaves,
         "axioms": list(axioms),
     }
 

@@ -31,15 +31,24 @@ def delayed_descent_rate() -> Statement:
             Step(
                 "for every a, the derivative of z^{τ+1} − z^τ + a vanishes at r = τ/(τ + 1)", partial(_critical, bound)
             ),
-            Step("there Σ 1/(r − z_i) = 0 unless r is a root, for it is the logarithmic derivative", _log_derivative),
+            Step(
+                "there Σ 1/(r − z_i) = 0 unless r is a root, for it is the logarithmic derivative: a factor z − z_i "
+                "more adds 1/(z − z_i)",
+                _log_derivative,
+            ),
             Step(
                 "but Re 1/(r − z_i) > 0 for |z_i| ≤ r, z_i ≠ r: so max|z_i| ≥ r, and > r unless r is a root",
                 _half_plane,
+                argued="that a sum of numbers with positive real parts is not 0",
             ),
             Step("r is a root iff a = τ^τ/(τ + 1)^{τ+1}", partial(_root_at, bound), concludes=bound),
             Step("then z = rw gives τw^{τ+1} − (τ+1)w^τ + 1 = (w − 1)² Σ_{j≤τ} j w^{j−1}", partial(_scaled, bound)),
             Step("where (w − 1) Σ_{j≤τ} j w^{j−1} = τw^τ − Σ_{j<τ} w^j", _remaining_factor),
-            Step("|w| > 1 or |w| = 1 ≠ w: |τw^τ| exceeds |Σ_{j<τ} w^j|; w = 1: the sum is > 0", _no_root_outside),
+            Step(
+                "|w| > 1 or |w| = 1 ≠ w: |τw^τ| exceeds |Σ_{j<τ} w^j|; w = 1: the sum is > 0",
+                _no_root_outside,
+                argued="that τ terms, none longer than w^τ and one of another length or direction, have a shorter sum",
+            ),
             Step("τ = 0: the only root is 0 at a = 1", _rate_without_delay),
         ),
     )
@@ -51,9 +60,9 @@ def _critical(point: sympy.Expr) -> sympy.Expr:
 
 
 def _log_derivative() -> sympy.Expr:
-    roots = sympy.symbols("z_1:5")
-    product = sympy.Mul(*(ROOT - root for root in roots))
-    return sympy.simplify(sympy.diff(product, ROOT) / product - sympy.Add(*(1 / (ROOT - root) for root in roots)))
+    root, product = sympy.Symbol("z_i"), sympy.Function("P")(ROOT)
+    longer = product * (ROOT - root)
+    return sympy.simplify(sympy.diff(longer, ROOT) / longer - sympy.diff(product, ROOT) / product - 1 / (ROOT - root))
 
 
 def _half_plane() -> sympy.Basic:

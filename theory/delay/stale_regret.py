@@ -2,19 +2,19 @@
 
 Updates are numbered in rounds: x_{t+1} = x_t − η_t g_t, where t stands for iteration k of worker i, and g_t is a
 subgradient of f_t at the view x̃_t of that worker. A view lacks some earlier updates and has some later ones. Ho, Cipar,
-Cui et al. 2013 chose the order and the steps σ/√t; the counts, the bounds and their proofs are ours.
+Cui et al. 2013 chose the order; the counts, the bounds and their proofs are ours. Steps that decrease are in
+`theory/delay/decaying_regret.py`.
 """
 
 import sympy
 
 from sparsync.theory.delay.stability import ANGLE, decided
 from sparsync.theory.delay.staleness import AT_ONCE, COUNT
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, eta, lipschitz, misread_count, n, radius, regret, staleness
 
-SCALE = sympy.Symbol("sigma", positive=True)
-"""Scale σ of the step size σ/√t."""
 WORKER = sympy.Symbol("i", integer=True, positive=True)
 """Position of a worker in the order of a round."""
 
@@ -29,13 +29,18 @@ IN_WINDOW = (
     r"to $k-1-s$ and any of $k-s,\dots,k-1+s$"
 )
 MISREAD = "a view misreads the updates before its own that it lacks, and those after that it holds"
-CONVEX = r"$f_t$ is convex, $g_t$ is a subgradient of it at $\tilde{x}_t$, and $\lVert g_t\rVert\le\ell$"
-START = r"$\frac12\lVert x_1-x^{*}\rVert^2\le F^2$"
+CONVEX = Given(
+    "longest_gradient",
+    r"\lVert g_t\rVert",
+    "≤",
+    lipschitz,
+    words=r"$f_t$ is convex, $g_t$ is a subgradient of it at $\tilde{x}_t$, and {}",
+)
+START = Given("half_square", r"\frac12\lVert x_1-x^{*}\rVert^2", "≤", radius**2)
 ONE_STEP = (
     "f_t(x̃_t) − f_t(x*) ≤ g_t(x_t − x*) + g_t(x̃_t − x_t), and 2ηg(x − x*) = (x − x*)² − (x − ηg − x*)² + η²g² in each "
     "coordinate"
 )
-DIAMETER = r"$\frac12\lVert x_t-x^{*}\rVert^2\le F^2$ for every $t$"
 
 
 def ssp_views() -> Statement:
@@ -72,7 +77,8 @@ def ssp_views() -> Statement:
 def ssp_regret_fixed_step() -> Statement:
     """R ≤ F²/η + ηℓ²T(1 + (2s + 1)(n − 1))/2 for one step size η, without projection and from any start.
 
-    With a barrier (s = 0) it is attained, see `ssp_regret_optimised`. One worker gives the classical F²/η + ηℓ²T/2.
+    Views may lack and hold whatever the window permits. With a barrier (s = 0) it is attained, see
+    `ssp_regret_optimised`. One worker gives the classical F²/η + ηℓ²T/2.
 
     Source: ours; one worker: classical.
     """
@@ -80,17 +86,27 @@ def ssp_regret_fixed_step() -> Statement:
     return Statement(
         label="ssp_regret_fixed_step",
         title="Regret under bounded staleness, fixed step size",
-        assumptions=(CONVEX, START, NUMBERED, MOVES, r"$\eta_t=\eta$", AT_ONCE, IN_ORDER),
+        assumptions=(CONVEX, START, NUMBERED, MOVES, r"$\eta_t=\eta$", IN_WINDOW),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
         source="ours",
         derivation=(
-            Step(ONE_STEP, _one_step),
+            Step(ONE_STEP, one_step),
             Step("summed over t, the squares leave at most F²/η", _squares_telescope),
-            Step("each update misread costs at most η|g_t g_l| ≤ ηℓ²", _cost_of_one_update),
-            Step("T updates misread at most T(n − 1)(2s + 1)/2: a round cut after r has r(n − r)/2 fewer", _cut_round),
+            Step("each update misread costs at most η|g_t g_l| ≤ ηℓ²", cost_of_one_update),
             Step(
-                "F²/η + ηℓ²T/2 and the cost of all views",
+                "a pair l < t costs (a − b)ηg_t g_l ≤ ηℓ², where a and b are 1 or 0: whether view t lacks l, and "
+                "whether view l holds t",
+                _cost_of_one_pair,
+            ),
+            Step(
+                "view (k, i) has such pairs with iterations k − s, …, k − 1 of the others and with k of the workers "
+                "before: n(n − 1)(2s + 1)/2 in a round",
+                lambda: sympy.expand(_pairs_in_round() - _in_round(n)),
+            ),
+            Step("T updates have at most T(n − 1)(2s + 1)/2: a round cut after r has r(n − r)/2 fewer", _cut_round),
+            Step(
+                "F²/η + ηℓ²T/2 and the cost of all pairs",
                 lambda: radius**2 / eta + eta * lipschitz**2 * (T / 2 + T * _in_round(n) / n) - bound,
                 concludes=bound,
             ),
@@ -103,25 +119,24 @@ def ssp_regret_optimised() -> Statement:
     """R ≤ Fℓ√(2(1 + (2s + 1)(n − 1))T) for the best fixed step η = F/ℓ · √(2/((1 + (2s + 1)(n − 1))T)).
 
     With a barrier this is Fℓ√(2nT), and it is attained for every n and every whole number of rounds: it is that of
-    descent on sums of n losses. For every s it is attained in the limit of many updates. It is a third of `ssp_regret`
-    with a barrier, and less than √2/3 of it for every s.
+    descent on sums of n losses. For every s it is attained in the limit of many updates.
 
     Source: ours.
     """
-    bound = radius * lipschitz * sympy.sqrt(2 * _delay_factor() * T)
+    bound = radius * lipschitz * sympy.sqrt(2 * delay_factor() * T)
     return Statement(
         label="ssp_regret_optimised",
         title="Regret under bounded staleness, best fixed step size",
         assumptions=(
-            *(CONVEX, START, NUMBERED, MOVES, AT_ONCE, IN_ORDER),
-            r"$\eta_t=\frac{F}{\ell}\sqrt{2/((1+(2s+1)(n-1))T)}$",
+            *(CONVEX, START, NUMBERED, MOVES, IN_WINDOW),
+            Given("step_size", r"\eta_t", "=", _best_step()),
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
         source="ours",
         derivation=(
             Step("`ssp_regret_fixed_step` is stationary in η at the best step", _best_step_is_stationary),
-            Step("there it is the bound", lambda: _at_best_step() - _with_positive_factor(bound), concludes=bound),
+            Step("there it is the bound", lambda: _at_best_step() - with_positive_factor(bound), concludes=bound),
             Step("at any other η it exceeds this by a square over η", _excess_is_a_square),
             Step(
                 "s = 0: losses ℓ|x_k − x*_k| in round k attain it at the best step",
@@ -131,55 +146,14 @@ def ssp_regret_optimised() -> Statement:
                 "one turn of the gradients in T steps, beside a constant part towards x*, which has the share "
                 "(1 + (2s + 1)(n − 1))/T: regret over bound tends to 1",
                 _turning_gradients,
+                argued="that gradients less than (s + 1)n steps apart are those that oldest views lack",
             ),
-            Step("its square over that of `ssp_regret` is 1/9 at s = 0, and below 2/9, its limit", _square_shares),
         ),
     )
 
 
-def ssp_regret() -> Statement:
-    """R ≤ 3Fℓ√(2(s + 1)nT) for the steps σ/√t, σ = F/(ℓ√(2(s + 1)n)): the published form with 3 for 4.
-
-    As we understand Ho et al. 2013, Theorem 1, they state 4Fℓ√(2(s + 1)nT) for these steps, so theirs follows. That a
-    view misreads at most 2s(n − 1) updates, as we understand their proof to say, holds for s ≥ 1; with a barrier, which
-    is s = 0, it misreads up to n − 1.
-
-    Source: steps and form: Ho, Cipar, Cui et al. 2013; constant and proof: ours.
-    """
-    bound = _decaying_bound()
-    return Statement(
-        label="ssp_regret",
-        title="Regret under bounded staleness, published step size",
-        assumptions=(
-            *(CONVEX, DIAMETER, NUMBERED, MOVES, IN_WINDOW),
-            r"$\eta_t=\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+1)n})$",
-        ),
-        relation=sympy.Le(regret, bound, evaluate=False),
-        domain=(),
-        source="steps and form: Ho et al. 2013; constant and proof: ours",
-        derivation=(
-            Step(ONE_STEP, _one_step),
-            Step("for decreasing η_t, the squares leave at most F²/η_T", _squares_leave_last_step),
-            Step("Σ_{t≤T} 1/√t ≤ 2√T", _sum_of_steps),
-            Step("each update misread costs at most η_l|g_t g_l| ≤ η_lℓ²", _cost_of_one_update),
-            Step(
-                "s(n − 1) + n − j views may lack an update of worker j, and a view has s(n − 1) too many, of later "
-                "steps: at most (2s + 1)(n − 1) in all",
-                _lacking_and_extra,
-            ),
-            Step(
-                "so the regret is at most F²√T/σ + σℓ²√T + 2σℓ²(2s + 1)(n − 1)√T = qFℓ√(2κT), κ = (s + 1)n",
-                _at_published,
-            ),
-            Step("q = 1 + (1 + 2(2s + 1)(n − 1))/(2κ) < 3", _terms_ratio_is_small),
-            Step("hence 3Fℓ√(2κT)", _largest_terms, concludes=bound),
-            Step("a view misreads up to 2s(n − 1) updates for s ≥ 1, and n − 1 for s = 0", _published_count),
-        ),
-    )
-
-
-def _delay_factor() -> sympy.Expr:
-    """1 + (2s + 1)(n − 1): one, and twice the mean number of updates that a view misreads."""
+def delay_factor() -> sympy.Expr:
+    """1 + (2s + 1)(n − 1): one, and twice the mean number of pairs of a view."""
     return 1 + (2 * staleness + 1) * (n - 1)
 
 
@@ -218,11 +192,17 @@ def _oldest_views_attain() -> sympy.Expr:
     return sympy.expand(sympy.summation(sympy.expand(lacking), (WORKER, 1, n)) - _in_round(n))
 
 
-def _one_step() -> sympy.Expr:
-    iterate, best, gradient = sympy.symbols("x best g", real=True)
+def one_step() -> sympy.Basic:
+    """True iff both parts of `ONE_STEP` hold."""
+    iterate, view, best, gradient, value = sympy.symbols("x view best g value", real=True)
+    above = sympy.Symbol("above", nonnegative=True)
+    # The value at x* lies above the tangent at the view.
+    linear = gradient * (iterate - best) + gradient * (view - iterate)
+    excess = linear - (value - (value + gradient * (best - view) + above))
     moved = iterate - eta * gradient
-    return sympy.expand(
-        2 * eta * gradient * (iterate - best) - ((iterate - best) ** 2 - (moved - best) ** 2 + eta**2 * gradient**2)
+    squares = (iterate - best) ** 2 - (moved - best) ** 2 + eta**2 * gradient**2
+    return decided(
+        sympy.expand(excess).is_nonnegative and sympy.expand(2 * eta * gradient * (iterate - best) - squares) == 0
     )
 
 
@@ -243,7 +223,8 @@ def _squares_telescope() -> sympy.Basic:
     )
 
 
-def _cost_of_one_update() -> sympy.Basic:
+def cost_of_one_update() -> sympy.Basic:
+    """True iff |g_t g_l| ≤ ℓ²."""
     # Lacking costs +g_t g_l, having too much −g_t g_l; the squares stand for their sums over the coordinates.
     taken, misread = sympy.symbols("g_t g_l", real=True)
     room = [
@@ -253,6 +234,15 @@ def _cost_of_one_update() -> sympy.Basic:
         for sign in (1, -1)
     ]
     return decided([sympy.expand(excess) for excess in room] == [0, 0])
+
+
+def _cost_of_one_pair() -> sympy.Basic:
+    # |g_t g_l| ≤ ℓ², by `cost_of_one_update`.
+    return decided(all(1 - abs(lacks - holds) >= 0 for lacks in (0, 1) for holds in (0, 1)))
+
+
+def _pairs_in_round() -> sympy.Expr:
+    return sympy.summation(sympy.expand(staleness * (n - 1) + (WORKER - 1)), (WORKER, 1, n))
 
 
 def _cut_round() -> sympy.Basic:
@@ -279,14 +269,14 @@ def _barrier_misses_at_best_step(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _fixed_step_bound() -> sympy.Expr:
-    return radius**2 / eta + eta * lipschitz**2 * T * _delay_factor() / 2
+    return radius**2 / eta + eta * lipschitz**2 * T * delay_factor() / 2
 
 
 def _best_step() -> sympy.Expr:
-    return radius / lipschitz * sympy.sqrt(2 / (_delay_factor() * T))
+    return radius / lipschitz * sympy.sqrt(2 / (delay_factor() * T))
 
 
-def _with_positive_factor(expression: sympy.Expr) -> sympy.Expr:
+def with_positive_factor(expression: sympy.Expr) -> sympy.Expr:
     """The expression with n = 1 + m, m ≥ 0, which shows that 1 + (2s + 1)(n − 1) is positive."""
     return expression.subs(n, 1 + sympy.Symbol("m", integer=True, nonnegative=True))
 
@@ -296,14 +286,14 @@ def _best_step_is_stationary() -> sympy.Expr:
 
 
 def _at_best_step() -> sympy.Expr:
-    return _with_positive_factor(_fixed_step_bound().subs(eta, _best_step()))
+    return with_positive_factor(_fixed_step_bound().subs(eta, _best_step()))
 
 
 def _excess_is_a_square() -> sympy.Expr:
     best = _best_step()
-    square = lipschitz**2 * T * _delay_factor() * (eta - best) ** 2 / (2 * eta)
+    square = lipschitz**2 * T * delay_factor() * (eta - best) ** 2 / (2 * eta)
     excess = _fixed_step_bound() - _fixed_step_bound().subs(eta, best) - square
-    return sympy.simplify(sympy.expand(_with_positive_factor(excess)))
+    return sympy.simplify(sympy.expand(with_positive_factor(excess)))
 
 
 def _turning_gradients() -> sympy.Basic:
@@ -312,90 +302,13 @@ def _turning_gradients() -> sympy.Basic:
     angle, lacking_at_first = 2 * sympy.pi * (staleness + 1) * n / T, n * (n - 1) * staleness * (staleness + 1) / 2
     half_angle_differs = sympy.simplify(1 - sympy.cos(ANGLE) - 2 * sympy.sin(ANGLE / 2) ** 2)
     best = _best_step()
-    share_differs = sympy.simplify((sympy.sqrt(2) * radius / (best * lipschitz * T)) ** 2 - _delay_factor() / T)
+    share_differs = sympy.simplify((sympy.sqrt(2) * radius / (best * lipschitz * T)) ** 2 - delay_factor() / T)
     misread = (T * _in_round(n) / n - lacking_at_first) * (1 - angle**2 / 2)
     reached = radius**2 / best + best * lipschitz**2 * (T / 2 + misread)
-    ratio = sympy.simplify(_with_positive_factor(reached / (radius * lipschitz * sympy.sqrt(2 * _delay_factor() * T))))
+    ratio = sympy.simplify(with_positive_factor(reached / (radius * lipschitz * sympy.sqrt(2 * delay_factor() * T))))
     limit = sympy.limit(ratio, T, sympy.oo)
     return decided(half_angle_differs == 0 and share_differs == 0 and sympy.simplify(limit**2) == 1)
 
 
-def _published_scale() -> sympy.Expr:
-    return radius / (lipschitz * sympy.sqrt(2 * (staleness + 1) * n))
-
-
-def _decaying_bound() -> sympy.Expr:
-    return 3 * radius * lipschitz * sympy.sqrt(2 * (staleness + 1) * n * T)
-
-
-def _square_shares() -> sympy.Basic:
-    share = sympy.simplify((radius * lipschitz) ** 2 * 2 * _delay_factor() * T / _decaying_bound() ** 2)
-    limit = sympy.limit(sympy.limit(share, n, sympy.oo), staleness, sympy.oo)
-    room = sympy.factor(_with_positive_factor(limit - share))
-    return decided(
-        sympy.simplify(share.subs(staleness, 0)) == sympy.Rational(1, 9)
-        and limit == sympy.Rational(2, 9)
-        and room.is_positive
-    )
-
-
-def _squares_leave_last_step() -> sympy.Basic:
-    # The room F²/η_T − Σ_t (D_t − D_{t+1})/η_t − D_{T+1}/η_T is ≥ 0 at T = 1, and 1/η_{T+1} = 1/η_T + growth.
-    inverse, growth, short, after = sympy.symbols("inverse growth short after", nonnegative=True)
-    now = radius**2 - short
-    start = radius**2 * inverse - (now - after) * inverse - after * inverse
-    term = (now - after) * (inverse + growth)
-    later = radius**2 * (inverse + growth) - term - after * (inverse + growth)
-    grows = later - (radius**2 * inverse - now * inverse)
-    return decided(sympy.expand(start).is_nonnegative and sympy.expand(grows).is_nonnegative)
-
-
-def _sum_of_steps() -> sympy.Basic:
-    # Both sides at one more update, in roots: old² + 1 = new².
-    old, new = sympy.sqrt(T), sympy.sqrt(T + 1)
-    differs = sympy.simplify(2 * new - 2 * old - 1 / new - (new - old) ** 2 / new)
-    return decided(differs == 0 and (2 * old - 1).subs(T, 1).is_positive)
-
-
-def _lacking_and_extra() -> sympy.Basic:
-    # Views that lack (k, j) are of iterations k + 1, …, k + s, and of k for the workers after j.
-    position, after = sympy.symbols("position after", integer=True, nonnegative=True)
-    lacking, extra = staleness * (n - 1) + after, staleness * (n - 1)
-    room = ((2 * staleness + 1) * (n - 1) - lacking - extra).subs(n, position + 1 + after)
-    return decided(sympy.expand(room).is_nonnegative)
-
-
-def _terms_ratio() -> sympy.Expr:
-    """q, the three terms over Fℓ√(2κT) at the published σ."""
-    return 1 + (1 + 2 * (2 * staleness + 1) * (n - 1)) / (2 * (staleness + 1) * n)
-
-
-def _at_published() -> sympy.Expr:
-    terms = radius**2 / SCALE + SCALE * lipschitz**2 * (1 + 2 * (2 * staleness + 1) * (n - 1))
-    stated = radius * lipschitz * sympy.sqrt(2 * (staleness + 1) * n) * _terms_ratio()
-    return sympy.simplify(terms.subs(SCALE, _published_scale()) - stated)
-
-
-def _terms_ratio_is_small() -> sympy.Basic:
-    return decided(sympy.factor(3 - _terms_ratio()).is_positive)
-
-
-def _largest_terms() -> sympy.Expr:
-    # No smaller number will do: q tends to 3 for many workers and a large staleness.
-    largest = sympy.limit(sympy.limit(_terms_ratio(), n, sympy.oo), staleness, sympy.oo)
-    return radius * lipschitz * sympy.sqrt(2 * (staleness + 1) * n * T) * largest - _decaying_bound()
-
-
-def _published_count() -> sympy.Basic:
-    # Another worker's window has s iterations before k and s from k on; of those before i, iteration k is expected.
-    more = sympy.Symbol("more", integer=True, nonnegative=True)
-    loose = (WORKER - 1) * ((staleness + 1) + (staleness - 1)) + (n - WORKER) * 2 * staleness
-    barrier = (WORKER - 1) * (staleness + 1) + (n - WORKER) * staleness
-    return decided(
-        sympy.expand((loose - 2 * staleness * (n - 1)).subs(staleness, more + 1)) == 0
-        and barrier.subs({staleness: 0, WORKER: n}) == n - 1
-    )
-
-
-STATEMENTS = by_label(__name__, ssp_views(), ssp_regret_fixed_step(), ssp_regret(), ssp_regret_optimised())
+STATEMENTS = by_label(__name__, ssp_views(), ssp_regret_fixed_step(), ssp_regret_optimised())
 """The statements of this file."""

@@ -9,6 +9,7 @@ same rule is in `theory/delay/stale_regret.py`.
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -78,17 +79,26 @@ def ssp_recursion() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("s = 0: M(k) = max_i C_i(k) obeys M(k) = max_i d_i(k) + M(k − 1)", _barrier_sums),
+            Step(
+                "s = 0: M(k) = max_i C_i(k) obeys M(k) = max_i d_i(k) + M(k − 1)",
+                _barrier_sums,
+                argued="for more than two workers",
+            ),
             Step(
                 "C_i(k) increases with d_i(k), C_i(k−1), C_j(k−1−s): by induction with all d and −s",
                 _is_monotone,
+                argued="the induction over k",
             ),
             Step(
                 "V(k) = Σ_{r≤s} M(k−r): V(k) − V(k−1) = M(k) − M(k−1−s) ≥ max_i d_i(k)",
                 _window_grows,
             ),
             Step("so with a barrier Σ_k max_i d_i(k) ≤ V(K) ≤ (s + 1) M(K)", _window_is_small),
-            Step("n M(K) ≥ Σ_i C_i(K) ≥ Σ_k Σ_i d_i(k) ≥ Σ_k max_i d_i(k)", _work_exceeds_longest),
+            Step(
+                "n M(K) ≥ Σ_i C_i(K) ≥ Σ_k Σ_i d_i(k) ≥ Σ_k max_i d_i(k)",
+                _work_exceeds_longest,
+                argued="that C_i(K) is no less than the sum of the d_i(k)",
+            ),
             Step("both bounds hold: the smaller does", _smaller_of_two, concludes=bound),
             Step("workers slow in turn: C_j(k−1−s) never exceeds C_i(k−1), so none waits", _taking_turns),
             Step(f"their ratio is min(n, s + 1), computed for n, s ≤ {LARGEST_ENUMERATED}", _bound_is_attained),
@@ -98,6 +108,8 @@ def ssp_recursion() -> Statement:
 
 def persistent_straggler() -> Statement:
     """c_i(t)/t ≤ 1/d_max + G/t for every policy that keeps leads at most G: no bounded staleness outruns a straggler.
+
+    Iterations of the slowest worker may take d_max or longer.
 
     SSP never makes the slowest worker wait if durations are constant, so its long-run rate is exactly 1/d_max for
     every s: what a larger s buys is a head start of at most G iterations.
@@ -109,8 +121,8 @@ def persistent_straggler() -> Statement:
         label="persistent_straggler",
         title="Rate of every worker, bounded lead, one persistent straggler",
         assumptions=(
-            r"each iteration of the slowest worker takes $d_{\max}$",
-            r"$c_i-\min_j c_j\le G$ at time $t$",
+            Given("slowest", "d", "≥", longest_duration, words="each iteration of the slowest worker takes a time {}"),
+            Given("largest_lead", r"c_i-\min_j c_j", "≤", gap_bound, words="{} at time $t$"),
         ),
         relation=sympy.Le(iteration_rate, bound, evaluate=False),
         domain=(),
@@ -137,7 +149,13 @@ def ssp_throughput() -> Statement:
         title="Throughput of two workers, exponential durations, bounded staleness",
         assumptions=(
             f"{AT_ONCE}; it makes one at a time",
-            "two workers with independent exponential durations of mean $1$",
+            Given(
+                "mean",
+                r"\mathbb{E}\,d",
+                "=",
+                sympy.Integer(1),
+                words="two workers with independent exponential durations $d$, {}",
+            ),
         ),
         relation=sympy.Eq(throughput, bound),
         domain=(),
@@ -213,13 +231,13 @@ def _window_is_small() -> sympy.Basic:
 
 def _work_exceeds_longest() -> sympy.Basic:
     # The largest of non-negative numbers is at most their sum, and n times the latest at least the sum of all.
-    numbers = [DURATION[worker] for worker in range(1, LARGEST_ENUMERATED + 1)]
-    total = sympy.Add(*numbers)
+    before, largest, after = sympy.symbols("before largest after", nonnegative=True)
     latest = sympy.Symbol("M", nonnegative=True)
     shortfalls = sympy.Sum(DURATION[WORKER], (WORKER, 1, n))
     sum_of_all = sympy.Sum(latest - DURATION[WORKER], (WORKER, 1, n)).expand().doit()
     differs = sympy.simplify(n * latest - sum_of_all - shortfalls)
-    return decided(sympy.Max(total, *numbers) == total and differs == 0 and shortfalls.is_nonnegative)
+    at_most = sympy.expand(before + largest + after - largest).is_nonnegative
+    return decided(at_most and differs == 0 and shortfalls.is_nonnegative)
 
 
 def _smaller_of_two() -> sympy.Basic:

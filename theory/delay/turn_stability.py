@@ -84,7 +84,11 @@ def reports_in_turn_limit() -> Statement:
                 "|a|² increases in sin²(φ/2), and never falls in sin²(θ/2): m = 0 has the least a", _modulus_increases
             ),
             Step("at a = 0 the roots are the simple root 1 and those of z^n = γ < 1", _starts_on_small_circle),
-            Step("dz/da = −1/(n(1 − γ)) at z = 1, a = 0: for small a > 0 all are inside", _starts_inside),
+            Step(
+                "dz/da = −1/(n(1 − γ)) at z = 1, a = 0: for small a > 0 all are inside",
+                _starts_inside,
+                argued="that roots depend continuously on a",
+            ),
             Step("Re(d log a/d log z) on the circle is h': roots cross outwards only", _roots_cross),
             Step("a ≤ 0: there is a real root between 1 and 1 + |a|/(n(1 − γ))", _not_negative),
             Step(
@@ -97,10 +101,12 @@ def reports_in_turn_limit() -> Statement:
             Step(
                 "φ = y/n, n → ∞: the equation becomes y + ψ(y) = π/2, so γ = cos y, and a → √(1 − γ²) arccos γ",
                 _many_workers,
+                argued="that solutions tend to the one of the limit",
             ),
             Step(
                 "γ = 1 − u², φ = uy, u → 0, n ≥ 2: the equation becomes (n − 1)y = 2/(ny), a/u² tends to 2n/(n − 1)",
                 _momentum_near_one,
+                argued="that solutions tend to the one of the limit",
             ),
         ),
     )

@@ -5,6 +5,8 @@ only from T of order 1/δ⁴ on: `crossover`. Where the variance is bounded, T o
 `crossover_variance`. The bounds on Top-k enter with κ = 1/c. Ours; square bound: Shi, Chu, Cheung and See 2019.
 """
 
+from dataclasses import replace
+
 import sympy
 
 from sparsync.theory.feedback.rates import VARIANCE_RATE
@@ -12,17 +14,21 @@ from sparsync.theory.feedback.residual import (
     CONTRACTION,
     DELTA_DOMAIN,
     INVERSE_ODDS,
+    KEPT_BACK,
     RESIDUAL_BOUND,
     RESIDUAL_MINKOWSKI,
     ROOT,
+    SECOND_MOMENT,
     at_root,
     below_one,
 )
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.quantiles import NormalQuantile
 from sparsync.theory.language.statement import Statement, by_label, written
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
+    T,
     compression,
     crossover,
     delta,
@@ -35,6 +41,7 @@ from sparsync.theory.language.symbols import (
 )
 
 TOP_K_SHARE = r"$\delta$ is the share of $\lVert u\rVert^{2}$ that Top-$k$ sends"
+STEP_SIZE = Given("step_size", r"\eta", "=", 1 / sympy.sqrt(T))
 COMPRESSION_DOMAIN = (sympy.Ge(compression, 1),)
 """1 ≤ k ≤ d."""
 
@@ -56,7 +63,7 @@ def complexity_classical() -> Statement:
         "complexity_classical",
         exponent=1,
         title="1/δ² for the classical bound",
-        assumption=r"$1-\delta=1-1/c$, $c=d/k$",
+        kept_back=1 - 1 / _c,
         bound=_c**2,
         limits=(_c**2, _c**2),
         source="Stich, Cordonnier and Jaggi 2018",
@@ -72,7 +79,7 @@ def complexity_square() -> Statement:
         "complexity_square",
         exponent=2,
         title="1/δ² for the exponent 2",
-        assumption=r"$1-\delta=(1-1/c)^{2}$, $c=d/k$",
+        kept_back=(1 - 1 / _c) ** 2,
         bound=_c**4 / (2 * _c - 1) ** 2,
         limits=((_c**2 + _c) / 4, (_c**2 + _c + 2) / 4),
         source="Shi, Chu, Cheung and See 2019",
@@ -88,7 +95,7 @@ def complexity_cubic() -> Statement:
         "complexity_cubic",
         exponent=3,
         title="1/δ² for the exponent 3",
-        assumption=r"$1-\delta=(1-1/c)^{3}$, $c=d/k$",
+        kept_back=(1 - 1 / _c) ** 3,
         bound=_c**6 / (3 * _c**2 - 3 * _c + 1) ** 2,
         limits=((_c**2 + 2 * _c) / 9, (_c**2 + 2 * _c + 6) / 9),
         source="ours",
@@ -112,6 +119,7 @@ def complexity_gaussian() -> Statement:
         relation=sympy.Eq(inverse_square, bound),
         domain=COMPRESSION_DOMAIN,
         source="ours",
+        kind="definition",
         derivation=(
             Step("2zφ(z) + P(|u| > z) has the derivative −2z²φ(z) in z, and is 1 at z = 0", _normal_energy),
             Step(
@@ -140,6 +148,7 @@ def complexity_laplace() -> Statement:
         relation=sympy.Eq(inverse_square, bound),
         domain=COMPRESSION_DOMAIN,
         source="ours",
+        kind="definition",
         derivation=(
             Step("P(|u| > l) = ∫_l^∞ e^(−x) dx = 1/c at l = ln c", lambda: _exponential(0).subs(_LEVEL, log) - 1 / _c),
             Step("1/δ, the quotient of ∫_0^∞ and ∫_l^∞ of x²e^(−x)", lambda: _laplace_factor(bound), concludes=bound),
@@ -156,10 +165,11 @@ def residual_square() -> Statement:
     return Statement(
         label="residual_square",
         title="energy kept back for the exponent 2",
-        assumptions=(*CONTRACTION, r"$1-\delta=(1-1/c)^{2}$, $c=d/k$"),
+        assumptions=(CONTRACTION[0], replace(KEPT_BACK, right=(1 - 1 / _c) ** 2), SECOND_MOMENT, "$c=d/k$"),
         relation=sympy.Le(residual_energy, bound, evaluate=False),
         domain=COMPRESSION_DOMAIN,
         source="ours",
+        kind="definition",
         derivation=(
             Step("`residual_minkowski` at √(1 − δ) = 1 − 1/c", lambda: _square_residual(bound), concludes=bound),
         ),
@@ -176,12 +186,14 @@ def crossover_count() -> Statement:
         label="crossover",
         title="updates until compression costs less than noise",
         assumptions=(
-            r"$\eta=1/\sqrt{T}$, $\sigma^{2}>0$; $4(1-\delta)\eta^{2}L^{2}\sigma^{2}/\delta^{2}\le\eta L\sigma^{2}$ is "
+            STEP_SIZE,
+            r"$\sigma^{2}>0$; $4(1-\delta)\eta^{2}L^{2}\sigma^{2}/\delta^{2}\le\eta L\sigma^{2}$ is "
             r"true for $T\ge T^{*}$ and false before",
         ),
         relation=sympy.Eq(crossover, bound),
         domain=DELTA_DOMAIN,
         source="ours",
+        kind="definition",
         derivation=(
             Step("compression over noise is √(T*/T)", lambda: _term_quotient(bound), concludes=bound),
             Step("at T = 1/δ² it is 4L(1 − δ)/δ: larger, not smaller, for small δ", _at_inverse_square),
@@ -203,7 +215,8 @@ def crossover_variance() -> Statement:
         label="crossover_variance",
         title="updates until compression costs a constant, bounded variance",
         assumptions=(
-            r"$\eta=1/\sqrt{T}$, $a=\sqrt{1-\delta}$, and the rate is "
+            STEP_SIZE,
+            r"$a=\sqrt{1-\delta}$, and the rate is "
             r"$((f(x_0)-f^{*})/(\eta T)+\eta L\sigma_0^{2}(1+a)/2)/(1-\eta L(1+a)/(2(1-a)))$",
             r"for all $f(x_0)-f^{*}$ and $\sigma_0^{2}$ the rate with $\delta$ is at most $2(1+a)$ times that with "
             r"$\delta=1$ from $T^{*}$ on, and for no smaller $T$ with $\eta L(1+a)<2(1-a)$",
@@ -229,21 +242,22 @@ def _power_law(
     *,
     exponent: int,
     title: str,
-    assumption: str,
+    kept_back: sympy.Expr,
     bound: sympy.Expr,
     limits: tuple[sympy.Expr, sympy.Expr],
     source: str,
 ) -> Statement:
     """1/δ² for 1 − δ = (1 − 1/c)^exponent, between two polynomials in c."""
     lower, upper = limits
-    factor = 1 / (1 - (1 - 1 / _c) ** exponent) ** 2
+    factor = 1 / (1 - kept_back) ** 2
     return Statement(
         label=label,
         title=title,
-        assumptions=(assumption,),
+        assumptions=(Given("kept_back", r"1-\delta", "=", kept_back, words="{} at $c=d/k$"),),
         relation=sympy.Eq(inverse_square, bound),
         domain=COMPRESSION_DOMAIN,
         source=source,
+        kind="definition",
         derivation=(
             Step(
                 f"1/(1 − (1 − 1/c)^{exponent})² = {_written(bound)}",

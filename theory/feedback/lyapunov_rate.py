@@ -84,6 +84,7 @@ def _proof(bound: sympy.Expr) -> tuple[Step, ...]:
             "−η(q² − Lpq) + ωL((1 − δ)(p² + 2ηpq) − p²), which is "
             "−η(1 − h)q² − ωLδ(p − ηq(1 + 2ω(1 − δ))/(2ωδ))², h = ηL(1 + 2ω(1 − δ))²/(4ωδ)",
             _drift,
+            argued="the products of ∇f(x) with ∇f(x̃) and e, by Cauchy and Schwarz",
         ),
         Step(
             "summed over t, Φ_0 = f(x_0), Φ_T ≥ f*: (1 − h)M ≤ F + N/2 + ω(1 − δ)N for every ω > 0, where M is the "

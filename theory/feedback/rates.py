@@ -22,6 +22,7 @@ from sparsync.theory.feedback.residual import (
     minkowski_steps,
     young_steps,
 )
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -134,8 +135,9 @@ def stationary_gradient() -> Statement:
         title="a quadratic at rest: what no rate can exclude",
         assumptions=(
             UPDATE,
-            r"$f(x)=Lx^{2}/2$, $C(u)=(1+\sqrt{1-\delta})\,u$, $\mathbb{E}[g_t\mid x_t,e_t]=f'(x_t)$, "
-            r"$\mathbb{E}\,g_t^{2}=\sigma^{2}$",
+            r"$f(x)=Lx^{2}/2$, $\mathbb{E}[g_t\mid x_t,e_t]=f'(x_t)$",
+            Given("amplification", "C(u)/u", "=", 1 + _A),
+            Given("second_moment", r"\mathbb{E}\,g_t^{2}", "=", sigma_squared),
             r"$\mathbb{E}\,x_t^{2}$, $\mathbb{E}\,x_te_t$ and $\mathbb{E}\,e_t^{2}$ do not change with $t$",
         ),
         relation=sympy.Eq(stationary_energy, bound),
@@ -168,7 +170,7 @@ def descent_without_bounded_gradients() -> Statement:
         assumptions=(
             SMOOTH,
             *CONTRACTION[:2],
-            r"$\mathbb{E}[\lVert g_t-\nabla f(x_t)\rVert^{2}\mid x_t,e_t]\le\sigma_0^{2}$",
+            Given("variance", r"\mathbb{E}[\lVert g_t-\nabla f(x_t)\rVert^{2}\mid x_t,e_t]", "≤", variance),
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(_STEP_SHARE, 1)),
@@ -180,6 +182,7 @@ def descent_without_bounded_gradients() -> Statement:
                 "Φ = f(x̃) + (L/2a)‖e‖², p = ‖e‖, q = ‖∇f(x)‖: what Φ falls by, beyond η(1 − ηL(1 + a)/(2(1 − a)))q² "
                 "− η²Lσ₀²(1 + a)/2, is L(1 + a)((1 − a)p − aηq)²/(2a(1 − a))",
                 _lyapunov_square,
+                argued="the products of ∇f(x) with ∇f(x̃) and e, by Cauchy and Schwarz",
             ),
             Step("that square has a positive factor", lambda: below_one(_SQUARE_FACTOR)),
             Step("summed over t: Φ_0 = f(x_0), Φ_T ≥ f*", lambda: _lyapunov_summed(bound), concludes=bound),
@@ -196,7 +199,11 @@ def descent_step() -> Step:
         length, s = sympy.symbols("r s", nonnegative=True)
         return sympy.integrate(L * s * length * length, (s, 0, 1)) - L * length**2 / 2
 
-    return Step("∫_0^1 ‖∇f(x̃ + s r) − ∇f(x̃)‖‖r‖ ds ≤ ∫_0^1 L s‖r‖² ds = L‖r‖²/2, for r = −ηg", remainder)
+    return Step(
+        "∫_0^1 ‖∇f(x̃ + s r) − ∇f(x̃)‖‖r‖ ds ≤ ∫_0^1 L s‖r‖² ds = L‖r‖²/2, for r = −ηg",
+        remainder,
+        argued="the inequality is that ∇f is L-Lipschitz; means are taken given x, e",
+    )
 
 
 def noise_step() -> Step:

@@ -7,6 +7,7 @@ gives. ROOT is a = √(1 − δ). Inequalities hold coordinate by coordinate, or
 
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, eta, i, j, n, residual_energy, sigma_squared
@@ -22,12 +23,15 @@ DELTA_DOMAIN = (sympy.Le(delta, 1),)
 
 UPDATE = r"$u_t=e_t+\eta g_t$, $x_{t+1}=x_t-C(u_t)$, $e_{t+1}=u_t-C(u_t)$"
 """The algorithm from any state."""
-CONTRACTION = (
-    rf"{UPDATE}, $e_0=0$",
-    r"$\mathbb{E}\,\lVert u-C(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
-    r"and what $C$ draws is independent of all before",
-    r"$\mathbb{E}\,\lVert g_t\rVert^{2}\le\sigma^{2}$",
+KEPT_BACK = Given(
+    "kept_back",
+    r"\mathbb{E}\,\lVert u-C(u)\rVert^{2}/\lVert u\rVert^{2}",
+    "≤",
+    1 - delta,
+    words=r"{} for every $u\neq0$, $C(0)=0$, and what $C$ draws is independent of all before",
 )
+SECOND_MOMENT = Given("second_moment", r"\mathbb{E}\,\lVert g_t\rVert^{2}", "≤", sigma_squared)
+CONTRACTION = (rf"{UPDATE}, $e_0=0$", KEPT_BACK, SECOND_MOMENT)
 """The algorithm and the two hypotheses on its second moments. Draws that are kept break both bounds on the residual."""
 
 _PUSH = eta**2 * sigma_squared
@@ -77,6 +81,7 @@ def residual_minkowski() -> Statement:
 def young_steps() -> tuple[Step, ...]:
     """The steps of the bound with 4(1 − δ)/δ²: Young's parameter is δ/(2(1 − δ))."""
     return (
+        contraction_step(),
         Step("(1 + γ)e² + (1 + 1/γ)h² − (e + h)² = (γe − h)²/γ, one coordinate", _young),
         Step(
             "(1 − δ)(1 + γ) = 1 − δ/2 at γ = δ/(2(1 − δ)), where (1 − δ)(1 + 1/γ) = (1 − δ)(2 − δ)/δ", _lemma_parameter
@@ -89,6 +94,7 @@ def young_steps() -> tuple[Step, ...]:
 def minkowski_steps() -> tuple[Step, ...]:
     """The steps of the sharp bound, in a = √(1 − δ) < 1: Young's parameter is (1 − a)/a."""
     return (
+        contraction_step(),
         Step("e²/a + h²/(1 − a) − (e + h)² = ((1 − a)e − ah)²/(a(1 − a)), one coordinate", _optimal_young),
         Step("the step r ↦ ar + a²η²σ²/(1 − a) keeps r at or below a²η²σ²/(1 − a)²", _induction),
         Step("no other parameter γ gives a smaller fixed point", _parameter_is_optimal),
@@ -96,6 +102,15 @@ def minkowski_steps() -> tuple[Step, ...]:
         Step("for δ = 1 both sides are zero: E‖e⁺‖² ≤ 0", lambda: RESIDUAL_MINKOWSKI.subs(delta, 1)),
         Step("it is (1 + a)²/4 ≤ 1 times 4(1 − δ)η²σ²/δ²", _below_lemma),
         Step("C(u) = (1 − a)u, g constant: e_t = aησ(1 − a^t)/(1 − a), whose square tends to the bound", _attained),
+    )
+
+
+def contraction_step() -> Step:
+    """What a random compressor keeps back of a vector that its draw does not depend on."""
+    return Step(
+        "E‖e⁺‖² ≤ (1 − δ)E‖e + ηg‖², and inequalities of coordinates may be added and averaged",
+        None,
+        argued="given all before, C is drawn anew, and the mean of the conditional means is the mean",
     )
 
 

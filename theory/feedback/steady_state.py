@@ -71,7 +71,7 @@ def steady_drift_equal() -> Statement:
             r"$u=e+\eta g$ with a fixed $\eta>0$, $e^{+}=u-\mathrm{Top}_k(u)$, $e_0=0$; the step is $d/k$ or later",
         ),
         relation=sympy.Eq(ratio, bound, evaluate=False),
-        domain=(sympy.Le(k, d), sympy.Eq(sympy.Mod(d, k), 0)),
+        domain=(sympy.Eq(sympy.Mod(d, k), 0),),
         source="ours",
         derivation=(
             Step(

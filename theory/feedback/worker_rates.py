@@ -9,6 +9,7 @@ import sympy
 
 from sparsync.theory.feedback.rates import VARIANCE_RATE, descent_step, noise_step
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root, below_one
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -48,14 +49,21 @@ def descent_of_workers() -> Statement:
         label="descent_of_workers",
         title="n workers, bounded variance and heterogeneity",
         assumptions=(
-            r"$f=\frac{1}{n}\sum_i f_i$, $\nabla f$ is $L$-Lipschitz, $f\ge f^{*}$, "
-            r"$\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}\le\zeta^{2}$",
+            r"$f=\frac{1}{n}\sum_i f_i$, $\nabla f$ is $L$-Lipschitz, $f\ge f^{*}$",
+            Given(
+                "dissimilarity", r"\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}", "≤", dissimilarity
+            ),
             r"$u_i=e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
-            r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
-            r"and what the $C_i$ draw is independent of all before",
-            r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$ and variance at most "
-            r"$\sigma_0^{2}$",
-            r"any $\omega>0$",
+            Given(
+                "kept_back",
+                r"\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}/\lVert u\rVert^{2}",
+                "≤",
+                1 - delta,
+                words=r"{} for every $u\neq0$, $C_i(0)=0$, and what the $C_i$ draw is independent of all before",
+            ),
+            r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$",
+            Given("variance", r"\mathbb{E}[\lVert g_i-\nabla f_i(x)\rVert^{2}\mid x,e_1,\dots,e_n]", "≤", variance),
+            r"$\omega$ is any positive number",
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(_STEP_SHARE, 1)),
@@ -69,6 +77,7 @@ def descent_of_workers() -> Statement:
                 "p = ‖mean e_i‖, q = ‖∇f(x)‖: −η(q² − Lpq) + Lη²q²/2 + ωL((1 − δ)(p + ηq)² − p²) is "
                 "−η(1 − h)q² − ωLδ(p − ηq(1 + 2ω(1 − δ))/(2ωδ))²",
                 _mean_part,
+                argued="that no more is left of the products of ∇f(x) with ∇f(x̃) and e: Cauchy and Schwarz",
             ),
             Step(
                 "r² = mean ‖e_i − mean e_i‖²: (1 − δ)(r + ηζ)² − r² is (1 − δ)η²ζ²/δ − δ(r − (1 − δ)ηζ/δ)²",

@@ -7,8 +7,11 @@ place, and that sympy uses to decide signs. Ranks count from one: v_1 is the lar
 import sympy
 
 from sparsync.theory.language import (
+    chunk_symbols,
     cost_symbols,
+    decay_symbols,
     difference_symbols,
+    feedback_symbols,
     learning_symbols,
     planning_symbols,
     synchronisation_symbols,
@@ -353,6 +356,7 @@ mean_spread = synchronisation_symbols.mean_spread
 coherence = synchronisation_symbols.coherence
 misread_mean = synchronisation_symbols.misread_mean
 misread_cap = synchronisation_symbols.misread_cap
+step_scale = synchronisation_symbols.step_scale
 regret_excess = synchronisation_symbols.regret_excess
 epoch_factor = synchronisation_symbols.epoch_factor
 mean_disagreement = synchronisation_symbols.mean_disagreement
@@ -632,6 +636,43 @@ replica_price = planning_symbols.replica_price
 split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
+chain_length = feedback_symbols.chain_length
+distance_share = feedback_symbols.distance_share
+mean_distance = feedback_symbols.mean_distance
+spectral_gap = feedback_symbols.spectral_gap
+widest_gap = feedback_symbols.widest_gap
+best_mixing = feedback_symbols.best_mixing
+server_model = feedback_symbols.server_model
+known_model = feedback_symbols.known_model
+residual = feedback_symbols.residual
+exact_model = feedback_symbols.exact_model
+delta_up = feedback_symbols.delta_up
+delta_down = feedback_symbols.delta_down
+server_energy = feedback_symbols.server_energy
+
+residual_decay = decay_symbols.residual_decay
+mean_residual = decay_symbols.mean_residual
+mean_change = decay_symbols.mean_change
+forgotten_energy = decay_symbols.forgotten_energy
+local_bias = decay_symbols.local_bias
+memory_weight = decay_symbols.memory_weight
+resting_energy = decay_symbols.resting_energy
+slope_share = decay_symbols.slope_share
+spectral_factor = decay_symbols.spectral_factor
+
+chunk_size = chunk_symbols.chunk_size
+chunk_number = chunk_symbols.chunk_number
+chunk_excess = chunk_symbols.chunk_excess
+mean_chunk_excess = chunk_symbols.mean_chunk_excess
+chunk_law_ratio = chunk_symbols.chunk_law_ratio
+law_excess = chunk_symbols.law_excess
+excess_slope = chunk_symbols.excess_slope
+density_at_level = chunk_symbols.density_at_level
+kept_level = chunk_symbols.kept_level
+selected_ratio = chunk_symbols.selected_ratio
+value_error = chunk_symbols.value_error
+value_count = chunk_symbols.value_count
+lost_share = chunk_symbols.lost_share
 
 LATEX_NAMES = {
     eta: r"\eta",
@@ -774,5 +815,8 @@ LATEX_NAMES = {
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
+    **decay_symbols.LATEX_NAMES,
+    **chunk_symbols.LATEX_NAMES,
+    **feedback_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -17,6 +17,8 @@ misread_mean = sympy.Symbol("misread_mean", nonnegative=True)
 """Bound m on the expected number of updates that a view misreads, given everything before it."""
 misread_cap = sympy.Symbol("misread_cap", positive=True)
 """The largest number b ≥ m of updates that a view misreads."""
+step_scale = sympy.Symbol("step_scale", positive=True)
+"""Scale σ of steps σ/√t."""
 regret_excess = sympy.Symbol("regret_excess", positive=True)
 """Number x by which an average regret exceeds its expected bound."""
 total_batch = sympy.Symbol("total_batch", positive=True)
@@ -99,6 +101,7 @@ LATEX_NAMES = {
     coherence: r"\nu",
     misread_mean: "m",
     misread_cap: "b",
+    step_scale: r"\sigma",
     regret_excess: "x",
     epoch_factor: r"\frac{\sum_i\lVert x_i^{+}-\bar{x}\rVert^{2}}{\sum_i\lVert x_i-\bar{x}\rVert^{2}}",
     mean_disagreement: r"\frac{1}{nT}\sum_{t=1}^{T}\sum_i\mathbb{E}\,\lVert x_i-\bar{x}\rVert^{2}",

@@ -10,19 +10,16 @@ from itertools import combinations, product
 
 import sympy
 
+from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, published_scale, ssp_regret
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.delay.stale_regret import CONVEX, DIAMETER, MOVES, NUMBERED, ssp_regret
+from sparsync.theory.delay.stale_regret import CONVEX, MOVES, NUMBERED
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
-    T,
     extra_count,
     lead,
-    lipschitz,
     longest_duration,
     look_ahead,
-    n,
-    radius,
     regret,
     shortest_duration,
     shortest_range,
@@ -135,14 +132,15 @@ def dssp_lead() -> Statement:
 
 
 def dssp_regret() -> Statement:
-    """R ≤ 3Fℓ√(2(s + r + 1)nT) under a cap: `ssp_regret` with the staleness s + r.
+    """R ≤ 2Fℓ√(2(s + r + 1)nT) under a cap: `ssp_regret` with the staleness s + r.
 
-    As we understand Zhao, An, Liu and Chen 2019, Theorem 2, they state this with 4 for 3. Without a cap no staleness
+    As we understand Zhao, An, Liu and Chen 2019, Theorem 2, they state this with 4 for 2. Without a cap no staleness
     bounds the views, and it does not apply: see `dssp_lead`.
 
     Source: form: Zhao, An, Liu and Chen 2019; constant and condition: ours.
     """
-    bound = 3 * radius * lipschitz * sympy.sqrt(2 * (staleness + extra_count + 1) * n * T)
+    pending = staleness + extra_count + 1
+    bound = published_bound(pending)
     return Statement(
         label="dssp_regret",
         title="Regret, dynamic staleness with a cap",
@@ -150,7 +148,7 @@ def dssp_regret() -> Statement:
             *(ELASTIC, CONVEX, DIAMETER, NUMBERED, MOVES),
             r"a view of iteration $k$ holds all earlier updates of its own worker, and of every other those of "
             r"iterations up to $k-1-s-r$ and any of $k-s-r,\dots,k-1+s+r$",
-            r"$\eta_t=\sigma/\sqrt{t}$ with $\sigma=F/(\ell\sqrt{2(s+r+1)n})$",
+            published_scale(pending),
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
@@ -158,8 +156,12 @@ def dssp_regret() -> Statement:
         derivation=(
             Step("a lead of at most s + r at every start is the rule of SSP with s + r for s", _is_stale_synchronous),
             Step(
-                "`ssp_regret` at the staleness s + r",
-                lambda: ssp_regret().bound.subs(staleness, staleness + extra_count) - bound,
+                "`ssp_regret` at the staleness s + r, with its steps",
+                lambda: decided(
+                    ssp_regret().bound.subs(staleness, staleness + extra_count) == bound
+                    and ssp_regret().given("step_scale").subs(staleness, staleness + extra_count)
+                    == published_scale(pending).right
+                ),
                 concludes=bound,
             ),
             *ssp_regret().derivation,

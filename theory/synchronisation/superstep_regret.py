@@ -11,8 +11,10 @@ from itertools import product
 
 import sympy
 
+from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, published_scale, ssp_regret
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.delay.stale_regret import CONVEX, DIAMETER, MOVES, START, ssp_regret, ssp_regret_fixed_step
+from sparsync.theory.delay.stale_regret import CONVEX, MOVES, START, ssp_regret_fixed_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -92,7 +94,7 @@ def elastic_lead() -> Statement:
 
 
 def elastic_regret() -> Statement:
-    """R ≤ 3Fℓ√(2GnT) for R ≥ 2, G = ⌊M d_max/d_min⌋ − M + R the lead of `elastic_lead`: `ssp_regret` at s = G − 1.
+    """R ≤ 2Fℓ√(2GnT) for R ≥ 2, G = ⌊M d_max/d_min⌋ − M + R the lead of `elastic_lead`: `ssp_regret` at s = G − 1.
 
     As described to us, Zhao, Papagelis, An et al. 2020 take the difference of iterations in a superstep to be at most
     R, and conclude as for SSP. With monitoring G depends on the ratio of speeds as well, and R alone is too small. It
@@ -100,7 +102,7 @@ def elastic_regret() -> Statement:
 
     Source: form: Zhao, Papagelis, An et al. 2020, not read; condition and constant: ours.
     """
-    bound = 3 * radius * lipschitz * sympy.sqrt(2 * _superstep_lead() * n * T)
+    bound = published_bound(_superstep_lead())
     return Statement(
         label="elastic_regret",
         title="Regret between planned barriers",
@@ -109,7 +111,7 @@ def elastic_regret() -> Statement:
             r"updates $t$ are numbered by superstep, then by iteration, then by worker",
             MOVES,
             "a view holds what is completed when its worker starts",
-            r"$\eta_t=\sigma/\sqrt{t}$, $\sigma=F/(\ell\sqrt{2Gn})$, $G=\lfloor Md_{\max}/d_{\min}\rfloor-M+R$",
+            published_scale(_superstep_lead()),
         ),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(*DURATIONS, sympy.Ge(look_ahead, 2)),
@@ -126,10 +128,19 @@ def elastic_regret() -> Statement:
                 _ahead_at_start,
             ),
             Step(
-                "updates in the order of superstep, iteration, worker: the window of `ssp_regret` at s = G − 1, from "
-                "which the iterations are taken that nobody makes",
-                lambda: ssp_regret().bound.subs(staleness, _superstep_lead() - 1) - bound,
+                "updates in the order of superstep, iteration, worker: the window of `ssp_regret` at s = G − 1, with "
+                "its steps",
+                lambda: decided(
+                    ssp_regret().bound.subs(staleness, _superstep_lead() - 1) == bound
+                    and ssp_regret().given("step_scale").subs(staleness, _superstep_lead() - 1)
+                    == published_scale(_superstep_lead()).right
+                ),
                 concludes=bound,
+            ),
+            Step(
+                "iterations that some workers do not make leave no more pairs to an update, and Σ_t 1/√t as it is",
+                None,
+                argued="the proof of `ssp_regret` uses of the order only that pairs are counted and t goes up by one",
             ),
             *ssp_regret().derivation,
         ),
@@ -150,19 +161,20 @@ def arrival_regret() -> Statement:
     return Statement(
         label="arrival_regret",
         title="Regret of workers that read the newest model",
-        assumptions=(
-            *(FRESH, CONVEX, START),
-            r"$\eta=\frac{F}{\ell}\sqrt{2/((2n-1)T-n(n-1))}$",
-        ),
+        assumptions=(*(FRESH, CONVEX, START), Given("step_size", r"\eta", "=", _best_step(_arrival_factor()))),
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(sympy.Ge(T, n),),
         source="ours; delays below n on the average: Koloskova et al. 2022",
         derivation=(
             *ssp_regret_fixed_step().derivation[:3],
             Step(
-                "a view lacks t − 1 − p(t) updates or fewer, p(t) the arrival of its worker before t, or 0: the sum of "
-                "t − p(t) telescopes to the last arrival of every worker, in all orders of a few updates",
+                "a view lacks t − 1 − p(t) updates or fewer, p(t) the arrival of its worker before t, or 0: for one "
+                "update more of a worker, from p to t, the sum of t − p grows by as much as the last arrivals",
                 _arrivals_telescope,
+            ),
+            Step(
+                "so it is that of the last arrivals less T, counted in all orders of a few updates, too",
+                _arrivals_counted,
             ),
             Step("these are T, T − 1, …, T − n + 1 at most", lambda: _lacking_in_all() - _lacking_closed()),
             Step("F²/η + ηℓ²T/2 and their cost are F²/η + ηℓ²q/2, q = (2n − 1)T − n(n − 1)", _costs_in_all),
@@ -262,7 +274,15 @@ def _lacking_in_all() -> sympy.Expr:
     return sympy.expand(sympy.summation(T - before_last, (before_last, 0, n - 1)) - T)
 
 
-def _arrivals_telescope() -> sympy.Basic:
+def _arrivals_telescope() -> sympy.Expr:
+    # What the views lack is Σ (t − 1 − p(t)); the last arrivals less the number of updates.
+    before, own, others = sympy.symbols("p t others", integer=True, nonnegative=True)
+    count = sympy.Symbol("count", integer=True, nonnegative=True)
+    lacking = own - 1 - before
+    return sympy.expand(lacking - ((others + own - (count + 1)) - (others + before - count)))
+
+
+def _arrivals_counted() -> sympy.Basic:
     orders = (order for size in SMALL_ORDERS for order in product(range(size[0]), repeat=size[1]))
     return decided(all(_lacking(order) == sum(_last_arrivals(order)) - len(order) for order in orders))
 

@@ -49,6 +49,7 @@ def interpolation_steps() -> tuple[Step, ...]:
             "interpolation, for μ < L: f_j − f_i + ⟨g_j, x_i − x_j⟩ + ‖g_i − g_j‖²/2L "
             "+ ‖x_i − x_j − (g_i − g_j)/L‖² μ/(2(1 − μ/L)) ≤ 0",
             _published_form,
+            argued="that every such f obeys it; computed is that it is the form used here",
         ),
         Step(
             "its sum over (i, j) and (j, i) is (L − μ)(‖2Δπ − Δx‖² − ‖Δx‖²)/4 ≤ 0: ‖y‖ ≤ ‖Δx‖ for y = 2Δπ − Δx", _ball

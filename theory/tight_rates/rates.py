@@ -6,8 +6,11 @@ makes both proofs one square, for every number of workers, and θ an eigenvalue 
 The steps are in `feedback_steps.py`, `worker_steps.py`, `descent_steps.py` and `oscillation_steps.py`.
 """
 
+from dataclasses import replace
+
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.symbols import (
     L,
@@ -42,8 +45,9 @@ SMALL_DELTA_DOMAIN = (sympy.Le(mu, L), sympy.Le(delta, 1), sympy.Le(tolerance, 1
 ROOT = sympy.sqrt(epsilon)
 """s = √ε."""
 
-CONTRACTION = r"each $f_i$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$"
-OPTIMAL_STEP = r"$\eta=\frac{2}{L+\mu}\cdot\frac{1-\sqrt{\epsilon}}{1+\sqrt{\epsilon}}$"
+CLASS = r"each $f_i$ is $L$-smooth and $\mu$-strongly convex"
+KEPT_BACK = Given("kept_back", r"\|C(v)-v\|^2/\|v\|^2", "≤", epsilon, words=r"{} for every $v\neq0$, $C(0)=0$")
+OPTIMAL_STEP = Given("step_size", r"\eta", "=", feedback_step(ROOT))
 FEEDBACK = r"error feedback: $v_i=e_i+\eta\nabla f_i(x)$, $x^{+}=x-\frac{1}{n}\sum_i C(v_i)$, $e_i^{+}=v_i-C(v_i)$"
 
 
@@ -59,7 +63,8 @@ def error_feedback() -> Statement:
         label="ef_tight_rate",
         title="error feedback, rate at the best step size",
         assumptions=(
-            CONTRACTION,
+            CLASS,
+            KEPT_BACK,
             FEEDBACK,
             OPTIMAL_STEP,
             r"$\nabla f_i(x^{*})=0$ for all $n\geq 1$ workers",
@@ -85,7 +90,8 @@ def error_feedback_21() -> Statement:
         label="ef21_tight_rate",
         title="EF21, rate at the best step size",
         assumptions=(
-            CONTRACTION,
+            CLASS,
+            KEPT_BACK,
             r"EF21: $x^{+}=x-\frac{\eta}{n}\sum_i d_i$, $d_i^{+}=d_i+C(\nabla f_i(x^{+})-d_i)$",
             OPTIMAL_STEP,
             r"the $f_i$ may differ: $\nabla f_i(x^{*})$ need not be $0$ at the minimiser $x^{*}$ of their mean",
@@ -109,7 +115,8 @@ def best_step_size() -> Statement:
         label="ef_tight_step",
         title="error feedback and EF21, best step size",
         assumptions=(
-            r"error feedback or EF21, $f$ $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$",
+            r"error feedback or EF21, $f$ $L$-smooth and $\mu$-strongly convex",
+            KEPT_BACK,
             r"$\eta^{*}$ minimises the worst-case rate $\sup_{f,C}\limsup_T\|x_T-x^{*}\|^{2/T}$",
         ),
         relation=sympy.Eq(best_step, bound),
@@ -132,9 +139,10 @@ def compressed_descent() -> Statement:
         label="compressed_descent_rate",
         title="compressed gradient descent, rate at the best step size",
         assumptions=(
-            r"$f$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq\epsilon\|v\|^2$",
+            r"$f$ is $L$-smooth and $\mu$-strongly convex",
+            KEPT_BACK,
             r"$x^{+}=x-\eta C(\nabla f(x))$, one worker, exact gradients",
-            r"$\eta=2/((1-\sqrt{\epsilon})\mu+(1+\sqrt{\epsilon})L)$",
+            Given("step_size", r"\eta", "=", 2 / ((1 - ROOT) * mu + (1 + ROOT) * L)),
         ),
         relation=sympy.Eq(function_factor, bound),
         domain=CLASS_DOMAIN,
@@ -157,7 +165,8 @@ def small_delta() -> Statement:
         label="ef_small_delta",
         title="error feedback and EF21, steps to a tolerance",
         assumptions=(
-            r"each $f_i$ is $L$-smooth and $\mu$-strongly convex, $\|C(v)-v\|^2\leq(1-\delta)\|v\|^2$",
+            CLASS,
+            replace(KEPT_BACK, right=1 - delta),
             r"error feedback at $\eta^{*}$, and $\nabla f_i(x^{*})=0$ for all workers; or EF21 at $\eta^{*}$",
             r"$\rho^{*}=\sup V_{t+1}/V_t$ of its Lyapunov function $V$; the left side is $0$ if $\rho^{*}=0$",
         ),
@@ -182,8 +191,10 @@ def heterogeneous_distance() -> Statement:
         title="error feedback, two different workers, distance in the limit",
         assumptions=(
             r"Top-1 in two dimensions, $f_{1,2}(x)=\frac{L}{2}\|x-x^{*}\|^2\pm\langle a,x-x^{*}\rangle$, "
-            r"$a=\frac{\zeta}{\sqrt{2}}(1,1)$",
-            r"error feedback with $e_i=0$ at the start, $x_0-x^{*}=y(1,-1)$, $0<y\leq\frac{\eta\zeta}{2\sqrt{2}}$",
+            r"$a$ a positive multiple of $(1,1)$",
+            Given("heterogeneity", r"\|a\|^2", "=", heterogeneity),
+            r"error feedback with $e_i=0$ at the start, $x_0-x^{*}=y(1,-1)$, $y>0$",
+            Given("start", "y", "≤", eta * sympy.sqrt(heterogeneity) / (2 * sympy.sqrt(2))),
         ),
         relation=sympy.Eq(limit_distance, bound),
         domain=(sympy.Lt(eta * L, 1),),

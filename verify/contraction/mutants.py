@@ -24,7 +24,7 @@ from sparsync.theory.language.symbols import (
     v,
     w,
 )
-from sparsync.verify.contraction import ladder
+from sparsync.verify.contraction import chunk_mutants, ladder
 from sparsync.verify.contraction.certificates import CERTIFIED_CLASSES, Certificate, rationalise
 from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, Weights, cube_difference, odd, ramp, squared_ramp
@@ -205,5 +205,12 @@ SHAPES: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**RANDOM_K, **TOP_K, **SQUARE_CONVEX, **BELL_SHAPED, **SHAPES}
+MUTANTS: dict[str, Mutant] = {
+    **RANDOM_K,
+    **TOP_K,
+    **SQUARE_CONVEX,
+    **BELL_SHAPED,
+    **SHAPES,
+    **chunk_mutants.MUTANTS,
+}
 """Every mutant of these statements, by name."""

@@ -4,10 +4,13 @@ The probability is computed again without inclusion and exclusion: the coordinat
 share of the energy in the first is integrated over. Samples test the rest. Ours.
 """
 
+from fractions import Fraction
+
 import mpmath
 import numpy
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 
 SEED = 19900701
@@ -108,3 +111,13 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "small_dimension_failure": (
+        # Of one coordinate nothing is left behind.
+        Edge("d >= 2", {"d": 1, "q": 1}, left=lambda: 0),
+        # One of three shares is at least 1/3, which is above y.
+        Edge("RealPower(1 - 1/d, q) <= 2/3", {"d": 3, "q": Fraction(15, 16)}, left=lambda: 0),
+    ),
+}
+"""What is said of the conditions, by label."""

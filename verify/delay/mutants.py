@@ -71,8 +71,21 @@ MUTANTS: dict[str, Mutant] = {
         "numeric",
         "property",
     ),
-    "ssp_regret_two": wrong_bound(
-        "ssp_regret", "2 for 3", lambda bound: bound * sympy.Rational(2, 3), "smt", "numeric"
+    "ssp_regret_one": wrong_bound(
+        "ssp_regret", "1 for 2, as if views cost nothing", lambda bound: bound / 2, "smt", "numeric", "property"
+    ),
+    "ssp_regret_decaying_half": wrong_bound(
+        "ssp_regret_decaying",
+        "every pair paid for by half",
+        lambda bound: bound.subs(staleness, (staleness - sympy.Rational(1, 2)) / 2),
+        "ball",
+        "simulated",
+    ),
+    "ssp_regret_decaying_place": wrong_bound(
+        "ssp_regret_decaying",
+        "n²/4 left out, as if the order in a round did not matter",
+        lambda bound: bound.subs(sympy.floor(n**2 / 4), 0),
+        "ball",
     ),
 }
 """Every mutant of these statements, by name."""

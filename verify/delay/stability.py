@@ -32,6 +32,7 @@ from sparsync.verify.delay.root_moduli import (
     largest_modulus,
 )
 from sparsync.verify.tools.balls import PRECISION_BITS, exact_ball
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -182,6 +183,11 @@ def _limit_checks(label: str, momenta: Sequence[Fraction]) -> dict[Grade, Check]
         "simulated": partial(recursion_check, label=label),
     }
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "delayed_momentum_limit": (Edge("momentum < 1", {"delay": 0, "momentum": 1}),),
+}
+"""Points just beyond the conditions of these statements."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "delayed_descent_limit": _limit_checks("delayed_descent_limit", MOMENTA[:1]),

@@ -8,21 +8,35 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import cycle, product
+from typing import Any
 
 import cvxpy
 import numpy
 import sympy
+from flint import fmpq
 from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import T, eta, lipschitz, n, radius, staleness
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import (
+    ALONE,
+    Update,
+    alone_margin,
+    assumed_unit,
+    bound_square,
+    in_rounds,
+    numbers_of,
+    rational,
+    regret_on_views,
+    root_below,
+    square_radius,
+    worst_views,
+)
 from sparsync.verify.synchronisation.event_simulation import Durations, bounded_staleness, run
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
 
-Update = tuple[int, int]
-"""(iteration, worker), both from 1; the sequential order is that of these pairs."""
 View = tuple[Update, tuple[int, ...]]
 """An update, and the iterations of every worker that its view holds."""
 
@@ -32,8 +46,6 @@ PROGRAMMES = ((1, 0, 5), (2, 0, 3), (3, 0, 2), (2, 1, 4), (3, 1, 3), (2, 2, 5))
 """(workers, staleness, rounds) of the worst cases that are solved for."""
 SOLVER_TOLERANCE = 1e-9
 """Gap and feasibility that the solver is asked for."""
-SUMMED_RUNS = ((1, 0, 1), (1, 3, 200), (2, 0, 100), (4, 3, 1000), (64, 64, 4000))
-"""(workers, staleness, rounds) of the runs whose terms are added up."""
 
 
 def oldest_views(workers: int, slack: int, rounds: int) -> list[View]:
@@ -139,15 +151,6 @@ def descend(
     return regret, coordinates_count * start**2 / 2
 
 
-def bound_square(label: str, *, square_radius: Fraction, **numbers: int | Fraction) -> Fraction:
-    """The square of the statement's bound for ℓ = 1 and a radius that may be irrational; other numbers by name."""
-    values = {
-        symbol: sympy.Rational(numbers[symbol.name]) for symbol in (T, eta, n, staleness) if symbol.name in numbers
-    }
-    values |= {lipschitz: sympy.Integer(1), radius: sympy.sqrt(sympy.Rational(square_radius))}
-    return Fraction(str(sympy.expand(STATEMENTS[label].bound.xreplace(values) ** 2)))
-
-
 def delay_factor(workers: int, slack: int) -> int:
     """1 + (2s + 1)(n − 1), by which the best step is defined."""
     return 1 + (2 * slack + 1) * (workers - 1)
@@ -198,30 +201,72 @@ def descent_margin(
         durations: by worker, then by iteration.
         ages: see `run_views`.
         relative: start of every coordinate over nη times the rounds on it.
-        slopes: see `descend`.
+        slopes: see `descend`; of the longest gradient assumed.
         rounds_each: see `descend`.
-        best_step: the radius is that for which 1 is the best step, not the distance of the start.
-
-    Raises:
-        ValueError: the start is farther than the radius.
+        best_step: the radius is that for which 1 is the step assumed, not the distance of the start.
     """
+    label = "ssp_regret_optimised" if best_step else "ssp_regret_fixed_step"
     workers, updates = len(durations), len(durations) * len(durations[0])
+    longest, half = (Fraction(str(assumed_unit(label, name))) for name in ("longest_gradient", "half_square"))
+    numbers = numbers_of(workers, slack, updates)
     views = run_views(slack, durations, ages)
-    start = relative * rounds_each * workers
-    regret, half_square = descend(views, start=start, step=Fraction(1), slopes=slopes, rounds_each=rounds_each)
-    numbers = {"n": workers, "staleness": slack, "T": updates}
-    if not best_step:
-        return bound_square("ssp_regret_fixed_step", square_radius=half_square, step_size=1, **numbers) - regret**2
-    square_radius = Fraction(delay_factor(workers, slack) * updates, 2)
-    if half_square > square_radius:
-        raise ValueError(f"half the squared distance {half_square} exceeds {square_radius}")
-    return bound_square("ssp_regret_optimised", square_radius=square_radius, **numbers) - regret**2
+    start = relative * rounds_each * workers * (1 if best_step else longest)
+    if best_step:
+        # As far as the radius permits, and for longer runs no farther than is useful.
+        farthest = root_below(half * 2 * square_radius(label, numbers) / -(-len(durations[0]) // rounds_each))
+        start = farthest if relative == rounds_each == 1 else min(farthest, start)
+    scaled = [longest * slope for slope in slopes]
+    regret, half_square = descend(views, start=start, step=Fraction(1), slopes=scaled, rounds_each=rounds_each)
+    if best_step:
+        return bound_square(label, square_radius(label, numbers), numbers) - regret**2
+    return bound_square(label, half_square / half, {**numbers, eta: 1}) - regret**2
 
 
-def worst_regret(views: Sequence[View], *, step: float, square_radius: float) -> tuple[float, float]:
+def window_margin(workers: int, slack: int, rounds: int, start: Fraction, wishes: Sequence[Fraction]) -> Fraction:
+    """The bound minus the regret on linear losses with η = 1, on the views of the window that cost the most."""
+    label, updates = "ssp_regret_fixed_step", in_rounds(workers, rounds)
+    longest, half = (assumed_unit(label, name) for name in ("longest_gradient", "half_square"))
+    taken = {update: longest * rational(wishes[number % len(wishes)]) for number, update in enumerate(updates)}
+    begin = rational(start)
+    regret = regret_on_views(begin, taken, dict.fromkeys(updates, fmpq(1)), worst_views(taken, slack))
+    values = {symbol: sympy.Rational(value) for symbol, value in numbers_of(workers, slack, len(updates)).items()}
+    values |= {eta: sympy.S.One, lipschitz: sympy.S.One, radius: sympy.sqrt(sympy.Rational(str(begin**2 / 2 / half)))}
+    bound = sympy.expand(STATEMENTS[label].bound.xreplace(values))
+    return Fraction(str(bound)) - Fraction(str(regret))
+
+
+def alone_check(_profile: Profile, *, label: str) -> Outcome:
+    """`rational`: one worker at the step size assumed, of which others would leave a larger regret in these runs."""
+    margins = [alone_margin(label, *case) for case in ALONE]
+    return Outcome(earned=min(margins) >= 0, detail={"squares_margins": [str(margin) for margin in margins]})
+
+
+def fixed_step_cases() -> Members:
+    """Runs of `descent_cases`, and (workers, staleness, rounds, start, gradients) on the views of a window."""
+    wish = st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 2)])
+    sizes = (st.integers(1, 3), st.integers(0, 2), st.integers(1, 5))
+    start = st.integers(-12, 12).map(lambda halves: Fraction(halves, 2))
+    on_window = st.tuples(*sizes, start, st.lists(wish, min_size=1, max_size=6))
+    return on_window | descent_cases(largest_reach=lambda *_size: 3)
+
+
+def fixed_step_margin(*case: Any) -> Fraction:
+    """The margin of a case of either kind."""
+    return window_margin(*case) if isinstance(case[1], int) else descent_margin(*case, best_step=False)
+
+
+def worst_regret(
+    views: Sequence[View], *, steps: Sequence[float], square_radius: float, bounded_iterates: int = 1
+) -> tuple[float, float]:
     """The largest regret for ℓ = 1 and given views, over all losses and starts in any dimension, and its tolerance.
 
     Only subgradients matter, and linear losses have them: the Gram matrix of x_1 − x* and the g_t is all there is.
+
+    Args:
+        views: see `View`.
+        steps: η_t in order.
+        square_radius: F².
+        bounded_iterates: how many of the first x_t are that near to x*.
     """
     order = sorted(update for update, _held in views)
     position = {update: number + 1 for number, update in enumerate(order)}
@@ -230,10 +275,11 @@ def worst_regret(views: Sequence[View], *, step: float, square_radius: float) ->
         regret[0, position[update]] += 1
         for other, count in enumerate(held, start=1):
             for iteration in range(1, count + 1):
-                regret[position[iteration, other], position[update]] -= step
+                regret[position[iteration, other], position[update]] -= steps[position[iteration, other] - 1]
     gram = cvxpy.Variable(regret.shape, PSD=True)
-    limits = numpy.array([2 * square_radius, *(1.0 for _ in order)])
-    within = [gram[number, number] <= limit for number, limit in enumerate(limits)]
+    iterates = numpy.tril(numpy.ones((bounded_iterates, 1 + len(order)))) * [1.0, *(-step for step in steps)]
+    within = [row @ gram @ row <= 2 * square_radius for row in iterates]
+    within += [gram[number, number] <= 1 for number in range(1, len(order) + 1)]
     programme = cvxpy.Problem(cvxpy.Maximize((gram @ (regret + regret.T)).trace() / 2), within)
     options = {"tol_gap_abs": SOLVER_TOLERANCE, "tol_gap_rel": SOLVER_TOLERANCE, "tol_feas": SOLVER_TOLERANCE}
     programme.solve(solver=cvxpy.CLARABEL, **options)  # type: ignore[no-untyped-call]  # not annotated by cvxpy
@@ -242,7 +288,7 @@ def worst_regret(views: Sequence[View], *, step: float, square_radius: float) ->
     # A limit may be exceeded by tol·(limits + entries), which moves the optimum by that times the multipliers.
     multipliers = numpy.array([limit.dual_value for limit in within], dtype=numpy.float64)
     optimum = float(numpy.asarray(programme.value, dtype=numpy.float64))
-    exceeded = 3 * SOLVER_TOLERANCE * float(limits.max() * multipliers.sum())
+    exceeded = 3 * SOLVER_TOLERANCE * float(max(1.0, 2 * square_radius) * multipliers.sum())
     return optimum, exceeded + SOLVER_TOLERANCE * (1 + abs(optimum))
 
 
@@ -251,43 +297,16 @@ def worst_case_check(_profile: Profile) -> Outcome:
     shares, tolerances = [], []
     for workers, slack, rounds in PROGRAMMES:
         updates = workers * rounds
-        step = float(numpy.sqrt(2 / (delay_factor(workers, slack) * updates)))
+        numbers = {n: workers, staleness: slack, T: updates, lipschitz: 1, radius: 1}
+        step = float(STATEMENTS["ssp_regret_optimised"].given("step_size").subs(numbers))
         bound = STATEMENTS["ssp_regret_optimised"].evaluate(
             n=workers, staleness=slack, T=updates, lipschitz=1, radius=1
         )
-        worst, tolerance = worst_regret(oldest_views(workers, slack, rounds), step=step, square_radius=1.0)
+        worst, tolerance = worst_regret(oldest_views(workers, slack, rounds), steps=[step] * updates, square_radius=1.0)
         shares.append(worst / bound)
         tolerances.append(tolerance / bound)
     earned = all(share <= 1 + tolerance for share, tolerance in zip(shares, tolerances, strict=True))
     return Outcome(earned=earned, detail={"shares_attained": shares, "largest_tolerance": max(tolerances)})
-
-
-def summed_terms(workers: int, slack: int, rounds: int) -> float:
-    """What the proof for decaying steps adds up, with the published σ, F = ℓ = 1 and the widest windows.
-
-    The views of iteration k lack every iteration of the other workers from k − s on, and have all to k − 1 + s.
-    """
-    scale = 1 / numpy.sqrt(2 * (slack + 1) * workers)
-    updates = numpy.arange(1, (rounds + slack) * workers + 1)
-    steps = (scale / numpy.sqrt(updates)).reshape(rounds + slack, workers)
-    until = numpy.vstack([numpy.zeros(workers), numpy.cumsum(steps, axis=0)])
-    k = numpy.arange(1, rounds + 1)
-    oldest = until[numpy.maximum(k - 1 - slack, 0)].sum(axis=0)
-    seen_late = until[numpy.maximum(k - 1 + slack, k)].sum(axis=0)
-    seen_early = until[k - 1 + slack].sum(axis=0)
-    after = numpy.arange(workers)[::-1]
-    misread = after * (seen_late - oldest) + after[::-1] * (seen_early - oldest)
-    return float(1 / steps[rounds - 1, -1] + steps[:rounds].sum() / 2 + misread.sum())
-
-
-def summed_terms_check(_profile: Profile) -> Outcome:
-    """`numeric`: the terms of finite runs stay below the bound, and come near it for many stale workers."""
-    shares = [
-        summed_terms(workers, slack, rounds)
-        / STATEMENTS["ssp_regret"].evaluate(n=workers, staleness=slack, T=workers * rounds, lipschitz=1, radius=1)
-        for workers, slack, rounds in SUMMED_RUNS
-    ]
-    return Outcome(earned=max(shares) <= 1, detail={"shares_of_the_bound": shares})
 
 
 def barrier_queries(label: str) -> tuple[Query, ...]:
@@ -326,23 +345,6 @@ def _barrier_query(label: str, workers: int, rounds: int) -> Query:
     )
 
 
-def decaying_queries() -> tuple[Query, ...]:
-    """Squares of both sides, for F = ℓ = T = 1 and σ = 1/√(2κ): √(2κ) + (1 + 2(2s + 1)(n − 1))/√(2κ) ≤ bound."""
-    slack, workers = sympy.symbols("slack workers", real=True)
-    numbers = {T: sympy.S.One, lipschitz: sympy.S.One, radius: sympy.S.One, staleness: slack, n: workers}
-    square = sympy.expand(STATEMENTS["ssp_regret"].bound.subs(numbers) ** 2)
-    twice_pending = 2 * (slack + 1) * workers
-    terms = sympy.expand((twice_pending + 1 + 2 * (2 * slack + 1) * (workers - 1)) ** 2)
-    return (
-        Query(
-            claim="the three terms at the published step size",
-            premises=(sympy.Ge(slack, 0), sympy.Ge(workers, 1)),
-            conclusion=sympy.Le(terms, sympy.expand(square * twice_pending)),
-            false_twin=sympy.Le(terms, sympy.expand(square * twice_pending) * sympy.Rational(3, 4)),
-        ),
-    )
-
-
 def view_cases() -> Members:
     """(staleness, durations, ages)."""
     duration = st.sampled_from([Fraction(0), Fraction(1), Fraction(2), Fraction(9)])
@@ -360,18 +362,16 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "ssp_views": {"rational": enumerated_views_check, "property": property_check(view_cases, views_margin)},
     "ssp_regret_fixed_step": {
         "smt": smt_check(lambda: barrier_queries("ssp_regret_fixed_step")),
-        "property": property_check(
-            lambda: descent_cases(largest_reach=lambda *_size: 3), partial(descent_margin, best_step=False)
-        ),
+        "property": property_check(fixed_step_cases, fixed_step_margin),
     },
     "ssp_regret_optimised": {
         "smt": smt_check(lambda: barrier_queries("ssp_regret_optimised")),
+        "rational": partial(alone_check, label="ssp_regret_optimised"),
         "numeric": worst_case_check,
         "property": property_check(
             lambda: descent_cases(largest_reach=lambda workers, slack: delay_factor(workers, slack) // workers),
             partial(descent_margin, best_step=True),
         ),
     },
-    "ssp_regret": {"smt": smt_check(decaying_queries), "numeric": summed_terms_check},
 }
 """Every check of these statements, by label and grade."""

@@ -14,6 +14,7 @@ import sympy
 from flint import fmpq_mat
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import gap_bound, longest_duration
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.synchronisation.event_simulation import Durations, bounded_lead, bounded_staleness, run
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
@@ -124,23 +125,26 @@ def _at_most(first: Sequence[Sequence[Fraction]], second: Sequence[Sequence[Frac
 
 def straggler_cases() -> Members:
     """(largest lead, holds, durations by worker with the longest last, iterations of the straggler)."""
+    far = st.sampled_from([16, 17, 32])
     shorter = st.lists(st.fractions(min_value=0, max_value=1, max_denominator=6), min_size=1, max_size=3)
     longest = st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(4)])
     holds = st.lists(st.booleans(), max_size=5)
-    return st.tuples(st.integers(1, 5), holds, shorter, longest, st.integers(1, 12))
+    return st.tuples(st.integers(1, 5) | far, holds, shorter, longest, st.integers(1, 12))
 
 
 def rate_margin(
     limit: int, holds: Sequence[bool], shorter: Sequence[Fraction], longest: Fraction, iterations: int
 ) -> Fraction:
     """The bound on rates minus the largest rate, when the straggler could just have completed its iterations."""
-    horizon = longest * iterations
-    durations = [[duration] * (iterations + limit + 1) for duration in (*shorter, longest)]
-    pushes = run(durations, bounded_lead(limit, holds)).push_times
+    statement = STATEMENTS["persistent_straggler"]
+    numbers = {gap_bound: limit, longest_duration: sympy.Rational(longest)}
+    most = int(statement.given("largest_lead").xreplace(numbers))
+    straggling = Fraction(str(statement.given("slowest").xreplace(numbers)))
+    horizon = straggling * iterations
+    durations = [[duration] * (iterations + most + 1) for duration in (*shorter, straggling)]
+    pushes = run(durations, bounded_lead(most, holds)).push_times
     rate = Fraction(max(sum(time <= horizon for time in times) for times in pushes)) / horizon
-    return (
-        STATEMENTS["persistent_straggler"].fraction(longest_duration=longest, gap_bound=limit, horizon=horizon) - rate
-    )
+    return statement.fraction(longest_duration=longest, gap_bound=limit, horizon=horizon) - rate
 
 
 def stationary_throughput(slack: int) -> Fraction:
@@ -180,7 +184,8 @@ def stationary_check(_profile: Profile) -> Outcome:
 def throughput_deviation(slack: int, *, stated: float) -> float:
     """(mean time per push − 1/stated)/standard error, over independent exponential traces."""
     generator = numpy.random.default_rng([SEED, slack])
-    durations = generator.exponential(size=(ITERATIONS_COUNT, REPLICATIONS_COUNT, 2))
+    mean = float(STATEMENTS["ssp_throughput"].given("mean"))
+    durations = generator.exponential(mean, size=(ITERATIONS_COUNT, REPLICATIONS_COUNT, 2))
     times = numpy.zeros((ITERATIONS_COUNT + 1, REPLICATIONS_COUNT, 2))
     for k in range(1, ITERATIONS_COUNT + 1):
         gate = times[max(k - 1 - slack, 0)].max(axis=1, keepdims=True)

@@ -26,6 +26,7 @@ from sparsync.verify.delay.limit_cases import (
 )
 from sparsync.verify.delay.root_moduli import is_stable, largest_modulus, turn_matrix_polynomial, turn_polynomial
 from sparsync.verify.tools.balls import PRECISION_BITS, exact_ball
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -159,6 +160,9 @@ def side_margin(worker_count: int, momentum: Fraction, offset: Fraction) -> Frac
     stable = is_stable(polynomial_near((worker_count, momentum), offset))
     return abs(offset) if stable == (offset < 0) else -abs(offset)
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {LABEL: (Edge("momentum < 1", {"momentum": 1, "n": 3}),)}
+"""Points just beyond the conditions of this statement."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     LABEL: {

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from sparsync.theory.language.symbols import compression as c
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, tail_ratio
+from sparsync.verify.feedback.admission import rational_root, substituted
 from sparsync.verify.feedback.queries import (
     crossover_queries,
     power_law_queries,
     square_residual_queries,
     variance_crossover_queries,
 )
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import smt_check
@@ -43,12 +45,13 @@ EXTREMAL_CLASSES = {
 
 
 def extremal_check(profile: Profile, *, label: str) -> Outcome:
-    """`rational`: for all k ≤ d the extremal vector of the class has this 1/δ² at c = d/k, exactly."""
+    """`rational`: for all k ≤ d the extremal vector of the class has this δ and this 1/δ² at c = d/k, exactly."""
     weights, missed, count = CLASS_WEIGHTS[EXTREMAL_CLASSES[label]], 0, 0
     for dimension in profile.dimensions:
         for sent in range(1, dimension + 1):
-            sent_share = 1 - tail_ratio(weights(dimension), sent)
-            missed += STATEMENTS[label].fraction(compression=Fraction(dimension, sent)) != 1 / sent_share**2
+            kept_share, compression = tail_ratio(weights(dimension), sent), Fraction(dimension, sent)
+            missed += STATEMENTS[label].fraction(compression=compression) != 1 / (1 - kept_share) ** 2
+            missed += substituted(STATEMENTS[label].given("kept_back"), {"compression": compression}) != kept_share
             count += 1
     return Outcome(earned=count > 0 and missed == 0, detail={"vectors_count": count, "missed_count": missed})
 
@@ -80,23 +83,27 @@ def laplace_density(x: Any) -> Any:
 
 
 def kept_steps_margin(compression: Fraction, step: Fraction, magnitude: Fraction, signs: list[int]) -> Fraction:
-    """1 − max_t |e_t|²/bound for e⁺ = ±(1 − 1/c)(e + ησ); 1 where c = 1 and nothing is kept back."""
+    """1 − max_t |e_t|²/bound for e⁺ = ±a(e + ησ) with a² and σ² as assumed; 1 where c = 1 and nothing is kept back."""
+    statement = STATEMENTS["residual_square"]
+    root = rational_root(substituted(statement.given("kept_back"), {"compression": compression}))
+    longest = rational_root(substituted(statement.given("second_moment"), {"second_moment": magnitude**2}))
     residual = largest = Fraction(0)
     for sign in signs:
-        residual = sign * (1 - 1 / compression) * (residual + step * magnitude)
+        residual = sign * root * (residual + step * longest)
         largest = max(largest, residual**2)
-    bound = STATEMENTS["residual_square"].fraction(compression=compression, step_size=step, second_moment=magnitude**2)
+    bound = statement.fraction(compression=compression, step_size=step, second_moment=magnitude**2)
     return 1 - largest / bound if bound else 1 - largest
 
 
 def crossover_margin(update_count: Fraction, smoothness: Fraction, delta: Fraction) -> Fraction:
     """−|1 − (compression/noise)²| at T*; −1 if the two terms are in the wrong order at the other T given.
 
-    At η = 1/√T the terms are 4(1 − δ)L²σ²/(δ²T) and Lσ²/√T.
+    The terms are 4(1 − δ)η²L²σ²/δ² and ηLσ², with η² as assumed.
     """
+    step_square = STATEMENTS["crossover"].given("step_size") ** 2
 
     def quotient_square(count: Fraction) -> Fraction:
-        return (4 * (1 - delta) * smoothness**2 / (delta**2 * count)) ** 2 / (smoothness**2 / count)
+        return (4 * (1 - delta) * smoothness / delta**2) ** 2 * substituted(step_square, {"T": count})
 
     crossing = STATEMENTS["crossover"].fraction(smoothness=smoothness, delta=delta)
     if (quotient_square(update_count) <= 1) != (update_count >= crossing):
@@ -118,11 +125,13 @@ def constant_cost_margin(
     count = STATEMENTS["crossover_variance"].fraction(smoothness=smoothness, delta=1 - root**2)
     if count != crossing_root**2:
         return -abs(1 - count / crossing_root**2)
+    step = STATEMENTS["crossover_variance"].given("step_size")
     is_before = factor < 1
     count_root = lowest_root + factor * (crossing_root - lowest_root) if is_before else factor * crossing_root
-    start, push = Fraction(0) if is_before else gap / count_root, smoothness * variance / (2 * count_root)
-    compressed = (start + push * (1 + root)) / (1 - lowest_root / count_root)
-    plain = (start + push) / (1 - smoothness / (2 * count_root))
+    eta = substituted(step, {"T": count_root**2})
+    start, push = Fraction(0) if is_before else gap / (eta * count_root**2), eta * smoothness * variance / 2
+    compressed = (start + push * (1 + root)) / (1 - lowest_root * eta)
+    plain = (start + push) / (1 - smoothness * eta / 2)
     room = 1 - compressed / (2 * (1 + root) * plain)
     return -room if is_before else room
 
@@ -179,6 +188,20 @@ def _constant_cost_cases() -> st.SearchStrategy[Any]:
     factors = st.integers(1, 40).map(lambda numerator: Fraction(numerator, 8))
     return st.tuples(roots, sizes, sizes, sizes, factors)
 
+
+_NO_SELECTION = "no selection sends more entries than there are"
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "complexity_classical": (Unneeded("compression >= 1", _NO_SELECTION),),
+    "complexity_square": (Unneeded("compression >= 1", _NO_SELECTION),),
+    "complexity_cubic": (Unneeded("compression >= 1", _NO_SELECTION),),
+    "complexity_gaussian": (Edge("compression >= 1", {"compression": Fraction(15, 16)}),),
+    "complexity_laplace": (Unneeded("compression >= 1", _NO_SELECTION),),
+    "residual_square": (Unneeded("compression >= 1", _NO_SELECTION),),
+    "crossover": (Unneeded("delta <= 1", "a compressor keeps nothing back already where δ = 1"),),
+    "crossover_variance": (Edge("delta < 1", {"delta": Fraction(33, 32), "smoothness": 10}),),
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "complexity_classical": {"rational": partial(extremal_check, label="complexity_classical")},

@@ -14,6 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.feedback.queries import outside_queries, virtual_queries
 from sparsync.verify.feedback.residual import (
     _POSITIVE,
@@ -26,6 +27,7 @@ from sparsync.verify.feedback.residual import (
     planar_runs,
     residual_path,
 )
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import smt_check
@@ -46,9 +48,8 @@ def drift_margin(
             applied += size * gradient[coordinate]
         drift.append(x - sizes[-1] * residuals[-1][coordinate] + applied)
     variation = sum((abs(a - b) for a, b in pairwise(sizes)), Fraction(0))
-    bound = STATEMENTS["step_outside"].fraction(
-        delta=1 - root**2, step_variation=variation, second_moment=second_moment
-    )
+    numbers = {"delta": 1 - root**2, "step_variation": variation, "second_moment": second_moment}
+    bound = bound_at("step_outside", numbers)
     return 1 - _square(drift) / bound if bound else Fraction(1) - _square(drift)
 
 
@@ -160,6 +161,12 @@ def _family_cases() -> st.SearchStrategy[Any]:
     balances = st.integers(0, 63).map(lambda numerator: Fraction(numerator, 64))
     return st.tuples(balances, st.integers(1, 4), st.integers(0, 4), st.integers(0, 4))
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "step_outside": (Edge("delta <= 1", {"delta": Fraction(33, 32), "second_moment": 3, "step_variation": 3}),),
+    "mean_of_local_top_k": (Edge("balance < 1", {"balance": 1}),),
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "virtual_iterate": {

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sparsync.theory.feedback.lyapunov_rate import STEP_SHARE, WEIGHTED_RATE
 from sparsync.theory.language.symbols import L, T, delta, eta, gap, residual_weight, sigma_squared
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.feedback.rates import (
     RESTING_COUNT,
     LinearRun,
@@ -30,6 +31,7 @@ from sparsync.verify.feedback.simulations import (
     simulation_outcome,
     top_k_shares,
 )
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -87,7 +89,7 @@ def _sides(expression: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
 def lyapunov_margin(run: Run) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound; the float read is within half a unit in the last place of the bound."""
     smallest = run.smallest_energy()
-    bound = Fraction(STATEMENTS[LABEL].evaluate(**run.parameters(bounded="second moment")))
+    bound = bound_at(LABEL, run.parameters(bounded="second moment"))
     # A bound attained exactly could be rounded below the energy: allow for that one rounding.
     return 1 - smallest / (bound * (1 + Fraction(1, 2**52))) if bound else 1 - smallest
 
@@ -171,6 +173,19 @@ def runs() -> st.SearchStrategy[Any]:
     """Of the linear kind, at rest under noise, and saturated."""
     return st.one_of(linear_runs(), resting_runs(), saturated_runs())
 
+
+_NUMBERS: dict[str, Fraction | int] = {"T": 6, "gap": 1, "second_moment": 2, "smoothness": 1}
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    LABEL: (
+        Edge("delta <= 1", {**_NUMBERS, "delta": Fraction(33, 32), "step_size": Fraction(33, 32)}),
+        Edge(
+            "2*smoothness*step_size*(1 - delta) < delta",
+            {**_NUMBERS, "delta": Fraction(1, 2), "step_size": Fraction(33, 64)},
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     LABEL: {

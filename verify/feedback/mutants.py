@@ -10,11 +10,15 @@ from sparsync.theory.language.symbols import (
     compression,
     d,
     delta,
+    dissimilarity,
     eta,
     gap,
+    k,
     kappa,
     mu,
     n,
+    residual,
+    residual_decay,
     residual_weight,
     sigma_squared,
     start_distance,
@@ -85,6 +89,74 @@ STEADY_STATE: dict[str, Mutant] = {
     ),
 }
 
+DECAYED: dict[str, Mutant] = {
+    "decayed_residual_square": wrong_bound(
+        "decayed_residual", "β² for β", lambda bound: bound.subs(residual_decay, residual_decay**2), "smt", "property"
+    ),
+    "decayed_virtual_iterate_share": wrong_bound(
+        "decayed_virtual_iterate",
+        "β for 1 − β",
+        lambda bound: bound.subs(residual_decay, 1 - residual_decay),
+        "smt",
+        "property",
+    ),
+    "forgotten_mass_undecayed": wrong_bound(
+        "forgotten_mass", "nothing is forgotten", lambda bound: bound.subs(residual_decay, 1), "rational", "property"
+    ),
+    "decayed_drift_equal_cycle": wrong_bound(
+        "decayed_drift_equal", "d + 1 for d", lambda bound: bound.subs(d, d + 1), "rational", "property"
+    ),
+    "local_feedback_rate_without_floor": wrong_bound(
+        "local_feedback_rate",
+        "the rate of β = 1 for every β and small steps",
+        lambda bound: bound.subs(residual_decay, 1),
+        "smt",
+        "property",
+        "simulated",
+    ),
+    "decayed_descent_of_workers_spread": wrong_bound(
+        "decayed_descent_of_workers", "ζ² forgotten", lambda bound: bound.subs(dissimilarity, 0), "smt", "property"
+    ),
+    "decayed_floor_square": wrong_bound(
+        "decayed_floor", "1 − β for its square", lambda bound: bound / (1 - residual_decay), "smt", "property"
+    ),
+    "decayed_top_k_floor_share": wrong_bound(
+        "decayed_top_k_floor", "(d − k)/d for (d − k)/k", lambda bound: bound * k / d, "smt", "property"
+    ),
+}
+
+LIMITS: dict[str, Mutant] = {
+    "erased_distance_rounds": wrong_bound(
+        "erased_distance", "T − 1 for T messages", lambda bound: bound.subs(T, T - 1), "smt", "rational", "property"
+    ),
+    "erased_gradient_rounds": wrong_bound(
+        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "rational"
+    ),
+    "noisy_gradient_workers": wrong_bound(
+        "noisy_gradient", "one worker for n", lambda bound: bound.subs(n, 1), "smt", "rational", "property"
+    ),
+    "ef_heterogeneous_worst_norms": wrong_bound(
+        "ef_heterogeneous_worst",
+        "norms added where squares are",
+        lambda _bound: eta**2 * dissimilarity * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "rational",
+    ),
+    "ef_heterogeneous_convex_condition": wrong_bound(
+        "ef_heterogeneous_convex",
+        "the factor of the condition forgotten",
+        lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+    ),
+    "server_feedback_sign": wrong_bound(
+        "server_feedback",
+        "+ e for − e",
+        lambda bound: bound.subs(residual, -residual),
+        "rational",
+    ),
+    "bidirectional_rate_half": wrong_bound(
+        "bidirectional_rate", "the factor 2 forgotten", lambda bound: bound / 2, "smt", "rational", "property"
+    ),
+}
+
 
 def _squares(bound: sympy.Expr) -> sympy.Expr:
     """The bound on the lag where the residual and the momentum add up as if they were orthogonal."""
@@ -149,5 +221,5 @@ STOCHASTIC: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **STOCHASTIC}
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED, **LIMITS, **STOCHASTIC}
 """Every mutant of these statements, by name."""

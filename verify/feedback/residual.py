@@ -14,15 +14,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.feedback.queries import residual_queries
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import smt_check
 
 LARGEST_STEP_COUNT = 10
 """Longest run that a search draws; the exact fractions grow with it."""
-LONG_ROOT, LONG_COUNT = Fraction(31, 32), 160
-"""A run long enough for the residual to come near its limit where a is near 1."""
+LONG_ROOT, LONG_COUNT = Fraction(255, 256), 2000
+"""A run long enough for the residual to come near its limit where a is so near 1 that both bounds nearly agree."""
+LONGEST_DENOMINATOR = 2**256
+"""Beyond it coordinates are rounded towards zero, to multiples of 2⁻⁶⁴: a compressor may keep back less."""
 ROOTS = tuple(Fraction(numerator, 16) for numerator in range(16))
 """Values of a = √(1 − δ) that are drawn."""
 Vector = tuple[Fraction, Fraction]
@@ -38,9 +42,14 @@ def residual_path(
     for gradient, (share, (cosine, sine)) in zip(gradients, actions, strict=True):
         first, second = (e + step * g for e, g in zip(residual, gradient, strict=True))
         scale = root * share
-        residual = (scale * (cosine * first - sine * second), scale * (sine * first + cosine * second))
+        residual = (_short(scale * (cosine * first - sine * second)), _short(scale * (sine * first + cosine * second)))
         path.append(residual)
     return path
+
+
+def _short(value: Fraction) -> Fraction:
+    """The value, or where its denominator is too long, one that is nearer to zero."""
+    return value if value.denominator <= LONGEST_DENOMINATOR else Fraction(int(value * 2**64), 2**64)
 
 
 def all_or_nothing_energy(root: Fraction, step: Fraction, gradients: Sequence[Vector]) -> Fraction:
@@ -58,7 +67,7 @@ def all_or_nothing_energy(root: Fraction, step: Fraction, gradients: Sequence[Ve
 def residual_margin(
     root: Fraction, step: Fraction, run: Sequence[tuple[Vector, Action]], second_moment: Fraction, *, label: str
 ) -> Fraction:
-    """1 − max_t E‖e_t‖²/bound over both compressors; 1 where nothing is kept back.
+    """1 − max_t E‖e_t‖²/bound over both compressors, in a long run over the first; 1 where nothing is kept back.
 
     Raises:
         ValueError: a gradient is longer than σ.
@@ -67,8 +76,10 @@ def residual_margin(
     if any(_square(gradient) > second_moment for gradient in gradients):
         raise ValueError(f"gradients must have squares of at most {second_moment}, got {gradients}")
     path = residual_path(root, step, gradients, actions)
-    largest = max(*(_square(e) for e in path), all_or_nothing_energy(root, step, gradients))
-    bound = STATEMENTS[label].fraction(delta=1 - root**2, step_size=step, second_moment=second_moment)
+    largest = max(_square(e) for e in path)
+    if len(run) <= LARGEST_STEP_COUNT:
+        largest = max(largest, all_or_nothing_energy(root, step, gradients))
+    bound = bound_at(label, {"delta": 1 - root**2, "step_size": step, "second_moment": second_moment})
     return 1 - largest / bound if bound else Fraction(1) - largest
 
 
@@ -134,6 +145,12 @@ def _plain(magnitude: Fraction) -> tuple[Vector, Action]:
     """A gradient of this length, and a compressor that keeps back au."""
     return (magnitude, Fraction(0)), (Fraction(1), (Fraction(1), Fraction(0)))
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    label: (Edge("delta <= 1", {"delta": Fraction(33, 32), "second_moment": 3, "step_size": 3}),)
+    for label in ("residual_bound", "residual_minkowski")
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     label: {

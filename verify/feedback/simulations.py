@@ -14,6 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import admitting
 from sparsync.verify.feedback.adversarial_runs import SaturatedRun
 from sparsync.verify.tools.outcome import Outcome, Profile
 
@@ -125,8 +126,8 @@ def saturated_share(label: str) -> float:
 
 
 def resting_share(label: str, *, worker_count: int) -> float:
-    """Share of the bound in the resting run, a = 1/64, from a tenth above the energy at rest."""
-    root, step, update_count = 1 / 64, 0.5 / worker_count**2, 100 * worker_count
+    """Share of the bound in the resting run, a = 1/128, from a tenth above the energy at rest."""
+    root, step, update_count = 1 / 128, 0.5 / worker_count**2, 200 * worker_count
     at_rest = step / (2 * worker_count) / (1 - step * (1 + root) / (2 * (1 - root)))
     energies = resting_energies(
         root=root, step=step, start=math.sqrt(1.1 * at_rest), worker_count=worker_count,
@@ -165,5 +166,5 @@ def _summary(energies: NDArray[numpy.float64], gap: float) -> Energies:
 def share_of_bound(label: str, energies: Energies, numbers: Mapping[str, float | Fraction]) -> float:
     """min_t E‖∇f(x_t)‖², raised by its standard errors, over the bound."""
     means, errors, gap = energies
-    bound = STATEMENTS[label].evaluate(**{"gap": gap, **numbers})
+    bound = STATEMENTS[label].evaluate(**admitting(label, {"gap": gap, **numbers}))
     return float(numpy.min(means + STANDARD_ERRORS * errors)) / bound

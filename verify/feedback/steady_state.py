@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.language.symbols import kappa
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -58,6 +59,11 @@ def drift_margin(cycles: Sequence[int]) -> Fraction:
         residual = [value if value < 1 else Fraction(0) for value in corrected]
     density = Fraction(send_count, period * len(cycles))
     return STATEMENTS["steady_drift"].fraction(kappa=density) - (1 - sent / total)
+
+
+def _far_apart() -> st.SearchStrategy[list[int]]:
+    """One coordinate that is sent at every step, and one nearly never: the bound takes them as far apart as can be."""
+    return st.sampled_from([100, 200]).map(lambda cycle: [1, cycle])
 
 
 def equal_drift_margin(count: int, levels: int) -> Fraction:
@@ -127,14 +133,20 @@ def equal_drift_runs(profile: Profile) -> Outcome:
 
 
 def _has_stated_ratio(count: int, dimension: int) -> bool:
+    ratios = _ratios(count, dimension, step_count=dimension // count + SETTLED_STEP_COUNT)
+    settled = set(ratios[-SETTLED_STEP_COUNT - 1 :])
+    return settled == {STATEMENTS["steady_drift_equal"].fraction(k=count, d=dimension)}
+
+
+def _ratios(count: int, dimension: int, *, step_count: int) -> list[Fraction]:
+    """The ratio at every step, of a constant gradient of ones."""
     levels = [0] * dimension
     ratios = []
-    for _ in range(dimension // count + SETTLED_STEP_COUNT):
+    for _ in range(step_count):
         corrected = sorted((level + 1 for level in levels), reverse=True)
         levels = [0] * count + corrected[count:]
         ratios.append(Fraction(sum(v**2 for v in levels), sum(v**2 for v in corrected)))
-    settled = set(ratios[-SETTLED_STEP_COUNT - 1 :])
-    return settled == {STATEMENTS["steady_drift_equal"].fraction(k=count, d=dimension)}
+    return ratios
 
 
 def noise_queries() -> tuple[Query, ...]:
@@ -225,11 +237,19 @@ def _stationary(threshold: int) -> list[Fraction]:
     return [row[-1] for row in rows]
 
 
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "steady_drift": (Edge("kappa <= 1", {"kappa": Fraction(33, 32)}),),
+    "steady_drift_equal": (Edge("Eq(Mod(d, k), 0)", {"k": 2, "d": 3}, left=lambda: _ratios(2, 3, step_count=9)[-1]),),
+    "steady_noise": (Edge("kappa <= 1", {"kappa": Fraction(33, 32)}),),
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
+
 CHECKS: dict[str, dict[Grade, Check]] = {
     "steady_drift": {
         "smt": smt_check(drift_queries),
         "property": property_check(
-            lambda: st.tuples(st.lists(st.integers(1, LONGEST_CYCLE), min_size=1, max_size=5)), drift_margin
+            lambda: st.tuples(st.one_of(st.lists(st.integers(1, LONGEST_CYCLE), min_size=1, max_size=5), _far_apart())),
+            drift_margin,
         ),
     },
     "steady_drift_equal": {

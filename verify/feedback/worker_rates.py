@@ -14,9 +14,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
+from sparsync.verify.feedback.near_limit import apart_check
 from sparsync.verify.feedback.queries import worker_queries
 from sparsync.verify.feedback.simulations import simulation_check
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import smt_check
@@ -109,7 +111,7 @@ def largest_step(root: Fraction, smoothness: Fraction, weight: Fraction) -> Frac
 
 def worker_margin(run: WorkerRun, weight: Fraction) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound, exact."""
-    bound = STATEMENTS["descent_of_workers"].fraction(**run.parameters(weight=weight))
+    bound = bound_at("descent_of_workers", run.parameters(weight=weight))
     return 1 - min(run.gradient_energies()) / bound
 
 
@@ -182,9 +184,23 @@ def _product(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
     return sum((a * b for a, b in zip(one, other, strict=True) if a and b), Fraction(0))
 
 
+_NUMBERS: dict[str, Fraction | int] = {"T": 12, "gap": 2, "n": 3, "residual_weight": 1, "smoothness": 1, "variance": 0}
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "descent_of_workers": (
+        Edge("delta <= 1", {**_NUMBERS, "delta": Fraction(33, 32), "dissimilarity": 99, "step_size": Fraction(1, 2)}),
+        Edge(
+            "smoothness*step_size*(-delta/2 + residual_weight*(1 - delta) + 1 + 1/(4*residual_weight))/delta < 1",
+            {**_NUMBERS, "delta": 1, "dissimilarity": 0, "step_size": Fraction(11, 8)},
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
+
 CHECKS: dict[str, dict[Grade, Check]] = {
     "descent_of_workers": {
         "smt": smt_check(worker_queries),
+        "numeric": apart_check,
         "property": property_check(worker_cases, worker_margin),
         "simulated": partial(simulation_check, label="descent_of_workers", worker_count=2),
     },

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sparsync.verify.formal.theorems import PROVED, THEOREMS
+from sparsync.verify.formal.theorems import PROVED, THEOREMS, Proof
 from sparsync.verify.tools.arguments import positive
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.outcome import Outcome
@@ -139,19 +139,26 @@ def compile_theorems(*, folder: Path | None, job_count: int) -> Compiled:
 
 
 def formal_outcomes(compiled: Compiled) -> dict[str, Outcome]:
-    """The grade `formal` of every statement that theorems prove, by label: all of them are closed."""
+    """The grade `formal` of every statement that theorems prove, by label: all of them are closed.
+
+    The detail says, theorem by theorem, what of the statement it leaves, if any of them leaves something.
+    """
     return {
         label: Outcome(
             earned=not any(compiled.axioms[proof.theorem] for proof in proofs),
-            detail={"theorems": [proof.theorem for proof in proofs]},
+            detail={"theorems": [proof.theorem for proof in proofs]} | _left(proofs),
         )
         for label, proofs in PROVED.items()
     }
 
 
+def _left(proofs: Sequence[Proof]) -> dict[str, object]:
+    return {"leaves": [proof.leaves for proof in proofs]} if any(proof.leaves for proof in proofs) else {}
+
+
 def report(compiled: Compiled, *, process_count: int) -> dict[str, object]:
     """The result as JSON: where it was made, and for every theorem what it states, assumes and rests on."""
-    labels = {proof.theorem: label for label, proofs in PROVED.items() for proof in proofs}
+    proved = {proof.theorem: (label, proof.leaves) for label, proofs in PROVED.items() for proof in proofs}
     return {
         "provenance": provenance(process_count=process_count),
         "coq_version": compiled.version,
@@ -164,7 +171,8 @@ def report(compiled: Compiled, *, process_count: int) -> dict[str, object]:
                 "states": THEOREMS[name].states,
                 "assumes": THEOREMS[name].assumes,
                 "witness": THEOREMS[name].witness,
-                "label": labels.get(name),
+                "label": proved.get(name, (None, ""))[0],
+                "leaves": proved.get(name, (None, ""))[1],
                 "axioms": list(axioms),
             }
             for name, axioms in compiled.axioms.items()

@@ -1,12 +1,13 @@
 (** * The listed theorems, each in one piece
 
-Every theorem of verify/formal/theorems.py under its own name, those on staleness in [restated_staleness], without
-sections and with our definitions unfolded: all that it assumes and says is in sight, and who trusts Coq and its
-Mathematical Components need read nothing else. One more hypothesis in a section, or another meaning of a name, breaks
-these files. None of ours is imported, so our names have that of their file in front; they are in proofs alone. *)
+Every theorem of verify/formal/theorems.py under its own name, those on what is drawn in [restated_random] and those on
+staleness in [restated_staleness], without sections and with our definitions unfolded: all that it assumes and says is
+in sight, and who trusts Coq and its Mathematical Components need read nothing else. One more hypothesis in a section,
+or another meaning of a name, breaks these files. None of ours is imported, so our names have that of their file in
+front; they are in proofs alone. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require tail top_k powers feedback residual descent euclidean counterexamples.
+From sparsync Require tail top_k chunks powers feedback residual decayed descent euclidean counterexamples.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -127,6 +128,30 @@ Theorem band_contracts (R : realFieldType) (I : finType) (u : I -> R) (S : {set 
   \sum_(i | i \notin S) u i ^+ 2 <= (#|I| - least)%:R / #|I|%:R * \sum_i u i ^+ 2.
 Proof. exact: top_k.band_contracts. Qed.
 
+Theorem chunks_share (R : realFieldType) (J B : finType) (u : J * B -> R) (S : {set J * B}) (c : R) :
+  (forall j, \sum_(i | (j, i) \notin S) u (j, i) ^+ 2 <= c * (\sum_i u (j, i) ^+ 2)) ->
+  \sum_(x | x \notin S) u x ^+ 2 <= c * \sum_x u x ^+ 2.
+Proof.
+move=> each; apply: chunks.chunks_share => j; apply: le_trans (each j).
+by rewrite le_eqVlt; apply/orP; left; apply/eqP/eq_bigl => i; rewrite inE.
+Qed.
+
+Theorem chunks_contract (R : realFieldType) (J B : finType) (u : J * B -> R) (S : {set J * B}) (k : nat) :
+  (0 < #|B|)%N ->
+  (forall j, (forall i l, (j, i) \in S -> (j, l) \notin S -> `|u (j, l)| <= `|u (j, i)|) /\
+    #|[set i | (j, i) \in S]| = k) ->
+  \sum_(x | x \notin S) u x ^+ 2 <= (#|B| - k)%:R / #|B|%:R * \sum_x u x ^+ 2.
+Proof.
+move=> b_gt0 tops; apply: chunks.chunks_contract => // j; have [top card] := tops j.
+by split=> // i l; rewrite !inE; apply: top.
+Qed.
+
+Theorem rounding_contracts (R : realFieldType) (I : finType) (u w : I -> R) (S : {set I}) (lost left : R) :
+  lost <= 1 -> \sum_(i | i \notin S) u i ^+ 2 <= left * (\sum_i u i ^+ 2) ->
+  \sum_(i in S) (u i - w i) ^+ 2 <= lost * (\sum_(i in S) u i ^+ 2) ->
+  \sum_i (u i - if i \in S then w i else 0) ^+ 2 <= (1 - (1 - lost) * (1 - left)) * \sum_i u i ^+ 2.
+Proof. exact: chunks.rounding_contracts. Qed.
+
 (** ** Powers *)
 
 Theorem power_best (R : realFieldType) (r k d : nat) (w : nat -> R := fun i => ((d - i) ^ r)%:R)
@@ -216,6 +241,46 @@ Theorem residual_bound (R : rcfType) (V : zmodType) (N : V -> R) (C : nat -> V -
   e 0%N = 0 /\ (forall t, e t.+1 = (e t + h t) - C t (e t + h t)) ->
   N (e t) ^+ 2 <= 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.
 Proof. by move=> *; apply: (@residual.residual_bound R V N C h). Qed.
+
+(** Whatever keeps back no more on the way: [N] may be the root of a mean square on any probability space. *)
+Theorem residual_minkowski_along (R : rcfType) (V : zmodType) (N : V -> R) (h e : nat -> V) (delta G : R) (t : nat) :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) -> delta <= 1 -> 0 <= G ->
+  (forall s, (s < t)%N -> N (h s) <= G) -> 0 < delta -> e 0%N = 0 ->
+  (forall s, (s < t)%N -> N (e s.+1) ^+ 2 <= (1 - delta) * N (e s + h s) ^+ 2) ->
+  N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - Num.sqrt (1 - delta)) ^+ 2.
+Proof. by move=> *; apply: (@residual.residual_minkowski_along R V N h). Qed.
+
+Theorem residual_bound_along (R : rcfType) (V : zmodType) (N : V -> R) (h e : nat -> V) (delta G : R) (t : nat) :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) -> delta <= 1 -> 0 <= G ->
+  (forall s, (s < t)%N -> N (h s) <= G) -> 0 < delta -> e 0%N = 0 ->
+  (forall s, (s < t)%N -> N (e s.+1) ^+ 2 <= (1 - delta) * N (e s + h s) ^+ 2) ->
+  N (e t) ^+ 2 <= 4%:R * (1 - delta) * G ^+ 2 / delta ^+ 2.
+Proof. by move=> *; apply: (@residual.residual_bound_along R V N h). Qed.
+
+(** ** A memory that decays *)
+
+Theorem decayed_residual (R : rcfType) (V : lmodType R) (N : V -> R) (h e : nat -> V) (delta beta G : R) t :
+  N 0 = 0 -> (forall u, 0 <= N u) -> (forall u v, N (u + v) <= N u + N v) ->
+  (forall u, N (beta *: u) <= beta * N u) -> 0 < delta -> delta <= 1 -> 0 <= beta -> beta <= 1 ->
+  (forall t, N (h t) <= G) ->
+  e 0%N = 0 /\ (forall t, N (e t.+1) ^+ 2 <= (1 - delta) * N (beta *: e t + h t) ^+ 2) ->
+  N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
+Proof. by move=> *; apply: (@decayed.decayed_residual R V N h). Qed.
+
+Theorem decayed_iterate_moves (R : fieldType) (V : lmodType R) (W : finType)
+    (beta : R) (change c e : W -> nat -> V) (x : nat -> V) (t : nat) (share : R := #|W|%:R^-1) :
+  (forall w t, e w t.+1 = beta *: e w t + change w t - c w t) ->
+  (forall t, x t.+1 = x t - share *: \sum_w c w t) ->
+  x t.+1 - share *: (\sum_w e w t.+1) =
+  x t - share *: (\sum_w e w t) - share *: (\sum_w change w t) + (1 - beta) *: (share *: \sum_w e w t).
+Proof. exact: decayed.decayed_iterate_moves. Qed.
+
+Theorem decayed_account (R : fieldType) (V : lmodType R) (W : finType)
+    (beta : R) (change c e : W -> nat -> V) (w : W) (t : nat) :
+  (forall w t, e w t.+1 = beta *: e w t + change w t - c w t) ->
+  \sum_(0 <= s < t) c w s + e w t + (1 - beta) *: (\sum_(0 <= s < t) e w s)
+    = e w 0%N + \sum_(0 <= s < t) change w s.
+Proof. exact: decayed.decayed_account. Qed.
 
 (** ** Descent *)
 

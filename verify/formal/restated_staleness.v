@@ -37,6 +37,13 @@ rewrite -staleness.ssp_reachableE staleness.runs_reach_the_same_clocks.
 by split=> -[D] /staleness.run_reachableE; exists D => //; apply/staleness.run_reachableE.
 Qed.
 
+Theorem run_gap (W : finType) (s : nat) (c : {ffun W -> nat}) (D : {set W}) (w v : W) :
+  (forall P : {ffun W -> nat} -> {set W} -> Prop, P [ffun=> 0] set0 ->
+    (forall c (D : {set W}) w, P c D -> w \notin D -> (forall v, c w <= c v + s) -> P c (w |: D)) ->
+    (forall c (D : {set W}) w, P c D -> w \in D -> P [ffun v => c v + (v == w)] (D :\ w)) -> P c D) ->
+  c w <= c v + s.+1.
+Proof. by move/staleness.run_reachableE/staleness.run_gap/staleness.lead_le. Qed.
+
 (** In round [r] the workers in [D] are done; the next one begins when all are. *)
 Theorem ssp0_simulates_bsp (W : finType) (r : nat) (D : {set W}) (w : W) :
   let clocks r (D : {set W}) : {ffun W -> nat} := [ffun w => r + (w \in D)] in

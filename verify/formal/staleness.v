@@ -131,6 +131,10 @@ split=> [|v]; first by apply: reachable_step IH _; constructor; apply: gates.
 by rewrite !inE => /andP[vw vE]; apply: may_start_stays => //; apply: gates.
 Qed.
 
+(** So the lead is at most [s + 1] there too, at every moment. *)
+Theorem run_gap s c D w : run_reachable s (c, D) -> lead c w <= s.+1.
+Proof. by move=> reached; apply: ssp_gap; apply/runs_reach_the_same_clocks; exists D. Qed.
+
 (** ** Bulk synchronous parallel *)
 
 (** A round, and the workers that have finished it; the barrier opens as the last one does. *)

@@ -32,14 +32,26 @@ class Proof:
         concludes: the theorem's conclusion as its source has it.
         bound: the right side in it.
         symbols: parts of the right side to the statement's symbols, or to expressions in them.
+        leaves: what of the statement is not formal, in plain words; empty where the theorem covers all that is stated.
     """
 
     theorem: str
     concludes: str
     bound: str
     symbols: dict[str, str] = field(default_factory=dict)
+    leaves: str = ""
 
 
+INFINITE = "probability spaces with infinitely many outcomes"
+"""What no theorem on a finite space covers."""
+SEMINORM = (
+    "that the root of the mean square is a seminorm, and that a vector that is independent of what is drawn loses no "
+    "more in the mean than a fixed one"
+)
+"""What `residual_minkowski_along` takes for granted on any probability space."""
+UPPER = "that a function with a Lipschitz gradient obeys the quadratic upper bound, which is a hypothesis beside it"
+"""What ordered fields in general do not give."""
+_RATE = {"(f x0 - f_min)": "gap", "eta": "step_size", "L": "smoothness"}
 _VIRTUAL = {"step t": "step_size", "mean (gradient^~ t)": "gradient"}
 
 PROVED: dict[str, tuple[Proof, ...]] = {
@@ -83,6 +95,22 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             {"#|I|": "d"},
         ),
     ),
+    "chunk_wise": (
+        Proof(
+            "chunks.chunks_contract",
+            "kept_back u S <= classical_share R #|B| k * energy u",
+            "classical_share R #|B| k",
+            {"#|B|": "chunk_size"},
+        ),
+    ),
+    "quantised_selection": (
+        Proof(
+            "chunks.rounding_contracts",
+            "not_sent <= rounded_share lost left * energy u",
+            "rounded_share lost left",
+            {"lost": "value_error", "left": "selected_ratio"},
+        ),
+    ),
     "virtual_iterate": (
         Proof(
             "feedback.virtual_iterate_at_once",
@@ -99,20 +127,105 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             {"late_virtual_iterate t": "virtual_iterate", **_VIRTUAL},
         ),
     ),
+    "random_k": (
+        Proof(
+            "random_k.random_k_keeps_back",
+            "expect P (fun o => square dot (u - payload_on (draw o) u)) = random_share R d k * square dot u",
+            "random_share R d k",
+        ),
+    ),
     "residual_bound": (
         Proof(
-            "residual.residual_bound",
+            "random_residual.mean_residual_bound",
+            "expect P (fun o => N (e t o) ^+ 2) <= mean_young_bound delta eta sigma2",
+            "mean_young_bound delta eta sigma2",
+            {"eta": "step_size", "sigma2": "second_moment"},
+            leaves=INFINITE,
+        ),
+        Proof(
+            "residual.residual_bound_along",
             "N (e t) ^+ 2 <= young_bound delta G",
             "young_bound delta G",
             {"G": "step_size*sqrt(second_moment)"},
+            leaves=SEMINORM,
         ),
     ),
     "residual_minkowski": (
         Proof(
-            "residual.residual_minkowski",
+            "random_residual.mean_residual_minkowski",
+            "expect P (fun o => N (e t o) ^+ 2) <= mean_minkowski_bound delta eta sigma2",
+            "mean_minkowski_bound delta eta sigma2",
+            {"eta": "step_size", "sigma2": "second_moment"},
+            leaves=INFINITE,
+        ),
+        Proof(
+            "residual.residual_minkowski_along",
             "N (e t) ^+ 2 <= minkowski_bound delta G",
             "minkowski_bound delta G",
             {"G": "step_size*sqrt(second_moment)"},
+            leaves=SEMINORM,
+        ),
+    ),
+    "nonconvex_rate": (
+        Proof(
+            "random_descent.smooth_rate_holds",
+            "exists2 t, (t < T)%N & "
+            "mean_square (fun o => grad (x t o)) <= smooth_rate (f x0 - f_min) eta L delta sigma2 T",
+            "smooth_rate (f x0 - f_min) eta L delta sigma2 T",
+            {**_RATE, "sigma2": "second_moment"},
+            leaves=f"{INFINITE}; {UPPER}",
+        ),
+    ),
+    "nonconvex_rate_minkowski": (
+        Proof(
+            "random_descent.smooth_rate_minkowski_holds",
+            "exists2 t, (t < T)%N & "
+            "mean_square (fun o => grad (x t o)) <= smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T",
+            "smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T",
+            {**_RATE, "sigma2": "second_moment"},
+            leaves=f"{INFINITE}; {UPPER}",
+        ),
+    ),
+    "descent_without_bounded_gradients": (
+        Proof(
+            "random_variance.variance_rate_holds",
+            "exists2 t, (t < T)%N & "
+            "mean_square (fun o => grad (x t o)) <= variance_rate (f x0 - f_min) eta L delta variance T",
+            "variance_rate (f x0 - f_min) eta L delta variance T",
+            _RATE,
+            leaves=f"{INFINITE}; {UPPER}",
+        ),
+    ),
+    "descent_of_workers": (
+        Proof(
+            "random_workers.workers_rate_holds",
+            "exists2 t, (t < T)%N & mean_square (fun o => grad (x t o)) <= "
+            "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
+            "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
+            {**_RATE, "weight": "residual_weight", "zeta2": "dissimilarity", "#|W|": "n"},
+            leaves=f"{INFINITE}; {UPPER}",
+        ),
+    ),
+    "decayed_residual": (
+        Proof(
+            "decayed.decayed_residual",
+            "N (e t) ^+ 2 <= decayed_bound delta beta G",
+            "decayed_bound delta beta G",
+            {"beta": "residual_decay", "G": "step_size*sqrt(second_moment)"},
+            leaves=SEMINORM,
+        ),
+    ),
+    "decayed_virtual_iterate": (
+        Proof(
+            "decayed.decayed_iterate_moves",
+            "x t.+1 - mean (e^~ t.+1) = x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
+            "x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
+            {
+                "x t - mean (e^~ t)": "virtual_iterate",
+                "mean (change^~ t)": "mean_change",
+                "mean (e^~ t)": "mean_residual",
+                "beta": "residual_decay",
+            },
         ),
     ),
     "mean_of_local_top_k": (
@@ -123,7 +236,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             {"b": "balance"},
         ),
     ),
-    "ssp_gap": (Proof("staleness.ssp_gap", "lead c w <= s.+1", "s.+1", {"s": "staleness"}),),
+    "ssp_gap": (Proof("staleness.run_gap", "lead c w <= s.+1", "s.+1", {"s": "staleness"}),),
 }
 """By the label of the statement."""
 
@@ -225,6 +338,24 @@ THEOREMS: dict[str, Theorem] = {
         assumes="0 < d; S a top set; ⌈2k/3⌉ ≤ |S|, or S holds every non-zero coordinate",
         witness="witnesses.band_is_kept",
     ),
+    "chunks.chunks_share": Theorem(
+        states="What keeps back at most the share c of each chunk's energy keeps back at most c of that of the vector.",
+        assumes="Σ_{i∉S} u_i² ≤ c Σ u_i² over the coordinates of each chunk",
+        witness="chunks.equal_chunk_attains",
+    ),
+    "chunks.chunks_contract": Theorem(
+        states="Top sets of k in each chunk of b coordinates keep back at most (b − k)/b of the energy of the vector.",
+        assumes="0 < b; S a top set of k coordinates within each chunk",
+        witness="chunks.equal_chunk_attains",
+    ),
+    "chunks.rounding_contracts": Theorem(
+        states=(
+            "If a selection keeps back at most the share r of the energy, and rounding loses at most q of what is "
+            "sent, at most 1 − (1 − q)(1 − r) of the energy is not sent."
+        ),
+        assumes="q ≤ 1; Σ_{i∉S} u_i² ≤ r Σ u_i²; Σ_{i∈S} (u_i − w_i)² ≤ q Σ_{i∈S} u_i²",
+        witness="chunks.shortened_values",
+    ),
     "powers.power_best": Theorem(
         states="With the weight (d − i)^r the best constant is S_r(d − k)/S_r(d), where S_r(n) = 1^r + … + n^r.",
         assumes="0 < d; k ≤ d",
@@ -294,6 +425,43 @@ THEOREMS: dict[str, Theorem] = {
         assumes="as `residual_partial`, and 0 < δ",
         witness="witnesses.residual_partial_attained",
     ),
+    "residual.residual_minkowski_along": Theorem(
+        states=(
+            "N(e_t)² ≤ (1 − δ)G²/(1 − √(1 − δ))², whatever leaves the residuals; N may be the root of a mean square on "
+            "any probability space."
+        ),
+        assumes=(
+            "N(0) = 0, N ≥ 0, triangle inequality; 0 < δ ≤ 1; N(e_{s+1})² ≤ (1 − δ)N(e_s + h_s)² and N(h_s) ≤ G for "
+            "s < t; e_0 = 0"
+        ),
+        witness="witnesses.residual_partial_attained",
+    ),
+    "residual.residual_bound_along": Theorem(
+        states="N(e_t)² ≤ 4(1 − δ)G²/δ², whatever leaves the residuals.",
+        assumes="as `residual_minkowski_along`",
+        witness="witnesses.residual_partial_attained",
+    ),
+    "decayed.decayed_residual": Theorem(
+        states=(
+            "With a memory that decays, N(e_t)² ≤ (1 − δ)G²/(1 − β√(1 − δ))², whatever leaves the residuals; N may be "
+            "the root of a mean square on any probability space."
+        ),
+        assumes=(
+            "N(0) = 0, N ≥ 0, triangle inequality, N(βu) ≤ βN(u); 0 < δ ≤ 1 and 0 ≤ β ≤ 1; "
+            "N(e_{t+1})² ≤ (1 − δ)N(βe_t + h_t)² and N(h_t) ≤ G; e_0 = 0"
+        ),
+        witness="decayed.decayed_attained",
+    ),
+    "decayed.decayed_iterate_moves": Theorem(
+        states="With a memory that decays, x_t − mean e_t moves by −mean change + (1 − β) mean e_t.",
+        assumes="workers keep βe_t + change − payload; x moves by −mean payload",
+        witness="decayed.decayed_run",
+    ),
+    "decayed.decayed_account": Theorem(
+        states="Σ_{s<t} payloads + residual + (1 − β) Σ_{s<t} residuals = first residual + Σ_{s<t} changes.",
+        assumes="each worker keeps βe_t + change − payload",
+        witness="decayed.decayed_run",
+    ),
     "descent.potential_falls": Theorem(
         states=(
             "f(x_t − mean e_t) + (ηL²/δ) mean |e_t|² falls by at least (η/4)|∇f(x_t)|² − (2η³L²/δ²)ζ² at every step."
@@ -360,6 +528,100 @@ THEOREMS: dict[str, Theorem] = {
         ),
         assumes="2 ≤ n; 1 ≤ k < d",
     ),
+    "probability.expect_independent": Theorem(
+        states="For independent variables E F(X, Y) is the expectation over Y of the expectation of F over X.",
+        assumes="finitely many outcomes; P(X = s, Y = y) = P(X = s) P(Y = y) for all s, y",
+        witness="random_witnesses.random_k_rates_have_runs",
+    ),
+    "probability.expect_conditional": Theorem(
+        states="If E[g | X] = m(X), then E⟨φ(X), g⟩ = E⟨φ(X), m(X)⟩ for every φ.",
+        assumes="finitely many outcomes; ⟨·,·⟩ symmetric, bilinear, ⟨u, u⟩ ≥ 0; E[g | X] = m(X), value by value",
+        witness="random_witnesses.random_k_rates_have_runs",
+    ),
+    "probability.mean_norm_triangle": Theorem(
+        states="Minkowski's inequality: the root of E N(X)² obeys the triangle inequality.",
+        assumes="finitely many outcomes, weights ≥ 0 of sum 1; N ≥ 0 with the triangle inequality",
+        witness="random_residual.norm_seminorm",
+    ),
+    "random_residual.mean_residual_minkowski": Theorem(
+        states="E N(e_t)² ≤ η²σ²(1 − δ)/(1 − √(1 − δ))² for a compressor that draws and gradients that know the past.",
+        assumes=(
+            "finitely many outcomes; N a seminorm; 0 < δ ≤ 1; for s < t: E N(v − Cv)² ≤ (1 − δ)N(v)² for every v, what "
+            "C draws is independent of e_s + ηg_s, which it compresses, and E N(g_s)² ≤ σ²; error feedback from e_0 = 0"
+        ),
+        witness="random_witnesses.random_k_residual_has_runs",
+    ),
+    "random_residual.mean_residual_bound": Theorem(
+        states="E N(e_t)² ≤ 4(1 − δ)η²σ²/δ².",
+        assumes="as `mean_residual_minkowski`",
+        witness="random_witnesses.random_k_residual_has_runs",
+    ),
+    "random_residual.sure_compressor": Theorem(
+        states="A compressor that contracts every vector and draws nothing meets both hypotheses on what is drawn.",
+        assumes="finitely many outcomes; N(v − Cv)² ≤ (1 − δ)N(v)²",
+        witness="euclidean.top_k_compresses",
+    ),
+    "random_k.random_k_keeps_back": Theorem(
+        states="If k of d coordinates are drawn uniformly, E|u − Cu|² = (1 − k/d)|u|² for every u.",
+        assumes="0 < d; k ≤ d; every set of k coordinates has the probability 1/C(d, k)",
+        witness="random_witnesses.random_k_residual_has_runs",
+    ),
+    "random_k.no_set_contracts": Theorem(
+        states="A set that leaves a coordinate out keeps back all of some vector: Rand-k contracts in the mean alone.",
+        assumes="|S| < d",
+    ),
+    "random_k.random_k_residual": Theorem(
+        states="With Rand-k in ℝ^d, E|e_t|² ≤ 4(1 − δ)η²σ²/δ² with δ = k/d.",
+        assumes=(
+            "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, "
+            "and E|g_s|² ≤ σ²; error feedback from e_0 = 0"
+        ),
+        witness="random_witnesses.random_k_residual_has_runs",
+    ),
+    "random_descent.workers_residual": Theorem(
+        states="E|mean e_t|² ≤ η²σ²(1 − δ)/(1 − √(1 − δ))² for the mean of the residuals of n ≥ 1 workers.",
+        assumes="as `mean_residual_minkowski`, for each worker, with a semi-definite inner product",
+        witness="random_witnesses.random_k_rates_have_runs",
+    ),
+    "random_descent.smooth_rate_minkowski_holds": Theorem(
+        states=(
+            "Some t < T has E|∇f(x_t)|² ≤ (b + √(b² + 4A))²/4, where A = (f(x_0) − f_min)/(ηT) + ηLσ²/2 and "
+            "b = ηL√(σ²(1 − δ))/(1 − √(1 − δ))."
+        ),
+        assumes=(
+            "as `workers_residual` for s < T; 0 < η, 0 ≤ L, 1 ≤ T; the mean gradient has expectation ∇f(x_t) given x_t "
+            "and the mean of e_t; f is L-smooth, ∇f is L-Lipschitz, f ≥ f_min"
+        ),
+        witness="random_witnesses.random_k_rates_have_runs",
+    ),
+    "random_descent.smooth_rate_holds": Theorem(
+        states="Some t < T has E|∇f(x_t)|² ≤ 2(f(x_0) − f_min)/(ηT) + ηLσ² + 4(1 − δ)η²L²σ²/δ².",
+        assumes="as `smooth_rate_minkowski_holds`",
+        witness="random_witnesses.random_k_rates_have_runs",
+    ),
+    "random_variance.variance_rate_holds": Theorem(
+        states=(
+            "With one worker some t < T has E|∇f(x_t)|² ≤ ((f(x_0) − f_min)/(ηT) + ηLσ_0²(1 + a)/2)/(1 − h), where "
+            "a = √(1 − δ) and h = ηL(1 + a)/(2(1 − a))."
+        ),
+        assumes=(
+            "as `smooth_rate_minkowski_holds` with one worker; h < 1; E|g_t − ∇f(x_t)|² ≤ σ_0² in place of the "
+            "second moment"
+        ),
+        witness="random_witnesses.random_k_variance_has_runs",
+    ),
+    "random_workers.workers_rate_holds": Theorem(
+        states=(
+            "With n workers some t < T has E|∇f(x_t)|² ≤ ((f(x_0) − f_min)/(ηT) + ηL(σ_0²/(2n) + ω(1 − δ)(σ_0² + "
+            "ζ²/δ)))/(1 − h), where h = (ηL/δ)(1 − δ/2 + ω(1 − δ) + 1/(4ω))."
+        ),
+        assumes=(
+            "as `variance_rate_holds` for each worker; 0 < ω; h < 1; given x_t and all residuals the gradients have "
+            "expectation ∇f_i(x_t); their noises are uncorrelated; ∇f is the mean of the ∇f_i, which differ from it by "
+            "≤ ζ² in mean square at x_t"
+        ),
+        witness="random_witnesses.random_k_workers_have_runs",
+    ),
     "staleness.ssp_reachableP": Theorem(
         states="The reachable clocks of SSP with staleness s are exactly those that differ by at most s + 1.",
     ),
@@ -372,6 +634,11 @@ THEOREMS: dict[str, Theorem] = {
         states=(
             "With starts and ends as events of their own, others pushing in between, the reachable clocks are the same."
         ),
+    ),
+    "staleness.run_gap": Theorem(
+        states="No clock leads the slowest by more than s + 1 there either.",
+        assumes="reachable clocks and running workers",
+        witness="staleness.runs_reach_the_same_clocks",
     ),
     "staleness.ssp0_simulates_bsp": Theorem(
         states="Every step of BSP is a step of SSP with s = 0 on the clocks.",

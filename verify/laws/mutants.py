@@ -6,10 +6,42 @@ The errors are those easily made: a tail counted on one side, another moment, a 
 import sympy
 
 from sparsync.theory.language.quantiles import NormalQuantile, RegularisedGamma
-from sparsync.theory.language.symbols import kappa, mean, shape
+from sparsync.theory.language.symbols import chunk_size, j, k, kappa, mean, shape
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
 
 MUTANTS: dict[str, Mutant] = {
+    "uniform_chunks_whole": wrong_bound(
+        "uniform_chunks", "the law without chunks", lambda _bound: (1 - k / chunk_size) ** 3, "rational", "simulated"
+    ),
+    "laplace_chunks_logarithm": wrong_bound(
+        "laplace_chunks",
+        "the squares of the second sum forgotten",
+        lambda bound: bound + k / (2 * chunk_size) * sympy.Sum(j**-2, (j, k + 1, chunk_size)),
+        "rational",
+        "simulated",
+    ),
+    "gaussian_chunks_count": wrong_bound(
+        "gaussian_chunks", "k + 1 for k", lambda bound: bound.subs(k, k + 1), "numeric", "simulated"
+    ),
+    "chunk_first_order_half": wrong_bound(
+        "chunk_first_order", "the variance for half of it", lambda bound: 2 * bound, "numeric", "property"
+    ),
+    "chunk_law_excess_share": wrong_bound(
+        "chunk_law_excess",
+        "one probability more: C(b, k) for k + 1",
+        lambda bound: bound * (chunk_size - k) / (k + 1),
+        "rational",
+    ),
+    "two_bit_laplace_shift": wrong_bound(
+        "two_bit_laplace",
+        "without the level that was selected above",
+        lambda bound: bound * (sympy.log(kappa) ** 2 - 2 * sympy.log(kappa) + 2) / 2,
+        "numeric",
+        "simulated",
+    ),
+    "two_bit_uniform_mean": wrong_bound(
+        "two_bit_uniform", "one level for two", lambda bound: 4 * bound, "numeric", "simulated"
+    ),
     "gaussian_law_quantile": wrong_bound(
         "gaussian_law",
         "κ/2 at both ends counted twice in the quantile",

@@ -129,7 +129,9 @@ def divergence_check(_profile: Profile) -> Outcome:
     for order, share, noise in cases:
         value, error = divergence(order, share, noise)
         with mpmath.workdps(DIGITS):
-            exact = STATEMENTS["sampled_gaussian_divergence"].exact(order=order, sample_share=share, noise_ratio=noise)
+            exact = STATEMENTS["sampled_gaussian_divergence"].exact(
+                order=order, sample_share=Fraction(share), noise_ratio=Fraction(noise)
+            )
             stated = mpmath.mpf(str(sympy.N(exact, DIGITS)))
             if error > MOST_ERROR or abs(value - stated) > TOLERANCE * stated:
                 wrong.append([order, share, noise])

@@ -54,7 +54,15 @@ def killing_grades(mutant: Mutant) -> tuple[Grade, ...]:
     if missing:
         raise ValueError(f"a mutant of {mutant.label}: there is no evidence of the grades {sorted(missing)}")
     with _installed(mutant.swaps()):
-        return tuple(grade for grade in mutant.killed_by if not earns(mutant.label, grade))
+        return tuple(grade for grade in mutant.killed_by if not _survives(mutant.label, grade))
+
+
+def _survives(label: str, grade: Grade) -> bool:
+    """Whether a wrong statement earns the grade; what cannot be computed for it, but for the right one, is lost."""
+    try:
+        return earns(label, grade)
+    except (ValueError, ArithmeticError, RuntimeError):
+        return False
 
 
 def earns(label: str, grade: Grade) -> bool:

@@ -11,9 +11,10 @@ from itertools import combinations, count, product
 import sympy
 from hypothesis import strategies as st
 
-from sparsync.theory.language.symbols import T, extra_count, lipschitz, n, radius, staleness
+from sparsync.theory.language.symbols import extra_count, staleness
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.delay.stale_regret import summed_terms
+from sparsync.verify.delay.decaying_regret import published_margin, published_queries, summed_share
+from sparsync.verify.delay.late_runs import numbers_of
 from sparsync.verify.synchronisation.event_simulation import Durations, Policy, run
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
@@ -27,7 +28,7 @@ LARGEST_DENOMINATOR = 9
 """Of these ratios."""
 SCHEDULED_SIZES = ((2, 0, 0), (2, 1, 2), (2, 3, 3), (3, 1, 1), (3, 0, 2))
 """(workers, staleness, extra) for which every schedule is followed."""
-SUMMED_RUNS = ((1, 0, 0, 4), (2, 1, 1, 200), (8, 2, 2, 500), (4, 3, 0, 1000), (64, 32, 32, 4000))
+SUMMED_RUNS = ((1, 0, 0, 4), (2, 1, 1, 200), (8, 2, 2, 500), (4, 3, 0, 1000), (64, 32, 32, 8000))
 """(workers, staleness, extra, rounds) of the runs whose terms are summed."""
 Times = Sequence[Sequence[int]]
 """By worker, the times at which it ends iterations, ascending."""
@@ -183,39 +184,54 @@ def lead_margin(slack: int, extra: int, permits: Sequence[bool], durations: Dura
 
 
 def regret_queries() -> tuple[Query, ...]:
-    """Squares of both sides for F = ℓ = T = 1: the three terms at the step size that goes with s + r."""
-    slack, extra, workers = sympy.symbols("slack extra workers", real=True)
-    numbers = {T: sympy.S.One, lipschitz: sympy.S.One, radius: sympy.S.One}
-    bound = STATEMENTS["dssp_regret"].bound.xreplace({**numbers, staleness: slack, extra_count: extra, n: workers})
-    square = sympy.expand(sympy.powdenest(bound**2, force=True))
-    pending = 2 * (slack + extra + 1) * workers
-    terms = sympy.expand((pending + 1 + 2 * (2 * (slack + extra) + 1) * (workers - 1)) ** 2)
+    """The three terms at the step size that goes with s + r: for r = 0, and for s = 0."""
     return (
-        Query(
-            claim="the three terms at the step size of a cap",
-            premises=(slack >= 0, extra >= 0, workers >= 1),
-            conclusion=sympy.Le(terms, sympy.expand(square * pending)),
-            false_twin=sympy.Le(terms, sympy.expand(square * pending) * sympy.Rational(3, 4)),
-        ),
+        *published_queries("dssp_regret", lambda window: {staleness: window - 1, extra_count: sympy.S.Zero}),
+        *published_queries("dssp_regret", lambda window: {staleness: sympy.S.Zero, extra_count: window - 1}),
     )
 
 
 def summed_check(_profile: Profile) -> Outcome:
     """`numeric`: the terms of finite runs with the views of a cap stay below the bound, and come near it."""
     shares = [
-        summed_terms(workers, slack + extra, rounds)
-        / STATEMENTS["dssp_regret"].evaluate(
-            n=workers, staleness=slack, extra_count=extra, T=workers * rounds, lipschitz=1, radius=1
-        )
+        summed_share("dssp_regret", workers, slack + extra, rounds, {"staleness": slack, "extra_count": extra})
         for workers, slack, extra, rounds in SUMMED_RUNS
     ]
     return Outcome(earned=max(shares) <= 1, detail={"shares_of_the_bound": shares})
+
+
+def regret_cases() -> Members:
+    """(staleness, extra, permissions, durations by worker, start over √2 F, gradients over ℓ)."""
+    durations = st.lists(st.sampled_from([Fraction(1), Fraction(2), Fraction(9)]), min_size=6, max_size=6)
+    permits = st.lists(st.booleans(), min_size=1, max_size=5)
+    wishes = st.lists(st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 2)]), min_size=1, max_size=6)
+    start = st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(0)])
+    sizes = (st.integers(0, 2), st.integers(0, 2))
+    return st.tuples(
+        *sizes, permits, st.lists(durations, min_size=1, max_size=3), start, wishes | st.just([Fraction(1)])
+    )
+
+
+def regret_margin(
+    slack: int, extra: int, permits: Sequence[bool], durations: Durations, start: Fraction, wishes: Sequence[Fraction]
+) -> float:
+    """The bound minus the regret of workers under the capped rule who read what is completed, over the bound."""
+    views = {}
+    for worker, completed in run(durations, capped(slack, extra, permits)).starts:
+        held = [(k, other + 1) for other, count in enumerate(completed) for k in range(1, count + 1)]
+        views[completed[worker] + 1, worker + 1] = held
+    numbers = numbers_of(len(durations), slack, len(views), extra)
+    return published_margin("dssp_regret", views, numbers, start, wishes)
 
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "zipline_sweep": {"rational": listed_check, "property": property_check(planned_times, sweep_margin)},
     "zipline_two_workers": {"rational": ratios_check, "property": property_check(two_worker_cases, wait_margin)},
     "dssp_lead": {"rational": schedules_check, "property": property_check(capped_runs, lead_margin)},
-    "dssp_regret": {"smt": smt_check(regret_queries), "numeric": summed_check},
+    "dssp_regret": {
+        "smt": smt_check(regret_queries),
+        "numeric": summed_check,
+        "property": property_check(regret_cases, regret_margin),
+    },
 }
 """Every check of these statements, by label and grade."""

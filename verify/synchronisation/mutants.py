@@ -176,8 +176,8 @@ MUTANTS: dict[str, Mutant] = {
     "dssp_lead_strict": wrong_bound(
         "dssp_lead", "s + r for s + r + 1", lambda _bound: staleness + extra_count, "rational", "property"
     ),
-    "dssp_regret_two": wrong_bound(
-        "dssp_regret", "2 for 3", lambda bound: bound * sympy.Rational(2, 3), "smt", "numeric"
+    "dssp_regret_without_extra": wrong_bound(
+        "dssp_regret", "s for s + r", lambda bound: bound.subs(extra_count, 0), "smt", "numeric"
     ),
     "elastic_lead_monitoring": wrong_bound(
         "elastic_lead",
@@ -191,7 +191,7 @@ MUTANTS: dict[str, Mutant] = {
         "one iteration is monitored less",
         lambda bound: bound.subs(monitoring_count, monitoring_count - 1),
         "numeric",
-        "property",
+        "rational",
     ),
     "arrival_regret_barrier": wrong_bound(
         "arrival_regret",

@@ -7,8 +7,8 @@ fractions on every order of arrival; and the terms of the regret, summed and for
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import product
-from math import isqrt
 
 import sympy
 from hypothesis import strategies as st
@@ -24,7 +24,9 @@ from sparsync.theory.language.symbols import (
     shortest_duration,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.delay.stale_regret import summed_terms
+from sparsync.verify.delay.decaying_regret import published_margin, published_queries, summed_share
+from sparsync.verify.delay.late_runs import Update, assumed_unit, bound_square, root_below, square_radius
+from sparsync.verify.delay.stale_regret import alone_check
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -35,10 +37,8 @@ PLANNED_COUNTS = (1, 2, 3)
 """Their R."""
 RATIOS = tuple(Fraction(parts, 4) for parts in range(4, 21))
 """Their ratio of durations."""
-SUMMED_SUPERSTEPS = ((2, 0, 2, 1, 300), (8, 2, 5, 3, 1000), (64, 2, 15, 24, 4000))
+SUMMED_SUPERSTEPS = ((2, 0, 2, 1, 300), (8, 2, 5, 3, 1000), (64, 2, 15, 24, 8000))
 """(workers, M, R, ratio of durations, rounds) of the runs whose terms are summed."""
-FINEST_START = 1000
-"""Starts are multiples of one over this, or of a quarter of that."""
 
 Durations = Sequence[Sequence[Fraction]]
 """By worker, read cyclically, of its iterations after a barrier."""
@@ -145,58 +145,98 @@ def superstep_cases(*, least_ahead: int) -> Members:
     return st.tuples(st.integers(2, 4), st.integers(0, 3), st.integers(least_ahead, 5)).flatmap(of_size)
 
 
+def superstep_views(steps: Sequence[Superstep]) -> dict[Update, list[Update]]:
+    """What the views of supersteps hold, one after the other; iterations are counted on from those of the last.
+
+    Every update before the last barrier is held, and of each worker what it has ended when a view is read.
+    """
+    views: dict[Update, list[Update]] = {}
+    before = 0
+    for step in steps:
+        earlier = list(views)
+        for worker, own in enumerate(step.ends):
+            for count, start in enumerate((Fraction(0), *own[:-1])):
+                ended = [sum(end <= start for end in others) for others in step.ends]
+                ended[worker] = count
+                held = [(before + k, other + 1) for other, most in enumerate(ended) for k in range(1, most + 1)]
+                views[before + count + 1, worker + 1] = [*earlier, *held]
+        before += max(len(own) for own in step.ends)
+    return views
+
+
+def regret_cases() -> Members:
+    """(durations, M, R, plans of one or two supersteps, start over √2 F, gradients over ℓ)."""
+    duration = st.integers(2, 8).map(lambda halves: Fraction(halves, 2))
+
+    def of_size(size: tuple[int, int, int]) -> Members:
+        workers, monitored, ahead = size
+        durations = st.lists(st.lists(duration, min_size=1, max_size=2), min_size=workers, max_size=workers)
+        plan = st.lists(st.integers(1, ahead), min_size=workers, max_size=workers)
+        start = st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(0)])
+        wishes = st.lists(st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 2)]), min_size=1, max_size=6)
+        plans = st.lists(plan, min_size=1, max_size=2)
+        return st.tuples(durations, st.just(monitored), st.just(ahead), plans, start, wishes | st.just([Fraction(1)]))
+
+    return st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(2, 3)).flatmap(of_size)
+
+
+def regret_margin(
+    durations: Durations,
+    monitored: int,
+    ahead: int,
+    plans: Sequence[Sequence[int]],
+    start: Fraction,
+    wishes: Sequence[Fraction],
+) -> float:
+    """The bound minus the regret of supersteps in which views hold what is completed, over the bound."""
+    every = [duration for own in durations for duration in own]
+    views = superstep_views([superstep(durations, monitored, plan) for plan in plans])
+    numbers: dict[sympy.Symbol, object] = {n: len(durations), T: len(views), monitoring_count: monitored}
+    numbers |= {look_ahead: ahead, shortest_duration: min(every), longest_duration: max(every)}
+    return published_margin("elastic_regret", views, numbers, start, wishes)
+
+
+def window_check(_profile: Profile) -> Outcome:
+    """`rational`: the widest window of listed supersteps is s = G − 1 at most, G the number under the bound's root."""
+    margins = [
+        window_margin([[Fraction(1)], [ratio]], monitored, ahead, planned)
+        for ratio, monitored, ahead in product(RATIOS, MONITORED_COUNTS, PLANNED_COUNTS[1:])
+        for planned in product(range(1, ahead + 1), repeat=2)
+    ]
+    return Outcome(
+        earned=min(margins) >= 0,
+        detail={"supersteps_count": len(margins), "attained_count": margins.count(Fraction(0))},
+    )
+
+
 def window_margin(durations: Durations, monitored: int, ahead: int, planned: Sequence[int]) -> Fraction:
-    """The staleness s for which the statement is the regret of SSP, minus the widest window in a superstep."""
+    """G − 1 minus the widest window in a superstep, where the bound is 2√(2G) for n = T = ℓ = F = 1."""
     every = [duration for own in durations for duration in own]
     numbers = {monitoring_count: monitored, look_ahead: ahead, shortest_duration: min(every)}
-    numbers |= {longest_duration: max(every), n: 1, T: 1, lipschitz: 1, radius: 1}
-    bound = STATEMENTS["elastic_regret"].bound.xreplace(
-        {symbol: sympy.Rational(value) for symbol, value in numbers.items()}
-    )
-    square = Fraction(str(sympy.expand(bound**2)))
-    return square / 18 - 1 - superstep(durations, monitored, planned).widest_window()
+    numbers |= {longest_duration: max(every), n: 1, T: 1}
+    square = bound_square("elastic_regret", Fraction(1), numbers)
+    return square / 8 - 1 - superstep(durations, monitored, planned).widest_window()
 
 
 def window_queries() -> tuple[Query, ...]:
-    """Squares of both sides for F = ℓ = T = 1, no monitoring and R = G: the three terms at s = G − 1."""
-    largest, workers = sympy.symbols("largest workers", real=True)
-    numbers = dict.fromkeys((T, lipschitz, radius, shortest_duration, longest_duration), sympy.S.One)
-    numbers |= {monitoring_count: sympy.S.Zero, look_ahead: largest, n: workers}
-    square = sympy.expand(sympy.powdenest(STATEMENTS["elastic_regret"].bound.xreplace(numbers) ** 2, force=True))
-    pending = 2 * largest * workers
-    terms = sympy.expand((pending + 1 + 2 * (2 * (largest - 1) + 1) * (workers - 1)) ** 2)
-    return (
-        Query(
-            claim="the three terms at the step size of a superstep",
-            premises=(largest >= 1, workers >= 1),
-            conclusion=sympy.Le(terms, sympy.expand(square * pending)),
-            false_twin=sympy.Le(terms, sympy.expand(square * pending) * sympy.Rational(3, 4)),
-        ),
-    )
+    """The three terms at the step size of a superstep without monitoring, R = G."""
+    ones = {shortest_duration: sympy.S.One, longest_duration: sympy.S.One, monitoring_count: sympy.S.Zero}
+    return published_queries("elastic_regret", lambda window: {**ones, look_ahead: window})
 
 
 def summed_check(_profile: Profile) -> Outcome:
     """`numeric`: the terms of finite runs with the views of a superstep stay below the bound, and come near it."""
     shares = [
-        summed_terms(workers, monitored * ratio - monitored + ahead - 1, rounds)
-        / STATEMENTS["elastic_regret"].evaluate(
-            n=workers,
-            monitoring_count=monitored,
-            look_ahead=ahead,
-            shortest_duration=1,
-            longest_duration=ratio,
-            T=workers * rounds,
-            lipschitz=1,
-            radius=1,
+        summed_share(
+            "elastic_regret",
+            workers,
+            monitored * ratio - monitored + ahead - 1,
+            rounds,
+            {"monitoring_count": monitored, "look_ahead": ahead, "shortest_duration": 1, "longest_duration": ratio},
         )
         for workers, monitored, ahead, ratio, rounds in SUMMED_SUPERSTEPS
     ]
     return Outcome(earned=max(shares) <= 1, detail={"shares_of_the_bound": shares})
-
-
-def arrival_factor(workers: int, updates: int) -> int:
-    """(2n − 1)T − n(n − 1), by which the best step is defined."""
-    return (2 * workers - 1) * updates - workers * (workers - 1)
 
 
 def descend_on_arrivals(
@@ -248,17 +288,17 @@ def arrival_margin(
     slopes: Sequence[Fraction],
     updates_each: int,
 ) -> Fraction:
-    """bound² − regret² of a run with the best step η = 1; a relative start of 1 is as far as F permits or useful."""
-    factor = arrival_factor(workers, len(arrivals))
+    """bound² − regret² of a run with the assumed step η = 1; a relative start of 1 is as far as F permits or useful."""
+    label, numbers = "arrival_regret", {n: workers, T: len(arrivals)}
+    longest, half = (Fraction(str(assumed_unit(label, name))) for name in ("longest_gradient", "half_square"))
+    square = square_radius(label, numbers)
     coordinates_count = -(-len(arrivals) // updates_each)
-    farthest = Fraction(isqrt(factor * FINEST_START**2 // coordinates_count), FINEST_START)
-    start = relative * min(farthest, Fraction(updates_each))
-    regret = descend_on_arrivals(arrivals, start=start, slopes=slopes, updates_each=updates_each)
-    bound = STATEMENTS["arrival_regret"].bound.xreplace(
-        {n: sympy.Integer(workers), T: sympy.Integer(len(arrivals)), lipschitz: sympy.S.One, radius: sympy.S.One}
-    )
-    # F² = q/2.
-    return Fraction(str(bound**2)) * factor / 2 - regret**2
+    farthest = root_below(2 * half * square / coordinates_count)
+    useful = farthest if len(arrivals) == workers else Fraction(updates_each)
+    start = relative * min(farthest, useful)
+    scaled = [longest * slope for slope in slopes]
+    regret = descend_on_arrivals(arrivals, start=start, slopes=scaled, updates_each=updates_each)
+    return bound_square(label, square, numbers) - regret**2
 
 
 def arrival_queries() -> tuple[Query, ...]:
@@ -272,13 +312,13 @@ def _arrival_query(workers: int, held: Sequence[int]) -> Query:
     regret = sympy.expand(
         sympy.Add(*(own * (start - sympy.Add(*taken[:seen])) for own, seen in zip(taken, held, strict=True)))
     )
-    factor = arrival_factor(workers, len(held))
+    square = square_radius("arrival_regret", {n: workers, T: len(held)})
     numbers = {n: sympy.Integer(workers), T: sympy.Integer(len(held)), lipschitz: sympy.S.One}
-    stated = STATEMENTS["arrival_regret"].bound.xreplace({**numbers, radius: sympy.sqrt(sympy.Rational(factor, 2))})
+    stated = STATEMENTS["arrival_regret"].bound.xreplace({**numbers, radius: sympy.sqrt(sympy.Rational(square))})
     bound = sympy.sqrt(sympy.expand(stated**2))
     return Query(
         claim=f"{workers} workers, {len(held)} updates",
-        premises=(sympy.Le(start**2, factor), *(sympy.Le(own**2, 1) for own in taken)),
+        premises=(sympy.Le(start**2, 2 * sympy.Rational(square)), *(sympy.Le(own**2, 1) for own in taken)),
         conclusion=sympy.Le(regret, bound),
         false_twin=sympy.Le(regret, bound * sympy.Rational(7, 8)),
     )
@@ -291,9 +331,14 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
     "elastic_regret": {
         "smt": smt_check(window_queries),
+        "rational": window_check,
         "numeric": summed_check,
-        "property": property_check(lambda: superstep_cases(least_ahead=2), window_margin),
+        "property": property_check(regret_cases, regret_margin),
     },
-    "arrival_regret": {"smt": smt_check(arrival_queries), "property": property_check(arrival_cases, arrival_margin)},
+    "arrival_regret": {
+        "smt": smt_check(arrival_queries),
+        "rational": partial(alone_check, label="arrival_regret"),
+        "property": property_check(arrival_cases, arrival_margin),
+    },
 }
 """Every check of these statements, by label and grade."""

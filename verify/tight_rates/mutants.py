@@ -9,6 +9,9 @@ from sparsync.theory.language.symbols import (
     epsilon,
     eta,
     mu,
+    residual_decay,
+    spectral_gap,
+    widest_gap,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
 from sparsync.verify.tight_rates import rates
@@ -44,12 +47,33 @@ MUTANTS: dict[str, Mutant] = {
         lambda bound: bound * (1 + sympy.sqrt(epsilon)) / (1 - sympy.sqrt(epsilon)),
         "property",
     ),
+    "decayed_tight_rate_root": wrong_bound("decayed_tight_rate", "θ for θ²", sympy.sqrt, "numeric", "property"),
+    "decayed_rate_lower_decay": wrong_bound(
+        "decayed_rate_lower",
+        "the rate of β = 1 for every β",
+        lambda bound: bound.subs(residual_decay, 1),
+        "smt",
+        "property",
+    ),
     "compressed_descent_rate_sign": wrong_bound(
         "compressed_descent_rate",
         "1 − s and 1 + s exchanged",
         lambda bound: bound.subs(sympy.sqrt(epsilon), -sympy.sqrt(epsilon)),
         "rational",
         "property",
+    ),
+    "gossip_rate_root": wrong_bound(
+        "gossip_rate", "θ for θ²", lambda bound: sympy.sqrt(bound), "rational", "numeric", "property"
+    ),
+    "gossip_mixing_uncompressed": wrong_bound(
+        "gossip_mixing",
+        "the strength without compression",
+        lambda bound: bound.subs(epsilon, 0),
+        "smt",
+        "property",
+    ),
+    "gossip_steps_widest": wrong_bound(
+        "gossip_steps", "β for ρ + β", lambda bound: bound * widest_gap / (spectral_gap + widest_gap), "smt", "property"
     ),
 }
 """Every mutant of these statements, by name."""

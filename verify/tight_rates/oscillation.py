@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import eta, heterogeneity
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at, substituted
 from sparsync.verify.tight_rates.search import grid
+from sparsync.verify.tools.edges import Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -63,8 +65,8 @@ def iterates(step_size: Fraction, curvature: Fraction, slope: Fraction, *, start
 
 
 def stated_distance(step_size: Fraction, curvature: Fraction, slope: Fraction) -> Fraction:
-    """The bound at ζ² = 2α²."""
-    return STATEMENTS[LABEL].fraction(smoothness=curvature, step_size=step_size, heterogeneity=2 * slope**2)
+    """The bound at the ζ² that the statement assumes of ‖a‖² = 2α²."""
+    return bound_at(LABEL, {"smoothness": curvature, "step_size": step_size, "heterogeneity": 2 * slope**2})
 
 
 def distance_margin(doubled: Fraction, curvature: Fraction, slope: Fraction, share: Fraction) -> Fraction:
@@ -74,10 +76,11 @@ def distance_margin(doubled: Fraction, curvature: Fraction, slope: Fraction, sha
         doubled: ηL in [2/5, 1).
         curvature: L.
         slope: α.
-        share: y_0 in units of ηα/2, in (0, 1].
+        share: y_0 in units of the largest that is assumed, in (0, 1].
     """
     step_size = doubled / curvature
-    place = share * step_size * slope / 2
+    largest = STATEMENTS[LABEL].given("start")
+    place = share * substituted(largest, {"step_size": step_size, "heterogeneity": 2 * slope**2})
     run = iterates(step_size, curvature, slope, start=(place, -place), memory=(Fraction(0), Fraction(0)))
     end = next(islice(run, RUN_STEP_COUNT - 1, None))
     distance = end[0] ** 2 + end[1] ** 2
@@ -130,6 +133,21 @@ def cycle_queries() -> tuple[Query, ...]:
         Query("y⁺ ≤ ηα", (*positive, *inside), following <= step * slope, following < step * slope),
     )
 
+
+SLACK: dict[str, dict[str, str]] = {
+    LABEL: {"start": "from a start one sixteenth farther off, the runs end on the same circle"}
+}
+"""Which assumed numbers may be a little other."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    LABEL: (
+        Unneeded(
+            "smoothness*step_size < 1",
+            "the proof needs it to keep y below ηα; below ηL = 2 no run is known that ends otherwise",
+        ),
+    ),
+}
+"""Why the condition of this statement is not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     LABEL: {

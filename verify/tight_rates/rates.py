@@ -14,9 +14,12 @@ import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import substituted
 from sparsync.verify.tight_rates import performance
 from sparsync.verify.tight_rates.certificates import is_proof, rate_certificates, read_setting
 from sparsync.verify.tight_rates.oscillation import CHECKS as OSCILLATION_CHECKS
+from sparsync.verify.tight_rates.oscillation import EDGES as OSCILLATION_EDGES
+from sparsync.verify.tight_rates.oscillation import SLACK as OSCILLATION_SLACK
 from sparsync.verify.tight_rates.performance import SOLVER_TOLERANCES, Performance, Solution
 from sparsync.verify.tight_rates.queries import (
     descent_queries,
@@ -37,6 +40,7 @@ from sparsync.verify.tight_rates.search import (
     step_cases,
     step_margin,
 )
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -60,6 +64,8 @@ ROOT_EPSILONS = (0.1, 0.5, 0.9)
 """s in the programmes."""
 OTHER_STEPS = (0.9, 1.1)
 """Step sizes in units of η* that must be worse."""
+BEYOND = 1.03125
+"""An ε with which a compressor may send less than nothing; a float, as the programme takes it."""
 DIGITS = 50
 """Precision of the logarithms."""
 
@@ -100,7 +106,7 @@ def other_steps_check(_profile: Profile) -> Outcome:
     excesses, errors = [], []
     for numbers in _points():
         for label in ("ef_tight_rate", "ef21_tight_rate"):
-            rate, step_size = STATEMENTS[label].evaluate(**numbers), stated_step(label, numbers)
+            rate, step_size = STATEMENTS[label].evaluate(**numbers), STATEMENTS["ef_tight_step"].evaluate(**numbers)
             method = partial(METHODS[label][1], **_programme_numbers(numbers))
             best = performance.primal(method(step_size=step_size))
             others = [performance.primal(method(step_size=factor * step_size)) for factor in OTHER_STEPS]
@@ -117,11 +123,9 @@ def other_steps_check(_profile: Profile) -> Outcome:
 
 
 def stated_step(label: str, numbers: dict[str, float]) -> float:
-    """The step size of a rate: `ef_tight_step`, or 2/((1 − s)μ + (1 + s)L) for compressed gradient descent."""
-    if label != "compressed_descent_rate":
-        return STATEMENTS["ef_tight_step"].evaluate(**numbers)
-    s = math.sqrt(numbers["epsilon"])
-    return 2 / ((1 - s) * numbers["mu"] + (1 + s) * numbers["smoothness"])
+    """The step size that a rate assumes."""
+    step = STATEMENTS[label].given("step_size")
+    return float(step.subs({symbol: numbers[symbol.name] for symbol in step.free_symbols}))
 
 
 def steps_margin(share: Fraction, delta: Fraction, exponent: int) -> float:
@@ -129,7 +133,7 @@ def steps_margin(share: Fraction, delta: Fraction, exponent: int) -> float:
     mu, smoothness, tolerance = 7 * share, Fraction(7), Fraction(1, 10**exponent)
     bound = STATEMENTS["ef_small_delta"].exact(delta=delta, mu=mu, smoothness=smoothness, tolerance=tolerance)
     with mpmath.workdps(DIGITS):
-        s = mpmath.sqrt(1 - _mpf(delta))
+        s = mpmath.sqrt(_mpf(substituted(STATEMENTS["ef_small_delta"].given("kept_back"), {"delta": delta})))
         spread = _mpf((smoothness - mu) / (smoothness + mu))
         root = mpmath.sqrt((1 + s) ** 2 + 16 * s * _mpf(smoothness * mu / (smoothness - mu) ** 2))
         rate = s + (1 - s) / 2 * spread**2 * (1 - s + root)
@@ -154,6 +158,11 @@ def _programme_numbers(numbers: dict[str, float]) -> dict[str, float]:
     }
 
 
+@lru_cache(maxsize=64)
+def _first_solution(method: Callable[..., Performance], **numbers: float) -> tuple[Solution, ...]:
+    return (performance.primal(method(**numbers)),)
+
+
 @lru_cache(maxsize=1024)
 def _solutions(method: Callable[..., Performance], **numbers: float) -> tuple[Solution, ...]:
     """Kept, because a programme does not know the rate that it is compared with."""
@@ -169,12 +178,8 @@ def _worker_solutions(method: Callable[..., Performance], **numbers: float) -> t
 def _states(record: dict[str, object], label: str) -> bool:
     setting = read_setting(record)
     numbers = {"mu": setting.mu, "smoothness": setting.smoothness, "epsilon": setting.root_epsilon**2}
-    if setting.kind == "compressed_descent":
-        s = setting.root_epsilon
-        step = _rational(2 / ((1 - s) * setting.mu + (1 + s) * setting.smoothness))
-    else:
-        step = STATEMENTS["ef_tight_step"].exact(**numbers)
-    return bool(STATEMENTS[label].exact(**numbers) == _rational(setting.bound) and step == _rational(setting.step_size))
+    step = substituted(STATEMENTS[label].given("step_size"), numbers)
+    return bool(STATEMENTS[label].exact(**numbers) == _rational(setting.bound) and step == setting.step_size)
 
 
 def _rational(value: Fraction) -> sympy.Rational:
@@ -193,6 +198,38 @@ def _rate_checks(label: str, queries: Callable[[], tuple[Query, ...]], searched:
         "property": searched,
     }
 
+
+def _beyond_one(label: str) -> Edge:
+    """At ε = 33/32 the worst case of a step is worse than the formula, which the programme finds to its tolerance."""
+    numbers = {"mu": 0.5, "smoothness": 1.0, "epsilon": BEYOND}
+    programme = {**_programme_numbers(numbers), "step_size": stated_step(label, numbers)}
+
+    def worst_case() -> float:
+        (solution,) = _first_solution(METHODS[label][1], **programme)
+        return solution.rate - solution.tolerance
+
+    return Edge("epsilon < 1", numbers, left=worst_case)
+
+
+_NO_FUNCTION = "no function is more strongly convex than it is smooth"
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    **{label: (Unneeded("mu <= smoothness", _NO_FUNCTION), _beyond_one(label)) for label in METHODS},
+    "ef_tight_step": (
+        Unneeded("mu <= smoothness", _NO_FUNCTION),
+        Edge("epsilon < 1", {"mu": Fraction(1, 2), "smoothness": 1, "epsilon": Fraction(33, 32)}),
+    ),
+    "ef_small_delta": (
+        Unneeded("mu <= smoothness", _NO_FUNCTION),
+        Unneeded("delta <= 1", "a compressor keeps nothing back already where δ = 1"),
+        Edge("tolerance <= 1", {"mu": 1, "smoothness": 2, "delta": Fraction(1, 2), "tolerance": Fraction(17, 16)}),
+    ),
+    **OSCILLATION_EDGES,
+}
+"""Points just beyond the conditions of these statements, and why some are not needed."""
+
+SLACK: dict[str, dict[str, str]] = {**OSCILLATION_SLACK}
+"""Which assumed numbers may be a little other."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "ef_tight_rate": _rate_checks(

@@ -17,6 +17,7 @@ import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import rational_root, substituted
 from sparsync.verify.tight_rates.certificates import SMOOTHNESS
 
 Pair = tuple[Fraction, Fraction]
@@ -85,11 +86,28 @@ class Numbers:
         """η* as stated."""
         return exact("ef_tight_step", self)
 
+    def assumed_step(self, label: str) -> Fraction:
+        """η as a rate assumes it."""
+        return _at(STATEMENTS[label].given("step_size"), self)
+
+    def assumed_root(self, label: str) -> Fraction:
+        """The root of the share that the compressor may keep back, as a statement assumes it; rounded down."""
+        return rational_root(_at(STATEMENTS[label].given("kept_back"), self))
+
 
 def exact(label: str, numbers: Numbers) -> Fraction:
     """The bound of a statement, which is rational here."""
     # Searches return to the same numbers; a relation is immutable, so a replaced statement has its own entry.
     return _exact(STATEMENTS[label].relation, label, numbers)
+
+
+@lru_cache(maxsize=10_000)
+def _at(expression: sympy.Expr, numbers: Numbers) -> Fraction:
+    """An expression in μ, L and ε, which is rational here."""
+    return substituted(
+        expression,
+        {"mu": numbers.mu, "smoothness": Fraction(SMOOTHNESS), "epsilon": numbers.root_epsilon**2},
+    )
 
 
 @lru_cache(maxsize=10_000)
@@ -100,11 +118,12 @@ def _exact(_relation: sympy.Rel, label: str, numbers: Numbers) -> Fraction:
 
 def feedback_margin(numbers: Numbers, position: Pair, workers: Sequence[Worker]) -> Fraction:
     """ρ − V_1/V_0 of error feedback; the minimiser is zero for all workers. ρ where V_0 = 0, which leaves V_1 = 0."""
-    s, eta, count = numbers.root_epsilon, numbers.step_size, len(workers)
+    s, eta, count = numbers.root_epsilon, numbers.assumed_step("ef_tight_rate"), len(workers)
+    largest = numbers.assumed_root("ef_tight_rate")
     corrected = [
         _add(worker.memory, _scale(eta, gradient_change(numbers, position, worker.curvature))) for worker in workers
     ]
-    kept = [_scale(s, worker.response(vector)) for worker, vector in zip(workers, corrected, strict=True)]
+    kept = [_scale(largest, worker.response(vector)) for worker, vector in zip(workers, corrected, strict=True)]
     sent = [_add(vector, _scale(-1, rest)) for vector, rest in zip(corrected, kept, strict=True)]
     end = _add(position, _scale(Fraction(-1, count), _total(sent)))
     before = _feedback_value(s, position, [worker.memory for worker in workers])
@@ -114,10 +133,11 @@ def feedback_margin(numbers: Numbers, position: Pair, workers: Sequence[Worker])
 def feedback_21_margin(numbers: Numbers, workers: Sequence[Worker]) -> Fraction:
     """ρ − V_1/V_0 of EF21; the workers' gradients are any vectors."""
     s, count = numbers.root_epsilon, len(workers)
-    move = _scale(-numbers.step_size / count, _total([worker.memory for worker in workers]))
+    largest = numbers.assumed_root("ef21_tight_rate")
+    move = _scale(-numbers.assumed_step("ef21_tight_rate") / count, _total([worker.memory for worker in workers]))
     gradients = [_add(worker.gradient, gradient_change(numbers, move, worker.curvature)) for worker in workers]
     errors = [
-        _scale(s, worker.response(_add(gradient, _scale(-1, worker.memory))))
+        _scale(largest, worker.response(_add(gradient, _scale(-1, worker.memory))))
         for worker, gradient in zip(workers, gradients, strict=True)
     ]
     before_errors = [_add(worker.gradient, _scale(-1, worker.memory)) for worker in workers]
@@ -127,8 +147,7 @@ def feedback_21_margin(numbers: Numbers, workers: Sequence[Worker]) -> Fraction:
 
 def descent_margin(numbers: Numbers, position: Pair, curvature: Turn, response: Turn) -> Fraction:
     """ρ − f(x_1)/f(x_0) of compressed gradient descent for a quadratic f with ∇f(x) = A(x + r y), y a reflection."""
-    s, mu = numbers.root_epsilon, numbers.mu
-    eta = 2 / ((1 - s) * mu + (1 + s) * SMOOTHNESS)
+    s, eta = numbers.assumed_root("compressed_descent_rate"), numbers.assumed_step("compressed_descent_rate")
     gradient = gradient_change(numbers, position, curvature)
     sent = _add(gradient, _scale(s, response(gradient)))
     end = _add(position, _scale(-eta, sent))
@@ -142,11 +161,11 @@ def step_margin(numbers: Numbers, step_size: Fraction) -> Fraction:
     The determinant is −s at any step size, so the largest eigenvalue grows with |t|; another determinant would refute
     this, and gives the margin −1.
     """
-    margins = []
+    margins, root = [], numbers.assumed_root("ef_tight_step")
     for method in (_feedback_matrix, _feedback_21_matrix):
-        steps = {eta: _matrices(method, numbers, eta) for eta in (step_size, numbers.step_size)}
+        steps = {eta: _matrices(method, numbers, eta, root) for eta in (step_size, numbers.step_size)}
         determinants = {a * d - b * c for matrices in steps.values() for a, b, c, d in matrices}
-        if determinants != {-numbers.root_epsilon}:
+        if determinants != {-root}:
             return Fraction(-1)
         sizes = [max(abs(a + d) for a, _, _, d in steps[eta]) for eta in (step_size, numbers.step_size)]
         margins.append(sizes[0] - sizes[1])
@@ -290,8 +309,10 @@ def _feedback_21_value(s: Fraction, gradients: Sequence[Pair], errors: Sequence[
     return sum((_dot(error, error) for error in errors), Fraction(0)) / s + _dot(total, total) / len(gradients)
 
 
-def _matrices(method: Callable[[Fraction, Fraction, Fraction], Rows], numbers: Numbers, eta: Fraction) -> list[Rows]:
-    return [method(eta, curvature, numbers.root_epsilon) for curvature in (numbers.mu, SMOOTHNESS)]
+def _matrices(
+    method: Callable[[Fraction, Fraction, Fraction], Rows], numbers: Numbers, eta: Fraction, root: Fraction
+) -> list[Rows]:
+    return [method(eta, curvature, root) for curvature in (numbers.mu, SMOOTHNESS)]
 
 
 def _feedback_matrix(eta: Fraction, curvature: Fraction, s: Fraction) -> Rows:

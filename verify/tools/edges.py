@@ -60,15 +60,14 @@ Remark = Edge | Unneeded
 
 def breaks(statement: Statement, edge: Edge) -> bool:
     """Whether the statement is false at the point, whatever its domain says."""
-    # Some parameters are in conditions alone.
-    bare = replace(statement, domain=())
-    names = {str(symbol.name) for symbol in bare.parameters}
+    everywhere = replace(statement, domain=())
     try:
-        bound = bare.exact(**{name: number for name, number in edge.numbers.items() if name in names})
-    except (ValueError, ArithmeticError):
+        bound = everywhere.exact(**_of_parameters(everywhere, edge.numbers))
+        value = sympy.N(bound, 30)
+    except (ValueError, ArithmeticError, RecursionError):
         return edge.left is None
     if edge.left is None:
-        return bound.is_extended_real is not True or bound.is_finite is False or _is_beyond(statement, bound)
+        return value.is_extended_real is not True or value.is_finite is not True or _is_beyond(statement, value)
     left = sympy.sympify(edge.left())
     room = abs(sympy.N(bound, 30)) * sympy.Rational(ROUNDING.numerator, ROUNDING.denominator) if left.is_Float else 0
     over = sympy.N(left - bound, 30)
@@ -105,8 +104,13 @@ def widened(condition: Boolean) -> Boolean:
 
 def _is_admitted(statement: Statement, edge: Edge) -> bool:
     """Whether the numbers lie in the domain; a statement that has lost a parameter is asked about those it has."""
+    return statement.admits(**_of_parameters(statement, edge.numbers))
+
+
+def _of_parameters(statement: Statement, numbers: Mapping[str, object]) -> dict[str, object]:
+    """The numbers of those parameters that a statement has."""
     names = {str(symbol.name) for symbol in statement.parameters}
-    return statement.admits(**{name: number for name, number in edge.numbers.items() if name in names})
+    return {name: number for name, number in numbers.items() if name in names}
 
 
 def _is_beyond(statement: Statement, bound: sympy.Expr) -> bool:

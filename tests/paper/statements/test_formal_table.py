@@ -51,6 +51,12 @@ def test_a_sentence_is_typeset_as_a_claim_and_names_the_statement_that_it_proves
     assert rows(table)["tail.square_best"][0] == f"The share is the best constant ({label_link('top_k')})"
 
 
+def test_a_row_says_what_it_leaves_of_the_statement_that_it_proves(tmp_path: Path) -> None:
+    theorem = theorem_record("tail.tail_cross", "nothing", label="top_k", leaves="large δ")
+    cell = rows(formal_table(with_theorems(tmp_path / "data", theorem)))["tail.tail_cross"][0]
+    assert cell == rf"Nothing ({label_link('top_k')}; not large $\delta$)"
+
+
 def test_a_row_says_its_hypotheses_and_what_meets_them(table: str) -> None:
     assert rows(table)["tail.tail_cross"][2] == "none"
     assert rows(table)["tail.square_best"][2] == r"$0 < k \le d$"
@@ -98,9 +104,9 @@ def test_an_unknown_character_is_an_error(tmp_path: Path) -> None:
         formal_table(folder)
 
 
-@pytest.mark.parametrize("field", ["axioms", "witness", "label"])
+@pytest.mark.parametrize("field", ["axioms", "witness", "label", "leaves"])
 def test_a_missing_field_is_named(field: str, tmp_path: Path) -> None:
-    theorem = theorem_record("tail.tail_cross", "nothing")
+    theorem = theorem_record("tail.tail_cross", "nothing", label="top_k")
     del theorem[field]
     with pytest.raises(ValueError, match=rf"formal\.json: no field '{field}'"):
         formal_table(with_theorems(tmp_path / "data", theorem))

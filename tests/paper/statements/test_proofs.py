@@ -141,6 +141,15 @@ def test_the_grade_formal_names_its_theorems_and_leads_to_them(tmp_path: Path) -
     assert rf"\emph{{Evidence:}} formal ({links}). " in proofs_latex(folder)
 
 
+def test_the_grade_formal_says_what_each_theorem_leaves(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "data")
+    detail = {"theorems": ["tail.square_best", "top_k.band_contracts"], "leaves": ["large d", ""]}
+    records = [{"label": label, "grades": ["formal"], "evidence": {"formal": detail}} for label in STATEMENTS]
+    rewrite(folder / "verify.json", statements=records)
+    first, second = (theorem_link(name) for name in detail["theorems"])
+    assert rf"\emph{{Evidence:}} formal ({first}, not large d; {second}). " in proofs_latex(folder)
+
+
 def test_a_statement_without_a_grade_says_so(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
     records = [{"label": label, "grades": [], "evidence": {}} for label in STATEMENTS]

@@ -10,7 +10,7 @@ from sparsync.theory.delay.staleness import COUNT
 from sparsync.theory.language.symbols import eta, n, staleness
 from sparsync.theory.statements import STATEMENTS
 
-REGRETS = ["ssp_regret_fixed_step", "ssp_regret_optimised", "ssp_regret"]
+REGRETS = ["ssp_regret_fixed_step", "ssp_regret_optimised"]
 UNIT = {"lipschitz": 1, "radius": 1}
 
 
@@ -45,22 +45,6 @@ def test_no_step_size_has_a_smaller_regret_than_the_best(workers: int, allowed: 
     assert values[1] < min(values[0], values[2])
 
 
-def test_decaying_steps_of_one_worker_by_hand() -> None:
-    assert STATEMENTS["ssp_regret"].evaluate(n=1, staleness=0, T=2, lipschitz=3, radius=5) == 90
-
-
-@pytest.mark.parametrize(
-    ("workers", "allowed", "square"),
-    [(1, 0, Fraction(1, 9)), (7, 0, Fraction(1, 9)), (2, 1, Fraction(1, 9)), (10**9, 10**6, Fraction(2, 9))],
-)
-def test_a_fixed_step_has_a_known_share_of_the_regret_of_decaying_steps(
-    workers: int, allowed: int, square: Fraction
-) -> None:
-    numbers = {"n": workers, "staleness": allowed, "T": 100, **UNIT}
-    ratio = STATEMENTS["ssp_regret_optimised"].evaluate(**numbers) / STATEMENTS["ssp_regret"].evaluate(**numbers)
-    assert ratio == pytest.approx(math.sqrt(square), rel=1e-6)
-
-
 @pytest.mark.parametrize("label", REGRETS)
 def test_numbers_outside_the_domain_are_refused(label: str) -> None:
     numbers = {"n": 1, "staleness": 0, "T": 1, **UNIT}
@@ -86,9 +70,7 @@ def test_views_need_a_worker() -> None:
         ("ssp_regret_optimised", "_best_step", lambda: sympy.Integer(1)),
         ("ssp_regret_optimised", "_fixed_step_bound", lambda: eta),
         ("ssp_regret_optimised", "_in_round", lambda _last: sympy.S.Zero),
-        ("ssp_regret_optimised", "_decaying_bound", lambda: sympy.Integer(1)),
-        ("ssp_regret", "_published_scale", lambda: sympy.Integer(1)),
-        ("ssp_regret", "_terms_ratio", lambda: sympy.Integer(4)),
+        ("ssp_regret_fixed_step", "_pairs_in_round", lambda: sympy.Integer(1)),
     ],
 )
 def test_a_broken_formula_leaves_a_claim_unproved(

@@ -45,6 +45,7 @@ JOBS = 2
 # `.ci/run` among them, and fails where a theorem rests on an axiom; here two files show that the answers are Coq's.
 EXTENTS: dict[str, set[str]] = {"two files": {"tail", "staleness"}, "all files": set(read_sources())}
 FEW = "two files"
+PREAMBLE = re.compile(r"(?:^From mathcomp.*\n)+", re.M)
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,47 @@ def test_coq_computes_what_sympy_computes(few_folder: Path) -> None:
     assert dict(zip(cases, found, strict=True)) == dict(zip(cases, expected, strict=True))
 
 
+NUMBERS = {"delta": "(3%:R / 4%:R)", "eta": "(1 / 2%:R)", "L": "2%:R", "sigma2": "4%:R", "variance": "4%:R"}
+NUMBERS |= {"gap": "2%:R", "weight": "3%:R", "zeta2": "5%:R", "T": "4", "d": "5", "k": "2", "n": "7"}
+"""With them all roots are rational."""
+ROOTED = """Variable R : rcfType.
+Lemma root (x y : R) : 0 <= y -> x = y ^+ 2 -> Num.sqrt x = y.
+Proof. by move=> y_ge0 ->; rewrite sqrtr_sqr ger0_norm. Qed.
+Lemma half : Num.sqrt (1 - 3%:R / 4%:R) = 1 / 2%:R :> R.
+Proof. by rewrite (@root _ (1 / 2%:R)) ?divr_ge0 ?ler0n ?ler01 //; field. Qed.
+Lemma two : Num.sqrt 4%:R = 2%:R :> R. Proof. by rewrite (@root _ 2%:R) ?ler0n //; ring. Qed.
+Lemma rest : 1 - 1 / 2%:R = 1 / 2%:R :> R. Proof. by field. Qed.
+"""
+RATES = {
+    "random_share": "",
+    "mean_young_bound": "",
+    "mean_minkowski_bound": "",
+    "start_and_noise": "",
+    "residual_root": "",
+    "smooth_rate": "/mean_young_bound",
+    "smooth_rate_minkowski": "/residual_root /start_and_noise ?half ?two ?rest (@root _ 4%:R) ?ler0n //",
+    "step_share": "",
+    "variance_rate": "/step_share",
+    "workers_rate": "/workers_share /workers_noise",
+}
+"""Bounds on what is drawn, with what Coq has to unfold besides to compute them."""
+
+
+@with_coq
+@pytest.mark.slow
+def test_coq_proves_the_values_that_sympy_computes_of_bounds_with_roots(compiled_folder: Path) -> None:
+    text = f"From sparsync Require Import {' '.join(name for name in read_sources() if name.startswith('random_'))}.\n"
+    text = f"{PREAMBLE.findall(read_sources()['random_k'])[0]}{text}Import Order.Theory GRing.Theory Num.Theory.\n"
+    text += f"Local Open Scope ring_scope.\nSection Numbers.\n{ROOTED}"
+    definitions = read_definitions()
+    for name, unfolded in RATES.items():
+        call = " ".join(NUMBERS[parameter] for parameter in definitions[name].parameters)
+        value = sympy_of(f"{name} {call}", {}, definitions)
+        text += f"Goal {name} {'R ' if name == 'random_share' else ''}{call} = {value.p}%:R / {value.q}%:R :> R.\n"
+        text += f"Proof. by rewrite /{name} {unfolded} ?half ?two ?rest; field. Qed.\n"
+    compile_file("question", f"{text}End Numbers.\n", compiled_folder)
+
+
 @with_coq
 def test_an_axiom_is_reported_by_name(few_folder: Path) -> None:
     text = "Axiom wrong : False.\nTheorem all : 1 = 2. Proof. case wrong. Qed.\n"
@@ -214,9 +256,6 @@ def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(coq, "LARGEST_SECONDS", 0.01)
     with pytest.raises(CoqError, match=r"slow\.v: not compiled after 0.01 s"):
         compile_file("slow", "Goal True. exact I. Qed.\n", tmp_path)
-
-
-PREAMBLE = re.compile(r"(?:^From mathcomp.*\n)+", re.M)
 
 
 def changes_by_preamble() -> dict[str, list[str]]:

@@ -23,7 +23,7 @@ from tests.support.paths import ROOT
 
 PROOFS = [(label, proof) for label, proofs in PROVED.items() for proof in proofs]
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort)\b")
-RESTATED = ("restated", "restated_staleness")
+RESTATED = ("restated", "restated_random", "restated_staleness")
 RESTATEMENT = re.compile(r"^Theorem (\w+)\b(.*?)\.\nProof\.(.*?)Qed\.$", re.M | re.S)
 OUR_NAME = re.compile(rf"\b(?:{'|'.join(read_sources())})\.\w+")
 """With that of its file, as where no file of ours is imported."""
@@ -83,9 +83,20 @@ def test_the_theorem_concludes_with_the_bound_of_its_statement(label: str, proof
         ("cubic_denominator", "(2 * d + 1)", "(2 * d + 2)"),
         ("classical_numerator", "d - k", "d - k + 1"),
         ("band_least", "2 * k + 2", "2 * k + 1"),
+        ("rounded_share", "(1 - left)", "(1 + left)"),
         ("young_bound", "4%:R", "2%:R"),
         ("minkowski_bound", "(1 - delta)", "delta"),
         ("local_ratio", "1 - b", "1 + b"),
+        ("random_share", "k%:R", "k.+1%:R"),
+        ("mean_young_bound", "4%:R", "2%:R"),
+        ("mean_minkowski_bound", "eta ^+ 2", "eta"),
+        ("smooth_rate", "eta * L * sigma2", "eta * L * sigma2 / 2%:R"),
+        ("residual_root", "(1 - delta)", "delta"),
+        ("start_and_noise", "2%:R", "4%:R"),
+        ("step_share", "(1 + ", "(1 - "),
+        ("variance_rate", "(1 + ", "(1 - "),
+        ("workers_noise", "2%:R * n", "n"),
+        ("workers_share", "4%:R", "2%:R"),
     ],
 )
 def test_a_wrong_definition_is_not_the_statement_s_bound(name: str, old: str, new: str) -> None:
@@ -103,6 +114,22 @@ def test_every_theorem_of_the_list_and_its_witness_are_stated(name: str) -> None
     if THEOREMS[name].witness:
         file, _, theorem = THEOREMS[name].witness.partition(".")
         assert statement_of(sources[file], theorem)
+
+
+def test_what_a_theorem_on_a_finite_space_leaves_is_said_in_plain_words() -> None:
+    """But for Rand-k: where sets of coordinates are drawn, there are finitely many outcomes."""
+    finite = {label: proof for label, proof in PROOFS if proof.theorem.startswith("random_") and label != "random_k"}
+    assert {"residual_bound", "residual_minkowski", "nonconvex_rate"} <= set(finite)
+    assert all("infinitely many outcomes" in proof.leaves for proof in finite.values())
+    assert all(re.fullmatch(r"[A-Za-z ,;-]*", proof.leaves) for _, proof in PROOFS)
+
+
+@pytest.mark.parametrize("label", ["residual_bound", "residual_minkowski", "nonconvex_rate"])
+def test_a_statement_about_compressors_that_draw_is_proved_by_a_theorem_about_them(label: str) -> None:
+    proof = PROVED[label][0]
+    file, _, name = proof.theorem.partition(".")
+    stated = statement_of(read_sources()[file], name)
+    assert {"contract", "afresh"} <= set(re.findall("contract|afresh", stated))
 
 
 def test_every_proof_is_in_the_list_and_of_a_statement() -> None:

@@ -1,0 +1,161 @@
+(** * The residual of a compressor that draws
+
+On a finite probability space, error feedback with a step size [eta] and a compressor that uses draws,
+
+    u t = e t + eta *: g t,   e (t+1) = u t - C (draw t) (u t),   e 0 = 0,
+
+where [E N (v - C (draw t) v) ^ 2 <= (1 - delta) N(v) ^ 2] for every fixed [v], what is drawn is independent of the
+corrected gradient that it compresses (so of everything before, [independent_function]), and [E N (g t) ^ 2 <= sigma2]
+for gradients that may depend on all that happened. Then in the mean square
+
+    E N (e t) ^ 2 <= eta ^ 2 sigma2 (1 - delta) / (1 - sqrt (1 - delta)) ^ 2
+    E N (e t) ^ 2 <= 4 (1 - delta) eta ^ 2 sigma2 / delta ^ 2
+
+for every seminorm [N]. A compressor without draws is an instance; the mean of the residuals of several workers obeys
+the same bounds. Hypotheses are about the steps before [t] alone: a finite space has room for finitely many draws. *)
+
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp.algebra_tactics Require Import ring.
+From sparsync Require Import feedback residual descent euclidean probability.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.Theory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Definition seminorm (R : realFieldType) (V : lmodType R) (N : V -> R) : Prop :=
+  (forall u v, N (u + v) <= N u + N v) /\ forall a u, N (a *: u) = `|a| * N u.
+
+Section Seminorm.
+
+Variables (R : realFieldType) (V : lmodType R) (N : V -> R).
+Hypothesis semi : seminorm N.
+
+Lemma seminorm0 : N 0 = 0.
+Proof. by have [_ scales] := semi; rewrite -(scale0r 0) scales normr0 mul0r. Qed.
+
+Lemma seminorm_ge0 u : 0 <= N u.
+Proof.
+have [triangle scales] := semi; have := triangle u (- u).
+by rewrite subrr seminorm0 -scaleN1r scales normrN normr1 mul1r -mulr2n pmulrn_lge0.
+Qed.
+
+End Seminorm.
+
+Lemma norm_seminorm (R : rcfType) (V : lmodType R) (dot : V -> V -> R) : inner_product dot -> seminorm (norm dot).
+Proof.
+move=> inner; split=> [u v | a u]; first exact: norm_triangle.
+by rewrite /norm squareZ // sqrtrM ?sqr_ge0 // sqrtr_sqr.
+Qed.
+
+(** ** A compressor that draws *)
+Section Draws.
+
+Variables (R : realFieldType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R) (D : eqType).
+
+Definition contracts_in_mean (C : D -> V -> V) (draw : Omega -> D) (delta : R) : Prop :=
+  forall v, expect P (fun o => N (v - C (draw o) v) ^+ 2) <= (1 - delta) * N v ^+ 2.
+
+(** A vector that does not know what is drawn. *)
+Lemma contracts_unknowing (C : D -> V -> V) (draw : Omega -> D) (delta : R) (u : Omega -> V) :
+  probability P -> contracts_in_mean C draw delta -> independent P draw u ->
+  expect P (fun o => N (u o - C (draw o) (u o)) ^+ 2) <= (1 - delta) * expect P (fun o => N (u o) ^+ 2).
+Proof.
+move=> prob contr indep; rewrite (expect_independent (fun c v => N (v - C c v) ^+ 2) indep) -expectZ.
+by apply: ler_expect => // o; apply: contr.
+Qed.
+
+End Draws.
+
+Section Residual.
+
+Variables (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R) (D : eqType).
+Variables (C : nat -> D -> V -> V) (draw : nat -> Omega -> D) (g e : nat -> Omega -> V) (eta delta sigma2 : R).
+
+Definition corrected (t : nat) (o : Omega) : V := e t o + eta *: g t o.
+Definition feeds_back : Prop :=
+  (forall o, e 0%N o = 0) /\ forall t o, e t.+1 o = corrected t o - C t (draw t o) (corrected t o).
+Definition contracts_before t : Prop := forall s, (s < t)%N -> contracts_in_mean P N (C s) (draw s) delta.
+Definition draws_afresh_before t : Prop := forall s, (s < t)%N -> independent P (draw s) (corrected s).
+Definition second_moment_before t : Prop := forall s, (s < t)%N -> expect P (fun o => N (g s o) ^+ 2) <= sigma2.
+
+Hypotheses (prob : probability P) (semi : seminorm N).
+Hypotheses (delta_gt0 : 0 < delta) (delta_le1 : delta <= 1) (sigma2_ge0 : 0 <= sigma2).
+
+Let residual s : {ffun Omega -> V} := finfun (e s).
+Let push s : {ffun Omega -> V} := [ffun o => eta *: g s o].
+Let G := Num.sqrt (eta ^+ 2 * sigma2).
+
+Lemma push_square : G ^+ 2 = eta ^+ 2 * sigma2.
+Proof. by rewrite sqr_sqrtr // mulr_ge0 ?sqr_ge0. Qed.
+
+Lemma mean_residualE t : mean_norm P N (residual t) ^+ 2 = expect P (fun o => N (e t o) ^+ 2).
+Proof. by rewrite mean_norm_square //; apply: eq_expect => o; rewrite ffunE. Qed.
+
+Lemma push_bounded t s : second_moment_before t -> (s < t)%N -> mean_norm P N (push s) <= G.
+Proof.
+move=> moment st; rewrite ler_wsqrtr // (eq_expect P (Y := fun o => eta ^+ 2 * N (g s o) ^+ 2)) => [|o].
+  by rewrite expectZ ler_wpmul2l ?sqr_ge0 //; apply: moment.
+by have [_ scales] := semi; rewrite ffunE scales exprMn real_normK ?num_real.
+Qed.
+
+Lemma mean_keeps_share t : feeds_back -> contracts_before t -> draws_afresh_before t ->
+  keeps_share (mean_norm P N) push residual delta t.
+Proof.
+move=> [_ e_next] contr fresh s st; rewrite !mean_norm_square //.
+have := contracts_unknowing prob (contr s st) (fresh s st).
+congr (_ <= _ * _); apply: eq_expect => o; rewrite !ffunE ?e_next //.
+Qed.
+
+Lemma residual_starts : feeds_back -> residual 0%N = 0.
+Proof. by move=> [e0 _]; apply/ffunP => o; rewrite !ffunE. Qed.
+
+Definition mean_minkowski_bound (delta eta sigma2 : R) : R :=
+  eta ^+ 2 * sigma2 * (1 - delta) / (1 - Num.sqrt (1 - delta)) ^+ 2.
+Definition mean_young_bound (delta eta sigma2 : R) : R := 4%:R * (1 - delta) * eta ^+ 2 * sigma2 / delta ^+ 2.
+
+Theorem mean_residual_minkowski t :
+  feeds_back -> contracts_before t -> draws_afresh_before t -> second_moment_before t ->
+  expect P (fun o => N (e t o) ^+ 2) <= mean_minkowski_bound delta eta sigma2.
+Proof.
+move=> feeds contr fresh moment; have G_ge0 : 0 <= G by apply: sqrtr_ge0.
+rewrite -mean_residualE; have triangle := mean_norm_triangle prob (seminorm_ge0 semi) (proj1 semi).
+have := residual_minkowski_along (mean_norm0 prob (seminorm0 semi)) (@mean_norm_ge0 _ _ P _ N) triangle
+  delta_le1 G_ge0 (fun s => push_bounded moment) delta_gt0 (residual_starts feeds) (mean_keeps_share feeds contr fresh).
+by rewrite /minkowski_bound push_square /mean_minkowski_bound [eta ^+ 2 * _ * _]mulrC.
+Qed.
+
+Lemma mean_minkowski_le_young : mean_minkowski_bound delta eta sigma2 <= mean_young_bound delta eta sigma2.
+Proof.
+have := minkowski_le_young delta_le1 (sqrtr_ge0 _ : 0 <= G) delta_gt0.
+rewrite /minkowski_bound /young_bound push_square /mean_minkowski_bound /mean_young_bound.
+by rewrite [eta ^+ 2 * _ * _]mulrC !mulrA.
+Qed.
+
+Theorem mean_residual_bound t :
+  feeds_back -> contracts_before t -> draws_afresh_before t -> second_moment_before t ->
+  expect P (fun o => N (e t o) ^+ 2) <= mean_young_bound delta eta sigma2.
+Proof.
+by move=> feeds contr fresh moment; apply: le_trans (mean_residual_minkowski _ _ _ _) mean_minkowski_le_young.
+Qed.
+
+End Residual.
+
+(** ** Nothing drawn *)
+Section Sure.
+
+Variables (R : realFieldType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R).
+Hypothesis prob : probability P.
+
+(** A compressor that contracts contracts in the mean, and what it does not draw is independent of everything. *)
+Theorem sure_compressor (C : V -> V) (delta : R) (u : Omega -> V) :
+  (forall v, N (v - C v) ^+ 2 <= (1 - delta) * N v ^+ 2) ->
+  contracts_in_mean P N (fun _ : unit => C) (fun=> tt) delta /\ independent P (fun=> tt) u.
+Proof.
+move=> contr; split=> [v |]; last exact: constant_independent.
+by rewrite (expect_const prob).
+Qed.
+
+End Sure.
