@@ -17,7 +17,6 @@ from sparsync.theory.language.symbols import T, averaging, delta, estimate_energ
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.runs.difference_runs import averaged_update
 from sparsync.verify.feedback.runs.difference_simulations import (
-    DIMENSION,
     TOP_K_RUNS,
     WORKER_COUNT,
     averaged_method,
@@ -32,6 +31,7 @@ from sparsync.verify.feedback.runs.linear_moments import (
     root_above,
     single_case,
 )
+from sparsync.verify.feedback.runs.simulations import DIMENSION
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

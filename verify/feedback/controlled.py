@@ -29,7 +29,6 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.runs.difference_simulations import (
-    DIMENSION,
     TOP_K_RUNS,
     WORKER_COUNT,
     Method,
@@ -45,7 +44,7 @@ from sparsync.verify.feedback.runs.linear_moments import (
     linear_cases,
     mean,
 )
-from sparsync.verify.feedback.runs.simulations import top_k_rows
+from sparsync.verify.feedback.runs.simulations import DIMENSION, top_k_rows
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
