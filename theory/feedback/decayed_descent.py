@@ -36,7 +36,8 @@ ALIGNED = _LOST * (1 - eta * L) + 2 * _W * (1 - delta) * residual_decay
 """What ⟨∇f(x), ē⟩ enters with; at ηL ≤ 1 it is not negative."""
 _PRODUCT = eta * L + sympy.Abs(ALIGNED)
 """c: the coefficient of pq/η."""
-SQUARE = _W * (1 - residual_decay**2 * (1 - delta)) - _LOST * (3 - residual_decay) * eta * L / 2
+_GAIN, _LOSS = _W * (1 - residual_decay**2 * (1 - delta)), _LOST * (3 - residual_decay) * eta * L / 2
+SQUARE = _GAIN - _LOSS
 """d: minus the coefficient of p²/η²."""
 STEP_SHARE = eta * L / 2 + _W * (1 - delta) + _PRODUCT**2 / (4 * SQUARE)
 """h: below 1 the Lyapunov function descends."""
@@ -90,7 +91,7 @@ def decayed_descent_of_workers() -> Statement:
         domain=(
             *DELTA_DOMAIN,
             *DECAY_DOMAIN,
-            sympy.Gt(SQUARE, 0),
+            sympy.Lt(_LOSS, _GAIN),
             sympy.Lt(STEP_SHARE, 1),
         ),
         source="ours",

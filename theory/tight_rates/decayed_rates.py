@@ -47,7 +47,7 @@ _DECAYS = (sympy.Le(residual_decay, 1),)
 def decayed_tight_rate() -> Statement:
     """V⁺ ≤ θ²V, with equality on two quadratics: the rate of compressed gradient descent, for every β < θ² admitted.
 
-    V = f − f* + p‖x − x* − e‖² + r‖e‖². The condition sβ² − θ²β + (1 − s)θ² ≥ 0 holds for β near θ², and for all
+    V = f − f* + p‖x − x* − e‖² + r‖e‖². The condition θ²β ≤ sβ² + (1 − s)θ² holds for β near θ², and for all
     β < θ² if s ≤ 1/2; elsewhere this V is no Lyapunov function, and whether the rate is larger is open, as it is from
     θ² to θ. `decayed_rate_floor` says that it is no smaller.
 
@@ -73,10 +73,10 @@ def decayed_tight_rate() -> Statement:
         relation=sympy.Eq(lyapunov_factor, bound),
         domain=(
             sympy.Lt(mu, L),
-            sympy.Gt(epsilon, 0),
+            sympy.Lt(0, epsilon),
             sympy.Lt(epsilon, 1),
             sympy.Lt(residual_decay, bound),
-            sympy.Ge(in_class(CONDITION), 0),
+            sympy.Le(in_class(BETA * THETA**2), in_class(CONDITION + BETA * THETA**2)),
         ),
         source="ours",
         derivation=tight_steps(bound, FACTOR),
