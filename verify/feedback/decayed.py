@@ -149,7 +149,7 @@ def path_queries() -> tuple[Query, ...]:
 
 
 def path_margin(start: Fraction, decay: Fraction, run: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> Fraction:
-    """−(what the statement misses by) over a run: x − ē after each step, and the account of what was created.
+    """−(what the statement misses by) over a run: x − ē after each step, and the account of what was created.
 
     Args:
         start: x_0.

@@ -143,7 +143,7 @@ def margin(run: DecayedRun | Resting, weight: Fraction) -> Fraction:
 def queries() -> tuple[Query, ...]:
     """The parts of the Lyapunov function's change, and that the bound is what they leave.
 
-    t = δ, h = ηL; p and r are the residual's mean and deviation over η, x = ⟨∇f(x), ē⟩/η, and A is the start.
+    t = δ, h = ηL; p and r are the residual's mean and deviation over η, x = ⟨∇f(x), ē⟩/η, and A is the start.
     """
     t, h, b, w, p, q, r, x, z = sympy.symbols("t h residual_decay memory_weight p q r x z", real=True)
     lost, kept = 1 - b, w * (1 - t)

@@ -234,7 +234,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     ),
     "decayed_residual": (
         Proof(
-            "decayed.decayed_residual",
+            "residual.decayed_residual",
             "N (e t) ^+ 2 <= decayed_bound delta beta G",
             "decayed_bound delta beta G",
             {"beta": "residual_decay", "G": "step_size*sqrt(second_moment)"},
@@ -243,7 +243,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     ),
     "decayed_virtual_iterate": (
         Proof(
-            "decayed.decayed_iterate_moves",
+            "feedback.decayed_iterate_moves",
             "x t.+1 - mean (e^~ t.+1) = x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
             "x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t)",
             {
@@ -467,7 +467,7 @@ THEOREMS: dict[str, Theorem] = {
         assumes="as `residual_minkowski_along`",
         witness="witnesses.residual_partial_attained",
     ),
-    "decayed.decayed_residual": Theorem(
+    "residual.decayed_residual": Theorem(
         states=(
             "With a memory that decays, N(e_t)² ≤ (1 − δ)G²/(1 − β√(1 − δ))², whatever leaves the residuals; N may be "
             "the root of a mean square on any probability space."
@@ -476,17 +476,17 @@ THEOREMS: dict[str, Theorem] = {
             "N(0) = 0, N ≥ 0, triangle inequality, N(βu) ≤ βN(u); 0 < δ ≤ 1 and 0 ≤ β ≤ 1; "
             "N(e_{t+1})² ≤ (1 − δ)N(βe_t + h_t)² and N(h_t) ≤ G; e_0 = 0"
         ),
-        witness="decayed.decayed_attained",
+        witness="residual.decayed_attained",
     ),
-    "decayed.decayed_iterate_moves": Theorem(
+    "feedback.decayed_iterate_moves": Theorem(
         states="With a memory that decays, x_t − mean e_t moves by −mean change + (1 − β) mean e_t.",
         assumes="workers keep βe_t + change − payload; x moves by −mean payload",
-        witness="decayed.decayed_run",
+        witness="feedback.decayed_run",
     ),
-    "decayed.decayed_account": Theorem(
+    "feedback.decayed_account": Theorem(
         states="Σ_{s<t} payloads + residual + (1 − β) Σ_{s<t} residuals = first residual + Σ_{s<t} changes.",
         assumes="each worker keeps βe_t + change − payload",
-        witness="decayed.decayed_run",
+        witness="feedback.decayed_run",
     ),
     "descent.potential_falls": Theorem(
         states=(
