@@ -2,7 +2,7 @@
 
 The server keeps x̃, of which the workers know w; EF21-P (Gruntkowska, Tyurin and Richtárik 2023) tells them C(x̃ − w),
 and EF21 (Richtárik, Sokolov and Fatkhullin 2021) is what they answer. That EF21-P alone is error feedback of one
-worker is said here for any function; the rate of both, and how large a step may be, are ours.
+worker is known, and written out; the rate of both, and how large a step may be, are ours.
 """
 
 import sympy
@@ -47,7 +47,7 @@ def server_feedback() -> Statement:
     `descent_without_bounded_gradients`, at the model w_t = x_t at which gradients are taken. Created is sent and kept:
     x̃_t is w_0 with all that was sent, and what is still kept.
 
-    Source: ours, as an identity; the methods: Seide et al. 2014 and Gruntkowska, Tyurin and Richtárik 2023.
+    Source: known (Gruntkowska, Tyurin and Richtárik 2023); error feedback: Seide et al. 2014; this form ours.
     """
     bound = known_model - residual
     return Statement(
@@ -60,7 +60,7 @@ def server_feedback() -> Statement:
         ),
         relation=sympy.Eq(exact_model, bound),
         domain=(),
-        source="ours; methods: Seide et al. 2014; Gruntkowska, Tyurin and Richtárik 2023",
+        source="known: Gruntkowska, Tyurin and Richtárik 2023; error feedback: Seide et al. 2014; this form: ours",
         derivation=(
             Step(
                 "at the start it holds, and w_0 = x_0", lambda: known_model - (known_model - exact_model) - exact_model
@@ -83,8 +83,8 @@ def bidirectional_rate() -> Statement:
     a = √(1 − δ↓), c = √(1 − δ↑). η = (1 − a)(1 − c)/(L(1 + ac)) obeys it: 2L(f(x_0) − f*)(1 + ac)/((1 − a)(1 − c)T),
     which is 16L(f(x_0) − f*)/(δ↓δ↑T) for small δ; 4L(f(x_0) − f*)/(δT) for one way only, 40 times `erased_gradient`.
     The product of both is no weakness of the proof: at η = 2(1 − a)(1 − c)/(L(1 + a)(1 + c)), larger by a factor of
-    at most 2, which tends to 1 as δ↓ and δ↑ → 0, f = Lx²/2 does not converge. If the compressors are random, both sides
-    are means.
+    at most 2, which tends to 1 as δ↓ and δ↑ → 0, f = Lx²/2 does not converge. Workers whose compressors are unbiased are
+    not covered; their errors need not multiply. If the compressors are random, both sides are means.
 
     Source: ours.
     """

@@ -120,7 +120,7 @@ def erased_gradient() -> Statement:
         assumptions=(METHODS, ERASURES, HARD, r"any length $N$ of the chain"),
         relation=sympy.Ge(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Le(chain_length, T)),
-        source="argument of Huang, Chen, Yin and Yuan 2022; chain and constants: ours",
+        source="arguments of Carmon et al. 2020 and Huang, Chen, Yin and Yuan 2022; chain and constants: ours",
         derivation=(
             _erasure_step(),
             *piecewise_chain_steps(),
@@ -171,8 +171,8 @@ def noisy_gradient() -> Statement:
             r"any length $N$ of the chain",
         ),
         relation=sympy.Ge(gradient_energy, bound, evaluate=False),
-        domain=(sympy.Le(chain_length, T), sympy.Gt(gap, 0)),
-        source="argument of Arjevani, Carmon, Duchi et al. 2019; chain and constants: ours",
+        domain=(sympy.Le(chain_length, T), sympy.Lt(0, gap + variance)),
+        source="argument of Arjevani et al. 2019; chain and constants: ours",
         derivation=(
             *piecewise_chain_steps(),
             _scaling_step(),

@@ -228,7 +228,7 @@ def convex_cases() -> Members:
         lambda workers: st.tuples(_ROOTS, _SHARES, bends, _offsets(workers), _rounds(workers))
     )
     equal = Bend((ONE, ONE), (ONE, ONE))
-    cycle = st.tuples(
+    cycle: Members = st.tuples(
         _ROOTS, st.just(Fraction(1, 64)), st.just(equal), st.just([(ONE, ZERO), (-ONE, ZERO)]), st.just([])
     )
     return st.one_of(runs, cycle)

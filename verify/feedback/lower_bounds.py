@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import L, T, chain_length, d, delta, gap, mu, n, variance
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.admission import bound_at, substituted
+from sparsync.verify.feedback.admission import Number, bound_at, substituted
 from sparsync.verify.feedback.runs.chain_runs import (
     ZERO,
     Method,
@@ -54,7 +54,12 @@ def stated_energy(chain: PieceChain, chance: Fraction, rounds: int) -> Fraction:
 
 def stated_noisy_energy(chain: PieceChain, noise: Fraction, workers: int, rounds: int) -> Fraction:
     """The same of noisy gradients."""
-    numbers = {"smoothness": chain.smoothness, "gap": chain.gap, "chain_length": chain.length, "T": rounds}
+    numbers: dict[str, Number] = {
+        "smoothness": chain.smoothness,
+        "gap": chain.gap,
+        "chain_length": chain.length,
+        "T": rounds,
+    }
     return bound_at("noisy_gradient", {**numbers, "variance": noise, "n": workers})
 
 
@@ -302,7 +307,8 @@ EDGES: dict[str, tuple[Remark, ...]] = {
     ),
     "noisy_gradient": (
         Edge("chain_length <= T", {"variance": 0, "n": 1, "smoothness": 1, "gap": 1, "chain_length": 2, "T": 1}),
-        Edge("gap > 0", {"variance": 0, "n": 1, "smoothness": 1, "gap": 0, "chain_length": 1, "T": 1}),
+        Unneeded("0 < gap + variance", "numbers below 0 are no gaps and no variances", widened=True),
+        Edge("0 < gap + variance", {"variance": 0, "n": 1, "smoothness": 1, "gap": 0, "chain_length": 1, "T": 1}),
     ),
 }
 """What lies beyond the conditions."""

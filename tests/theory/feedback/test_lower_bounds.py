@@ -64,7 +64,7 @@ def test_error_feedback_needs_more_steps_than_any_method_by_the_stated_factor(co
     [
         ("erased_distance", {"smoothness": 1, "mu": 2, "d": 1, "T": 1, "delta": 1}, "mu"),
         ("erased_gradient", {"smoothness": 1, "gap": 1, "chain_length": 3, "T": 2, "delta": 1}, "chain_length"),
-        ("noisy_gradient", {"smoothness": 1, "gap": 0, "chain_length": 1, "T": 2, "n": 1, "variance": 1}, "gap"),
+        ("noisy_gradient", {"smoothness": 1, "gap": 0, "chain_length": 1, "T": 2, "n": 1, "variance": 0}, "gap"),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, float], named: str) -> None:
