@@ -103,13 +103,19 @@ EDGES: dict[str, tuple[Remark, ...]] = {
     "weibull_light_gain_upper": (_no_level(shape=3), _weibull("shape >= 2", BELOW_TWO)),
     "generalised_gaussian_gain_lower": (
         _no_level(beta=1),
-        Unneeded("beta <= 2", "just above 2 it fails at κ below e^(−77000²) only; at β = 4 below 1/2000", widened=True),
+        Unneeded(
+            "beta <= 2", "just above 2 it fails at κ below e^(−77000²) only; at β = 4 from κ = 1/10 on", widened=True
+        ),
         Edge("beta <= 2", {"kappa": TINY, "beta": 4}, left=_sent("generalised_gaussian_law", TINY, Fraction(4))),
     ),
     "generalised_gaussian_gain_upper": (
         _no_level(beta=1),
         _generalised("beta >= 1", BELOW_ONE),
-        Unneeded("beta <= 2", "from β = 6.3 on it fails near κ = 1; where between is no closed number", widened=True),
+        Unneeded(
+            "beta <= 2",
+            "it fails at β = 6 and κ = 9/10; at β = 5 no failure is found, and where it begins is no closed number",
+            widened=True,
+        ),
         Edge("beta <= 2", {"kappa": 1, "beta": 8}, left=lambda: 1),
     ),
     "generalised_gaussian_heavy_gain_upper": (_no_level(beta=1), _generalised("beta <= 1", ABOVE_ONE, NEAR_ALL)),

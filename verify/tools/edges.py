@@ -61,7 +61,7 @@ Remark = Edge | Unneeded
 def breaks(statement: Statement, edge: Edge) -> bool:
     """Whether the statement is false at the point, whatever its domain says."""
     try:
-        bound = replace(statement, domain=()).exact(**edge.numbers)
+        bound = _bound(statement, edge.numbers)
         value = sympy.N(bound, 30)
     except (ValueError, ArithmeticError, RecursionError):
         return edge.left is None
@@ -99,6 +99,13 @@ def widened(condition: Boolean) -> Boolean:
     step = sympy.Integer(1) if whole else share * (sympy.Abs(condition.rhs) if condition.rhs != 0 else 1)
     grows = isinstance(condition, sympy.LessThan | sympy.StrictLessThan)
     return type(condition)(condition.lhs, condition.rhs + step if grows else condition.rhs - step, evaluate=False)
+
+
+def _bound(statement: Statement, numbers: Mapping[str, object]) -> sympy.Expr:
+    """Whatever the domain says; of the numbers only those that the bound has count."""
+    unbounded = replace(statement, domain=())
+    names = {str(symbol.name) for symbol in unbounded.parameters}
+    return unbounded.exact(**{name: number for name, number in numbers.items() if name in names})
 
 
 def _is_admitted(statement: Statement, edge: Edge) -> bool:
