@@ -83,8 +83,8 @@ def bidirectional_rate() -> Statement:
     a = √(1 − δ↓), c = √(1 − δ↑). η = (1 − a)(1 − c)/(L(1 + ac)) obeys it: 2L(f(x_0) − f*)(1 + ac)/((1 − a)(1 − c)T),
     which is 16L(f(x_0) − f*)/(δ↓δ↑T) for small δ; 4L(f(x_0) − f*)/(δT) for one way only, 40 times `erased_gradient`.
     The product of both is no weakness of the proof: at η = 2(1 − a)(1 − c)/(L(1 + a)(1 + c)), larger by a factor of
-    at most 2, which tends to 1 as δ↓ and δ↑ → 0, f = Lx²/2 does not converge. Unbiased compressors of workers are not
-    covered; their errors need not multiply. If the compressors are random, both sides are means.
+    at most 2, which tends to 1 as δ↓ and δ↑ → 0, f = Lx²/2 does not converge. Workers whose compressors are unbiased
+    are not covered; their errors need not multiply. If the compressors are random, both sides are means.
 
     Source: ours.
     """

@@ -7,7 +7,7 @@ whose paper was not read; nothing here is taken from it. Rates: `local_steps.py`
 
 import sympy
 
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, RESIDUAL_MINKOWSKI, ROOT, at_root
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, RESIDUAL_MINKOWSKI, ROOT, at_root
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -33,13 +33,6 @@ from sparsync.theory.language.symbols import (
 DECAY_DOMAIN = (sympy.Le(residual_decay, 1),)
 """0 ≤ β ≤ 1; the lower end comes with the symbol."""
 DECAYED_UPDATE = r"$u_t=\beta e_t+h_t$, $e_{t+1}=u_t-C(u_t)$, $e_0=0$"
-CONTRACTS = Given(
-    "kept_share",
-    r"\mathbb{E}\,\lVert u-C(u)\rVert^{2}/\lVert u\rVert^{2}",
-    "≤",
-    1 - delta,
-    r"{} for every $u\neq 0$, $C(0)=0$, and what $C$ draws is independent of all before",
-)
 BOUNDED_CHANGE = Given(
     "change_energy",
     r"\mathbb{E}\,\lVert h_t\rVert^{2}",
@@ -75,7 +68,7 @@ def decayed_residual() -> Statement:
     return Statement(
         label="decayed_residual",
         title="energy kept back by a memory that decays, sharp",
-        assumptions=(DECAYED_UPDATE, CONTRACTS, BOUNDED_CHANGE),
+        assumptions=(DECAYED_UPDATE, KEPT_BACK, BOUNDED_CHANGE),
         relation=sympy.Le(residual_energy, DECAYED_RESIDUAL, evaluate=False),
         domain=(*DELTA_DOMAIN, *DECAY_DOMAIN),
         source="ours",
@@ -91,9 +84,9 @@ def decayed_residual() -> Statement:
 
 
 def decayed_path() -> Statement:
-    """x̃⁺ = x̃ − Δ̄ + (1 − β)ē for x̃ = x − ē, whatever is sent: what the memory forgets pushes x̃ back.
+    """x̃⁺ = x̃ − Δ̄ + (1 − β)ē for x̃ = x − ē, whatever is sent: what the memory forgets pushes x̃ back.
 
-    For x − βē it is the same with the residual after the step: (x − βē)⁺ = (x − βē) − Δ̄ + (1 − β)ē⁺. That one is
+    For x − βē it is the same with the residual after the step: (x − βē)⁺ = (x − βē) − Δ̄ + (1 − β)ē⁺. That one is
     nearer to x, by the factor β, and is x itself for β = 0; the rate of `local_steps.py` uses it.
 
     Source: ours; for β = 1 it is `virtual_iterate`.
@@ -111,8 +104,8 @@ def decayed_path() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("n workers: (x − mean C_i(u_i)) − mean e_i⁺ = x̃ − Δ̄ + (1 − β)ē", lambda: _moved(bound), bound),
-            Step("x − βē moves by −Δ̄ + (1 − β)ē⁺", _moved_nearer),
+            Step("n workers: (x − mean C_i(u_i)) − mean e_i⁺ = x̃ − Δ̄ + (1 − β)ē", lambda: _moved(bound), bound),
+            Step("x − βē moves by −Δ̄ + (1 − β)ē⁺", _moved_nearer),
             Step("β = 1: x̃ moves by −Δ̄", lambda: bound.subs(residual_decay, 1) - virtual_iterate + mean_change),
             Step("Σ_{t<T} sent + e_T + (1 − β) Σ_{t<T} e_t − Σ_{t<T} Δ_t does not change with T: it is e_0", _account),
         ),
@@ -131,7 +124,7 @@ def forgotten_mass() -> Statement:
     return Statement(
         label="forgotten_mass",
         title="what a memory that decays has lost after T steps, sharp",
-        assumptions=(DECAYED_UPDATE, CONTRACTS, BOUNDED_CHANGE),
+        assumptions=(DECAYED_UPDATE, KEPT_BACK, BOUNDED_CHANGE),
         relation=sympy.Le(forgotten_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, *DECAY_DOMAIN),
         source="ours",

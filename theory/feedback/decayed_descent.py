@@ -1,16 +1,16 @@
 """What does a decaying memory cost n workers whose gradients have a bounded variance and differ by a bounded amount?
 
-Φ = f(x − ē) + (w/η) mean ‖e_i‖², whose weight w is free. x − ē moves by −ηḡ + (1 − β)ē (`decayed_virtual_iterate`), and
-ē is known when g is drawn: so noise enters the descent as σ₀²/n, and what is forgotten is charged to the residual. The
+Φ = f(x − ē) + (w/η) mean ‖e_i‖², whose weight w is free. x − ē moves by −ηḡ + (1 − β)ē (`decayed_virtual_iterate`), and
+ē is known when g is drawn: so noise enters the descent as σ₀²/n, and what is forgotten is charged to the residual. The
 residuals are split into mean and deviations as in `worker_rates.py`, which this generalises to β ≤ 1. Ours.
 """
 
 import sympy
 
 from sparsync.theory.feedback.decay_floors import HETEROGENEITY_FLOOR
-from sparsync.theory.feedback.decayed import CONTRACTS, DECAY_DOMAIN, inside
+from sparsync.theory.feedback.decayed import DECAY_DOMAIN, inside
 from sparsync.theory.feedback.rates import descent_step, noise_step
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT
 from sparsync.theory.feedback.worker_rates import descent_of_workers
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
@@ -33,10 +33,11 @@ from sparsync.theory.language.symbols import (
 _W = memory_weight
 _LOST = 1 - residual_decay
 ALIGNED = _LOST * (1 - eta * L) + 2 * _W * (1 - delta) * residual_decay
-"""What ⟨∇f(x), ē⟩ enters with; at ηL ≤ 1 it is not negative."""
+"""What ⟨∇f(x), ē⟩ enters with; at ηL ≤ 1 it is not negative."""
 _PRODUCT = eta * L + sympy.Abs(ALIGNED)
 """c: the coefficient of pq/η."""
-SQUARE = _W * (1 - residual_decay**2 * (1 - delta)) - _LOST * (3 - residual_decay) * eta * L / 2
+_GAIN, _LOSS = _W * (1 - residual_decay**2 * (1 - delta)), _LOST * (3 - residual_decay) * eta * L / 2
+SQUARE = _GAIN - _LOSS
 """d: minus the coefficient of p²/η²."""
 STEP_SHARE = eta * L / 2 + _W * (1 - delta) + _PRODUCT**2 / (4 * SQUARE)
 """h: below 1 the Lyapunov function descends."""
@@ -76,7 +77,7 @@ def decayed_descent_of_workers() -> Statement:
                 dissimilarity,
             ),
             r"$u_i=\beta e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
-            CONTRACTS,
+            KEPT_BACK,
             Given(
                 "noise",
                 r"\mathbb{E}\,\lVert g_i-\nabla f_i(x)\rVert^{2}",
@@ -90,7 +91,7 @@ def decayed_descent_of_workers() -> Statement:
         domain=(
             *DELTA_DOMAIN,
             *DECAY_DOMAIN,
-            sympy.Gt(SQUARE, 0),
+            sympy.Lt(_LOSS, _GAIN),
             sympy.Lt(STEP_SHARE, 1),
         ),
         source="ours",
@@ -103,13 +104,13 @@ def _proof(bound: sympy.Expr) -> tuple[Step, ...]:
         descent_step(),
         noise_step(),
         Step(
-            "p = ‖ē‖, q = ‖∇f(x)‖, s = ⟨∇f(x), ē⟩: the mean change of f(x − ē) is at most −ηq² + ηLpq + "
+            "p = ‖ē‖, q = ‖∇f(x)‖, s = ⟨∇f(x), ē⟩: the mean change of f(x − ē) is at most −ηq² + ηLpq + "
             "(1 − β)(s + Lp²) + (L/2)(η²q² − 2η(1 − β)s + (1 − β)²p² + η²σ₀²/n)",
             _descent,
-            argued="that ⟨∇f(x − ē) − ∇f(x), v⟩ ≤ Lp‖v‖, by Cauchy and Schwarz",
+            argued="that ⟨∇f(x − ē) − ∇f(x), v⟩ ≤ Lp‖v‖, by Cauchy and Schwarz",
         ),
         Step(
-            "mean ‖βe_i + ηg_i‖² is ‖βē + η∇f‖² and the deviations' (βr + ηζ)² at most, and η²σ₀²",
+            "mean ‖βe_i + ηg_i‖² is ‖βē + η∇f‖² and the deviations' (βr + ηζ)² at most, and η²σ₀²",
             _split,
             argued="that the deviations' mean product is at most rζ, by Cauchy and Schwarz",
         ),
@@ -139,7 +140,7 @@ def _special_cases(bound: sympy.Expr) -> tuple[Step, ...]:
 
 
 def _descent() -> sympy.Expr:
-    """x − ē moves by −v, v = η∇f − (1 − β)ē, and noise; ⟨∇f(x), v⟩ = ηq² − (1 − β)s, and its length's square."""
+    """x − ē moves by −v, v = η∇f − (1 − β)ē, and noise; ⟨∇f(x), v⟩ = ηq² − (1 − β)s, and its length's square."""
     product = eta * _Q**2 - _LOST * _X
     length = eta**2 * _Q**2 - 2 * eta * _LOST * _X + _LOST**2 * _P**2
     change = -product + L * _P * (eta * _Q + _LOST * _P) + L / 2 * (length + eta**2 * variance / n)

@@ -114,7 +114,8 @@ def ef21_floor() -> Statement:
 
     The noise is ±σ₀ on the second and third coordinate in turn. C, which contracts every u by 1 − δ, sends the old
     noise and enlarges the new one to match, and leaves the first coordinate alone: h_i has no part of the gradient.
-    By `ef21_rate` no instance has more as η → 0. It is the known failure of EF21 with stochastic gradients.
+    By `ef21_rate` no instance has more as η → 0. It is the known failure of EF21 with stochastic gradients. Top-1
+    comes to a third of it on two coordinates: noise ±σ₀ on the first at every other step, |f'| < σ₀ on the second.
 
     Source: that there is one: Fatkhullin, Tyurin and Richtárik 2023; this instance and the sharp constant: ours.
     """

@@ -1,16 +1,16 @@
 """How small do local steps and a sparse outer update with a decaying memory make the gradient?
 
 Every worker makes H steps from x, u_i = βe_i + Δ_i of what they changed is compressed, the mean is applied, and the
-rest is kept. The descent lemma is used at x − βē, which moves by −Δ̄ + (1 − β)ē⁺ (`decayed_virtual_iterate`): it pays
+rest is kept. The descent lemma is used at x − βē, which moves by −Δ̄ + (1 − β)ē⁺ (`decayed_virtual_iterate`): it pays
 for what is kept back, for the drift of the local steps, and, which no undecayed memory does, for what is forgotten. The
 form is that of Qsparse-local-SGD (Basu et al. 2019) at β = 1 and of SparseLoCo at β < 1; all constants are ours.
 """
 
 import sympy
 
-from sparsync.theory.feedback.decayed import CONTRACTS, DECAY_DOMAIN, KEPT, inside, recursion_steps
+from sparsync.theory.feedback.decayed import DECAY_DOMAIN, KEPT, inside, recursion_steps
 from sparsync.theory.feedback.rates import descent_step, nonconvex_rate_minkowski
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root, jensen_step
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT, at_root, jensen_step
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -99,7 +99,7 @@ def local_feedback_rate() -> Statement:
     return Statement(
         label="local_feedback_rate",
         title="local steps, sparse outer update, decaying memory, bounded second moments",
-        assumptions=(SMOOTH_WORKERS, LOCAL_STEPS, OUTER_UPDATE, CONTRACTS, SECOND_MOMENT),
+        assumptions=(SMOOTH_WORKERS, LOCAL_STEPS, OUTER_UPDATE, KEPT_BACK, SECOND_MOMENT),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, *DECAY_DOMAIN),
         source="form without a decay: Basu, Data, Karakus and Diggavi 2019; decay and constants: ours",
@@ -129,18 +129,18 @@ def _proof(bound: sympy.Expr) -> tuple[Step, ...]:
             lambda: local_count * eta / local_count * _S - eta * _S,
             argued="that lengths add, by Minkowski's inequality",
         ),
-        Step("x̃ = x − βē has x̃⁺ = x̃ − Δ̄ + (1 − β)ē⁺, one coordinate and one worker", _moves),
+        Step("x̃ = x − βē has x̃⁺ = x̃ − Δ̄ + (1 − β)ē⁺, one coordinate and one worker", _moves),
         descent_step(),
         Step(
             "−(G + D)(G + b) + (G + D)λe: of G it is −G² − G(D + b) + λGe, and the rest is −Db + λDe",
             _products,
         ),
         Step(
-            "‖Δ̄ − (1 − β)ē⁺‖ ≤ ησ(1 + (1 − β)ρ); with 2β(1 − β)ρ² from De it is 1 + 2(1 − β)ρ + (1 − β²)ρ²",
+            "‖Δ̄ − (1 − β)ē⁺‖ ≤ ησ(1 + (1 − β)ρ); with 2β(1 − β)ρ² from De it is 1 + 2(1 − β)ρ + (1 − β²)ρ²",
             _second_order,
         ),
         Step(
-            "summed over t, with ‖D‖ ≤ Lβ‖ē‖ ≤ ηLβρσ, ‖b‖ ≤ ηLσj, ‖ē⁺‖ ≤ ηρσ: m² ≤ Km + B for the mean m² of q²",
+            "summed over t, with ‖D‖ ≤ Lβ‖ē‖ ≤ ηLβρσ, ‖b‖ ≤ ηLσj, ‖ē⁺‖ ≤ ηρσ: m² ≤ Km + B for the mean m² of q²",
             _summed,
             argued="that the mean of q is at most m, by Cauchy and Schwarz",
         ),

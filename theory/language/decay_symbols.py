@@ -8,7 +8,7 @@ import sympy
 residual_decay = sympy.Symbol("residual_decay", nonnegative=True)
 """Decay β of the residual: u = βe + Δ; β = 1 forgets nothing, β = 0 keeps no memory."""
 mean_residual = sympy.Symbol("mean_residual", real=True)
-"""One coordinate of ē_t, the mean of the workers' residuals."""
+"""One coordinate of ē_t, the mean of the workers' residuals."""
 mean_change = sympy.Symbol("mean_change", real=True)
 """One coordinate of Δ̄_t, the mean of what the workers' local steps change."""
 forgotten_energy = sympy.Symbol("forgotten_energy", nonnegative=True)

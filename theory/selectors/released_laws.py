@@ -75,7 +75,7 @@ def released_window_narrow() -> Statement:
 
 
 def released_uniform() -> Statement:
-    """For the uniform law on [−a, a] three passes return the share max(0, 1 − (√3/4) z(κ)) for κ from 0.00055 to 0.108.
+    """For the uniform law on [−a, a] three passes return the share max(0, 1 − (√3/4) z(κ)) for κ from 0.00054 to 0.107.
 
     These are the densities at which the first pass counts too few, 1 − z/√3 < 2κ/3, and the second, at half of the
     Gaussian start, too many; three quarters of the start end the passes, in range or not. That is nothing for κ ≤ 1/50

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -69,6 +70,7 @@ def osp_time() -> Statement:
         relation=sympy.Eq(iteration_time, bound),
         domain=(sympy.Le(deferred_size, message_size),),
         source="two stages: Chen et al. 2023; formula ours",
+        kind="definition",
         derivation=(
             Step(
                 "M − S bytes of n workers pass after max(T_c, Sn/B), when computed and when S bytes have passed",
@@ -97,6 +99,7 @@ def osp_speed_up() -> Statement:
         relation=sympy.Le(two_stage_speed_up, bound, evaluate=False),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step("an iteration takes at least T_c and at least Mn/B, for every S ≤ M", _both_are_needed),
             Step(
@@ -129,6 +132,7 @@ def selsync_speed_up() -> Statement:
         relation=sympy.Eq(selective_speed_up, bound),
         domain=(sympy.Le(synchronised_share, 1),),
         source="rule: Tyagi and Swany 2023; formula ours",
+        kind="definition",
         derivation=(
             Step("Σ_k T_c + t_f + t_s[exchange after k] = K(T_c + t_f + pt_s) for K steps", _sum_of_steps),
             Step("Σ_k T_c + t_s over this is the bound", lambda: _ratio_of_sums() - bound, concludes=bound),
@@ -154,12 +158,13 @@ def selsync_share() -> Statement:
         title="Steps that may be followed by an exchange, for a given speed-up",
         assumptions=(*SELECTIVE, r"the speed-up is at least $\phi$"),
         relation=sympy.Le(largest_share, bound, evaluate=False),
-        domain=(sympy.Ge(least_speed_up, 1),),
+        domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - bound, concludes=bound),
             Step("and a larger speed-up needs a smaller p", _faster_needs_less),
-            Step("it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
+            Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
             Step("it is ≥ 0 iff t_s ≥ (φ − 1)T_c + φt_f", lambda: _threshold_exchange(bound)),
         ),
     )
@@ -178,7 +183,13 @@ def backup_waiting() -> Statement:
         label="backup_waiting",
         title="Wait for the fastest workers, exponential durations",
         assumptions=(
-            "$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations, all of mean $\\bar{d}$",
+            Given(
+                "mean",
+                r"\mathbb{E}\,d_i",
+                "=",
+                mean_duration,
+                words="$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations, {}",
+            ),
         ),
         relation=sympy.Eq(expected_wait, bound),
         domain=(sympy.Le(awaited_count, n),),
@@ -206,11 +217,18 @@ def adsp_waiting_share() -> Statement:
         label="adsp_waiting_share",
         title="Waiting of workers that commit at regular times",
         assumptions=(
-            r"before each commit a worker computes for at least $\Gamma/C-O$; a commit takes $O$, in which it waits",
+            Given(
+                "computing",
+                "c",
+                "≥",
+                period / commit_count - commit_time,
+                words="before each commit a worker computes for a time {}",
+            ),
+            Given("waiting", "o", "≤", commit_time, words="and waits for a time {} while it commits"),
             "it starts with computing, and its time is cut anywhere",
         ),
         relation=sympy.Le(waiting_share, bound, evaluate=False),
-        domain=(sympy.Le(commit_time * commit_count, period),),
+        domain=(),
         source="rule: Hu et al. 2020; bound ours",
         derivation=(
             Step(
@@ -219,6 +237,7 @@ def adsp_waiting_share() -> Statement:
                 concludes=bound,
             ),
             Step("cut elsewhere, or with longer computing, the same wait is a smaller share", _longer),
+            Step("for OC > Γ the bound exceeds 1, and no share does", lambda: _more_than_all(bound)),
             Step("o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound", lambda: _whole_cycles() - bound),
         ),
     )
@@ -373,6 +392,11 @@ def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
     waited, elapsed = COUNT * commit_time - early, COUNT * period / commit_count - early
     room = ((bound * elapsed - waited) * period).subs(period, commit_time * commit_count + spare)
     return decided(sympy.expand(sympy.simplify(room)).is_nonnegative)
+
+
+def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
+    spare = sympy.Symbol("spare", positive=True)
+    return decided(sympy.factor((bound - 1).subs(commit_time, (period + spare) / commit_count)).is_positive)
 
 
 def _longer() -> sympy.Basic:

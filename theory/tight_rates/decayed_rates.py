@@ -47,7 +47,7 @@ _DECAYS = (sympy.Le(residual_decay, 1),)
 def decayed_tight_rate() -> Statement:
     """V⁺ ≤ θ²V, with equality on two quadratics: the rate of compressed gradient descent, for every β < θ² admitted.
 
-    V = f − f* + p‖x − x* − e‖² + r‖e‖². The condition sβ² − θ²β + (1 − s)θ² ≥ 0 holds for β near θ², and for all
+    V = f − f* + p‖x − x* − e‖² + r‖e‖². The condition θ²β ≤ sβ² + (1 − s)θ² holds for β near θ², and for all
     β < θ² if s ≤ 1/2; elsewhere this V is no Lyapunov function, and whether the rate is larger is open, as it is from
     θ² to θ. `decayed_rate_floor` says that it is no smaller.
 
@@ -73,10 +73,10 @@ def decayed_tight_rate() -> Statement:
         relation=sympy.Eq(lyapunov_factor, bound),
         domain=(
             sympy.Lt(mu, L),
-            sympy.Gt(epsilon, 0),
+            sympy.Lt(0, epsilon),
             sympy.Lt(epsilon, 1),
             sympy.Lt(residual_decay, bound),
-            sympy.Ge(in_class(CONDITION), 0),
+            sympy.Le(in_class(BETA * THETA**2), in_class(CONDITION + BETA * THETA**2)),
         ),
         source="ours",
         derivation=tight_steps(bound, FACTOR),
@@ -109,7 +109,7 @@ def decayed_rate_floor() -> Statement:
 
 
 def decayed_rate_lower() -> Statement:
-    """And at least ϑ², where ϑ is the factor of `ef_tight_rate` with βs for s: more than θ² iff β > θ.
+    """And at least φ², where φ is the factor of `ef_tight_rate` with βs for s: more than θ² iff β > θ.
 
     At β = 1 it is `ef_tight_rate`, which attains it: the classical memory is the slowest of all, if by little.
 
@@ -125,11 +125,11 @@ def decayed_rate_lower() -> Statement:
         source="ours",
         derivation=(
             *_map_steps(),
-            Step("λ = −s, μx²/2: at (1 + s)ημϑ ≤ (1 − ϑ)(ϑ + sβ) it is ≤ 0 at ϑ, so a root is ≥ ϑ", _slow_other),
-            Step("λ = −s, Lx²/2: at (1 + s)ηLϑ ≥ (1 + ϑ)(ϑ − sβ) it is ≤ 0 at −ϑ, so a root is ≤ −ϑ", _fast),
-            Step("ϑ² = (1 − sβ)rϑ + sβ, r = (L − μ)/(L + μ): both say the same of η", _meet_other),
-            Step("that ϑ is the factor with βs for s", lambda: _is_factor(bound), concludes=bound),
-            Step("at ϑ = θ the polynomial ϑ² − (1 − sβ)rϑ − sβ is s(1 − rθ)(θ − β): < 0 iff β > θ", _larger),
+            Step("λ = −s, μx²/2: at (1 + s)ημφ ≤ (1 − φ)(φ + sβ) it is ≤ 0 at φ, so a root is ≥ φ", _slow_other),
+            Step("λ = −s, Lx²/2: at (1 + s)ηLφ ≥ (1 + φ)(φ − sβ) it is ≤ 0 at −φ, so a root is ≤ −φ", _fast),
+            Step("φ² = (1 − sβ)rφ + sβ, r = (L − μ)/(L + μ): both say the same of η", _meet_other),
+            Step("that φ is the factor with βs for s", lambda: _is_factor(bound), concludes=bound),
+            Step("at φ = θ the polynomial φ² − (1 − sβ)rφ − sβ is s(1 − rθ)(θ − β): < 0 iff β > θ", _larger),
         ),
     )
 
@@ -185,7 +185,7 @@ def _meet(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _meet_other() -> sympy.Expr:
-    """(1 − ϑ)(ϑ + sβ)/μ − (1 + ϑ)(ϑ − sβ)/L is (L + μ)/(Lμ) times −(ϑ² − (1 − sβ)rϑ − sβ)."""
+    """(1 − φ)(φ + sβ)/μ − (1 + φ)(φ − sβ)/L is (L + μ)/(Lμ) times −(φ² − (1 − sβ)rφ − sβ)."""
     difference = (1 - THETA) * (THETA + S * BETA) / mu - (1 + THETA) * (THETA - S * BETA) / L
     return numerator(difference + (L + mu) / (L * mu) * _equation())
 

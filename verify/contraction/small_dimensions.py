@@ -17,8 +17,10 @@ SEED = 19900701
 """Seed of every sample here."""
 STANDARD_ERRORS = 5.0
 """A frequency leaves its probability by more with probability below 6·10^(−7), in the normal approximation."""
-VECTORS_PER_EXAMPLE = 400
+VECTORS_PER_EXAMPLE = 2000
 """Gaussian vectors per hypothesis example of a profile, so that larger profiles draw more."""
+LARGEST_VECTOR_COUNT = 10**6
+"""But not more than this; with a tenth of it a probability of one half is known to a 64th."""
 FAILURE_CASES = ((2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 3), (5, 2))
 """Pairs (d, q) of the domain; two coordinates may hold a large share each at d = 4 and d = 5 where q = 2."""
 QUADRATURE_DIGITS = 20
@@ -89,7 +91,8 @@ def failure_frequency(generator: numpy.random.Generator, count: int, *, dimensio
 
 def failure_simulation(profile: Profile) -> Outcome:
     """`simulated`: frequencies within STANDARD_ERRORS of the stated probability, for every case."""
-    generator, count = numpy.random.default_rng(SEED), VECTORS_PER_EXAMPLE * profile.examples_count
+    count = min(VECTORS_PER_EXAMPLE * profile.examples_count, LARGEST_VECTOR_COUNT)
+    generator = numpy.random.default_rng(SEED)
     rows = [_frequency_row(generator, count, dimension=dimension, power=power) for dimension, power in FAILURE_CASES]
     return Outcome(
         earned=all(abs(row["frequency"] - row["stated"]) <= row["allowance"] for row in rows),

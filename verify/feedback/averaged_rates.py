@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import T, averaging, delta, estimate_energy, eta, gap, n, variance
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.difference_runs import averaged_update
-from sparsync.verify.feedback.difference_simulations import (
-    DIMENSION,
+from sparsync.verify.feedback.runs.difference_runs import averaged_update
+from sparsync.verify.feedback.runs.difference_simulations import (
     TOP_K_RUNS,
     WORKER_COUNT,
     averaged_method,
@@ -25,7 +24,14 @@ from sparsync.verify.feedback.difference_simulations import (
     share_of,
     top_k_energies,
 )
-from sparsync.verify.feedback.linear_moments import LinearCase, gradient_energies, linear_cases, root_above, single_case
+from sparsync.verify.feedback.runs.linear_moments import (
+    LinearCase,
+    gradient_energies,
+    linear_cases,
+    root_above,
+    single_case,
+)
+from sparsync.verify.feedback.runs.simulations import DIMENSION
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

@@ -28,8 +28,7 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.difference_simulations import (
-    DIMENSION,
+from sparsync.verify.feedback.runs.difference_simulations import (
     TOP_K_RUNS,
     WORKER_COUNT,
     Method,
@@ -37,8 +36,15 @@ from sparsync.verify.feedback.difference_simulations import (
     share_of,
     top_k_energies,
 )
-from sparsync.verify.feedback.linear_moments import LinearCase, Row, combined, gradient_energies, linear_cases, mean
-from sparsync.verify.feedback.simulations import top_k_rows
+from sparsync.verify.feedback.runs.linear_moments import (
+    LinearCase,
+    Row,
+    combined,
+    gradient_energies,
+    linear_cases,
+    mean,
+)
+from sparsync.verify.feedback.runs.simulations import DIMENSION, top_k_rows
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

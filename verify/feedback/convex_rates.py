@@ -28,8 +28,16 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.convex_simulations import convex_check, last_check, strongly_convex_check
-from sparsync.verify.feedback.linear_moments import LinearCase, Matrix, Row, combined, linear_cases, mean, single_case
+from sparsync.verify.feedback.runs.convex_simulations import convex_check, last_check, strongly_convex_check
+from sparsync.verify.feedback.runs.linear_moments import (
+    LinearCase,
+    Matrix,
+    Row,
+    combined,
+    linear_cases,
+    mean,
+    single_case,
+)
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import property_check

@@ -26,9 +26,9 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.decayed_runs import ONE, ZERO, bound_above, contraction, scale
 from sparsync.verify.feedback.queries import bound_sides
 from sparsync.verify.feedback.residual import _POSITIVE, ROOTS, Action, Vector, _plain, _square, planar_runs
+from sparsync.verify.feedback.runs.decayed_runs import ONE, ZERO, bound_above, contraction, scale
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
@@ -149,7 +149,7 @@ def path_queries() -> tuple[Query, ...]:
 
 
 def path_margin(start: Fraction, decay: Fraction, run: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> Fraction:
-    """−(what the statement misses by) over a run: x − ē after each step, and the account of what was created.
+    """−(what the statement misses by) over a run: x − ē after each step, and the account of what was created.
 
     Args:
         start: x_0.

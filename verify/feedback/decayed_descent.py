@@ -29,9 +29,9 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.decayed_runs import ONE, ZERO, Numbers, Resting, contraction, scale
 from sparsync.verify.feedback.queries import _plain, _quotient
-from sparsync.verify.feedback.simulations import DIMENSION, STANDARD_ERRORS, share_of_bound, top_k_rows
+from sparsync.verify.feedback.runs.decayed_runs import ONE, ZERO, Numbers, Resting, contraction, scale
+from sparsync.verify.feedback.runs.simulations import DIMENSION, STANDARD_ERRORS, share_of_bound, top_k_rows
 from sparsync.verify.feedback.worker_rates import Matrix, _outer, _sum, _transformed
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
@@ -143,7 +143,7 @@ def margin(run: DecayedRun | Resting, weight: Fraction) -> Fraction:
 def queries() -> tuple[Query, ...]:
     """The parts of the Lyapunov function's change, and that the bound is what they leave.
 
-    t = δ, h = ηL; p and r are the residual's mean and deviation over η, x = ⟨∇f(x), ē⟩/η, and A is the start.
+    t = δ, h = ηL; p and r are the residual's mean and deviation over η, x = ⟨∇f(x), ē⟩/η, and A is the start.
     """
     t, h, b, w, p, q, r, x, z = sympy.symbols("t h residual_decay memory_weight p q r x z", real=True)
     lost, kept = 1 - b, w * (1 - t)

@@ -25,10 +25,16 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.difference_runs import FloorRun, difference_update
-from sparsync.verify.feedback.difference_simulations import floor_check, rate_check
-from sparsync.verify.feedback.linear_moments import LinearCase, gradient_energies, linear_cases, root_above, single_case
 from sparsync.verify.feedback.queries import bound_sides
+from sparsync.verify.feedback.runs.difference_runs import FloorRun, difference_update
+from sparsync.verify.feedback.runs.difference_simulations import floor_check, rate_check
+from sparsync.verify.feedback.runs.linear_moments import (
+    LinearCase,
+    gradient_energies,
+    linear_cases,
+    root_above,
+    single_case,
+)
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import property_check

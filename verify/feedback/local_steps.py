@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from sparsync.theory.language.symbols import L, T, delta, eta, gap, local_count, residual_decay, sigma_squared
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.decayed_runs import (
+from sparsync.verify.feedback.queries import _plain, _quotient
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.decayed_runs import (
     ONE,
     ZERO,
     LocalRun,
@@ -29,8 +30,7 @@ from sparsync.verify.feedback.decayed_runs import (
     parameters,
     scale,
 )
-from sparsync.verify.feedback.queries import _plain, _quotient
-from sparsync.verify.feedback.simulations import DIMENSION, LARGEST_SLOPE, STANDARD_ERRORS, top_k_rows
+from sparsync.verify.feedback.runs.simulations import DIMENSION, LARGEST_SLOPE, STANDARD_ERRORS, top_k_rows
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sparsync.theory.language.symbols import L, T, chain_length, d, delta, gap, mu, n, variance
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.admission import Number, bound_at, substituted
-from sparsync.verify.feedback.chain_runs import (
+from sparsync.verify.feedback.runs.chain_runs import (
     ZERO,
     Method,
     PieceChain,

@@ -28,8 +28,9 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.linear_moments import (
+from sparsync.verify.feedback.admission import bound_at
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.linear_moments import (
     LinearCase,
     Row,
     combined,
@@ -38,7 +39,7 @@ from sparsync.verify.feedback.linear_moments import (
     mean,
     single_case,
 )
-from sparsync.verify.feedback.momentum_simulations import lag_check, noise_check, rate_check, residual_check
+from sparsync.verify.feedback.runs.momentum_simulations import lag_check, noise_check, rate_check, residual_check
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import property_check
@@ -193,7 +194,7 @@ def norm_margin(
                 x, e = x - (1 - root * share) * corrected, root * share * corrected
             lag = x - _virtual(order, momentum, Fraction(1), (x, m, e))
             largest = max(largest, e**2 if label == RESIDUAL else lag**2)
-    bound = STATEMENTS[label].fraction(delta=1 - root**2, momentum=momentum, step_size=1, second_moment=1)
+    bound = bound_at(label, {"delta": 1 - root**2, "momentum": momentum, "step_size": 1, "second_moment": 1})
     return 1 - largest / bound if bound else -largest
 
 

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.admission import bound_at, substituted
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.near_limit import near_limit_check
 from sparsync.verify.feedback.queries import lyapunov_queries, rate_queries, root_rate_queries
-from sparsync.verify.feedback.simulations import simulation_check
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.near_limit import near_limit_check
+from sparsync.verify.feedback.runs.simulations import simulation_check
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

@@ -136,3 +136,56 @@ by rewrite -!addrA addrCA; congr (_ + _); rewrite addrCA addNKr addrC.
 Qed.
 
 End LateGradients.
+
+(** ** A memory that decays: what is forgotten pushes the virtual iterate back. *)
+
+Lemma regrouped (V : zmodType) (x sent shrunk new kept : V) :
+  x - sent - (shrunk + new - sent) = x - kept - new + (kept - shrunk).
+Proof. by rewrite opprB addrA subrK addrAC [x - kept + _]addrA subrK opprD addrA. Qed.
+
+Lemma accounted (V : zmodType) (sum sent shrunk new lost kept : V) :
+  sum + sent + (shrunk + new - sent) + (lost + (kept - shrunk)) = sum + kept + lost + new.
+Proof.
+rewrite -[sum + sent + _]addrA [sent + _]addrC subrK [shrunk + new]addrC [lost + _]addrC !addrA.
+by rewrite -[sum + new + shrunk + kept]addrA [shrunk + kept]addrC addrA addrK -!addrA; congr (_ + _); rewrite addrC -addrA.
+Qed.
+
+Section Forgetting.
+
+Variables (R : fieldType) (V : lmodType R) (W : finType).
+Variables (beta : R) (change c e : W -> nat -> V) (x : nat -> V).
+
+Definition keeps_and_forgets : Prop := forall w t, e w t.+1 = beta *: e w t + change w t - c w t.
+
+Theorem decayed_iterate_moves t :
+  keeps_and_forgets -> (forall t, x t.+1 = x t - mean (c^~ t)) ->
+  x t.+1 - mean (e^~ t.+1) = x t - mean (e^~ t) - mean (change^~ t) + (1 - beta) *: mean (e^~ t).
+Proof.
+move=> keeps applies; rewrite applies.
+have -> : mean (e^~ t.+1) = beta *: mean (e^~ t) + mean (change^~ t) - mean (c^~ t).
+  by rewrite -meanZ -meanD -meanN -meanD; apply: eq_mean => w /=; exact: keeps.
+by rewrite scalerBl scale1r; apply: regrouped.
+Qed.
+
+(** For every compressor, start and change there is such a run. *)
+Lemma decayed_run (compress : W -> V -> V) (start : W -> V) (new : W -> nat -> V) :
+  exists e c : W -> nat -> V, (forall w, e w 0%N = start w) /\
+    forall w t, e w t.+1 = beta *: e w t + new w t - c w t.
+Proof.
+pose fix kept w t := if t is s.+1 then
+  let u := beta *: kept w s + new w s in u - compress w u else start w.
+by exists kept, (fun w t => compress w (beta *: kept w t + new w t)).
+Qed.
+
+(** What was created is what was sent, what is kept, and what was forgotten. *)
+Theorem decayed_account w t :
+  keeps_and_forgets ->
+  \sum_(0 <= s < t) c w s + e w t + (1 - beta) *: (\sum_(0 <= s < t) e w s)
+    = e w 0%N + \sum_(0 <= s < t) change w s.
+Proof.
+move=> keeps; elim: t => [|t IH]; first by rewrite !big_geq // scaler0 add0r !addr0.
+rewrite !big_nat_recr //= keeps scalerDr [(1 - beta) *: e w t]scalerBl scale1r accounted.
+by rewrite IH addrA.
+Qed.
+
+End Forgetting.

@@ -7,7 +7,7 @@ or another meaning of a name, breaks these files. None of ours is imported, so o
 front; they are in proofs alone. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require tail top_k chunks powers feedback residual decayed descent euclidean counterexamples.
+From sparsync Require tail top_k chunks powers feedback residual descent euclidean counterexamples.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -265,7 +265,7 @@ Theorem decayed_residual (R : rcfType) (V : lmodType R) (N : V -> R) (h e : nat 
   (forall t, N (h t) <= G) ->
   e 0%N = 0 /\ (forall t, N (e t.+1) ^+ 2 <= (1 - delta) * N (beta *: e t + h t) ^+ 2) ->
   N (e t) ^+ 2 <= (1 - delta) * G ^+ 2 / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
-Proof. by move=> *; apply: (@decayed.decayed_residual R V N h). Qed.
+Proof. by move=> *; apply: (@residual.decayed_residual R V N h). Qed.
 
 Theorem decayed_iterate_moves (R : fieldType) (V : lmodType R) (W : finType)
     (beta : R) (change c e : W -> nat -> V) (x : nat -> V) (t : nat) (share : R := #|W|%:R^-1) :
@@ -273,14 +273,14 @@ Theorem decayed_iterate_moves (R : fieldType) (V : lmodType R) (W : finType)
   (forall t, x t.+1 = x t - share *: \sum_w c w t) ->
   x t.+1 - share *: (\sum_w e w t.+1) =
   x t - share *: (\sum_w e w t) - share *: (\sum_w change w t) + (1 - beta) *: (share *: \sum_w e w t).
-Proof. exact: decayed.decayed_iterate_moves. Qed.
+Proof. exact: feedback.decayed_iterate_moves. Qed.
 
 Theorem decayed_account (R : fieldType) (V : lmodType R) (W : finType)
     (beta : R) (change c e : W -> nat -> V) (w : W) (t : nat) :
   (forall w t, e w t.+1 = beta *: e w t + change w t - c w t) ->
   \sum_(0 <= s < t) c w s + e w t + (1 - beta) *: (\sum_(0 <= s < t) e w s)
     = e w 0%N + \sum_(0 <= s < t) change w s.
-Proof. exact: decayed.decayed_account. Qed.
+Proof. exact: feedback.decayed_account. Qed.
 
 (** ** Descent *)
 

@@ -4,7 +4,7 @@ As in [restated]: no section, no definition of ours, and of ours only full names
 of finitely many outcomes [o], [E X] is the expectation and [Pr A] the probability of an event. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From sparsync Require probability random_residual random_k random_descent random_variance random_workers.
+From sparsync Require probability random_residual random_descent random_variance random_workers.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -89,13 +89,13 @@ Theorem random_k_keeps_back (R : rcfType) (I : finType) (Omega : finType) (P : O
   (forall S, \sum_(o | draw o == S) P o = if #|S| == k then 'C(#|I|, k)%:R^-1 else 0) ->
   E (fun o => \sum_i (u - payload (draw o)) i * (u - payload (draw o)) i) =
   (1 - k%:R / #|I|%:R) * \sum_i u i * u i.
-Proof. exact: random_k.random_k_keeps_back. Qed.
+Proof. exact: random_residual.random_k_keeps_back. Qed.
 
 Theorem no_set_contracts (R : rcfType) (I : finType) (S : {set I}) :
   (#|S| < #|I|)%N -> exists2 u : {ffun I -> R^o}, 0 < \sum_i u i * u i &
     let payload : {ffun I -> R^o} := [ffun i => if i \in S then u i else 0] in
     \sum_i (u - payload) i * (u - payload) i = \sum_i u i * u i.
-Proof. exact: random_k.no_set_contracts. Qed.
+Proof. exact: random_residual.no_set_contracts. Qed.
 
 Theorem random_k_residual (R : rcfType) (I : finType) (Omega : finType) (P : Omega -> R)
     (draw : nat -> Omega -> {set I}) (g e : nat -> Omega -> {ffun I -> R^o}) (eta sigma2 : R) (k t : nat)
@@ -110,7 +110,7 @@ Theorem random_k_residual (R : rcfType) (I : finType) (Omega : finType) (P : Ome
     Pr (fun o => (draw s o == c) && (u s o == v)) = Pr (fun o => draw s o == c) * Pr (fun o => u s o == v)) ->
   (forall s, (s < t)%N -> E (fun o => norm (g s o) ^+ 2) <= sigma2) ->
   E (fun o => norm (e t o) ^+ 2) <= 4%:R * (1 - delta) * eta ^+ 2 * sigma2 / delta ^+ 2.
-Proof. exact: random_k.random_k_residual. Qed.
+Proof. exact: random_residual.random_k_residual. Qed.
 
 (** ** Rates of smooth functions *)
 

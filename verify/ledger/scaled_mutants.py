@@ -39,6 +39,9 @@ LOOSE: dict[str, dict[Grade, str]] = {
     },
     "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
     "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
+    "small_dimension_failure": {
+        "simulated": "the frequencies of a small run are known to 0.023 of the probability, of a record to 0.010"
+    },
     "nonconvex_rate": {
         "simulated": "its run, for a = 63/64 and as long as a test may take, comes to 0.949 of the bound"
     },

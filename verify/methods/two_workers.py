@@ -43,7 +43,8 @@ class TwoWorkers:
 
     def lyapunov(self, state: State, problem: Oracle) -> Form:
         """Σ‖x − x* − e_i‖² + ‖Σ e_i‖²/(n√ε) (Thomsen, Taylor and Dieuleveut 2026)."""
-        found: Form = sum(state.e) ** 2 / (self.workers * math.sqrt(self.epsilon))
+        total: Vector = sum(state.e, problem.zero)
+        found = total**2 / (self.workers * math.sqrt(self.epsilon))
         for e in state.e:
             found = found + (state.x - problem.minimiser - e) ** 2
         return found

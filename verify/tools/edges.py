@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import sympy
+from mpmath.libmp import NoConvergence
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
@@ -64,7 +65,7 @@ def breaks(statement: Statement, edge: Edge) -> bool:
     try:
         bound = everywhere.exact(**_of_parameters(everywhere, edge.numbers))
         value = sympy.N(bound, 30)
-    except (ValueError, ArithmeticError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError, NoConvergence):
         return edge.left is None
     if edge.left is None:
         return value.is_extended_real is not True or value.is_finite is not True or _is_beyond(statement, value)

@@ -117,7 +117,7 @@ def rate_alone(method: Method, asked: Asked) -> float:
             question = lyapunov_search(method, performance=asked.performance)
             found = least_factor(question, resolution=100 * RESOLUTION)
             return float(LARGEST) if found is None else float(found.factor)
-        return least(quotient_system(_quotient_of(method, asked)), RATE).objective
+        return least(quotient_system(_quotient_of(method, asked)), RATE, roughly=True).objective
     except SolverError:
         return float("inf")
 

@@ -8,8 +8,9 @@ import sympy
 
 from sparsync.theory.language.given import Given
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback import decay_floors, decayed, decayed_descent, decayed_runs, local_steps
-from sparsync.verify.feedback.decayed_runs import LocalRun, Resting
+from sparsync.verify.feedback import decay_floors, decayed, decayed_descent, local_steps
+from sparsync.verify.feedback.runs import decayed_runs
+from sparsync.verify.feedback.runs.decayed_runs import LocalRun, Resting
 from sparsync.verify.tools.outcome import Profile
 
 ONE, ZERO = Fraction(1), Fraction(0)
@@ -46,13 +47,13 @@ def test_a_resting_run_rests() -> None:
 
 def test_an_assumption_of_another_form_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     right = STATEMENTS["decayed_residual"]
-    other = Given("kept_share", "x", "≤", sympy.Symbol("delta", positive=True) ** 2)
+    other = Given("kept_back", "x", "≤", sympy.Symbol("delta", positive=True) ** 2)
     assumptions = tuple(
-        other if isinstance(made, Given) and made.name == "kept_share" else made for made in right.assumptions
+        other if isinstance(made, Given) and made.name == "kept_back" else made for made in right.assumptions
     )
     monkeypatch.setitem(STATEMENTS, "decayed_residual", replace(right, assumptions=assumptions))
-    with pytest.raises(ValueError, match="kept_share"):
-        decayed_runs.scale("decayed_residual", "kept_share")
+    with pytest.raises(ValueError, match="kept_back"):
+        decayed_runs.scale("decayed_residual", "kept_back")
 
 
 def test_one_worker_s_moments_are_an_enumeration_of_its_noise() -> None:

@@ -8,9 +8,9 @@ import sympy
 from numpy.typing import NDArray
 
 from sparsync.theory.feedback import chains
-from sparsync.verify.feedback import chain_runs
-from sparsync.verify.feedback.chain_runs import Method, PieceChain, QuadraticChain
 from sparsync.verify.feedback.lower_bounds import energy_margin, noisy_margin, share_margin
+from sparsync.verify.feedback.runs import chain_runs
+from sparsync.verify.feedback.runs.chain_runs import Method, PieceChain, QuadraticChain
 
 ONE = Fraction(1)
 PLACES = [Fraction(part, 20) for part in range(-10, 40)]

@@ -25,7 +25,7 @@ def test_a_plain_step_is_faster() -> None:
 
 def test_beyond_the_condition_of_the_proof_the_programme_finds_a_slower_step() -> None:
     numbers = decayed_rates._POINT
-    rate, allowed = decayed_rates.worst_rate(0.05, 0.8, 0.3)
+    rate, allowed = decayed_rates.worst_rate(0.05, 0.8, 0.26)
     assert rate - allowed > STATEMENTS["decayed_rate_floor"].evaluate(**numbers)
 
 

@@ -13,8 +13,8 @@ import numpy
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.simulations import (
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.simulations import (
     DIMENSION,
     LARGEST_SLOPE,
     STANDARD_ERRORS,
@@ -72,9 +72,9 @@ def rate_check(_profile: Profile, *, label: str) -> Outcome:
         }  # fmt: skip
         shares.append(share_of_bound(label, energies, numbers))
     run, deviation = SaturatedRun(root=Fraction(15, 16), step=Fraction(1), slope=Fraction(1), cycle_count=20_000), 1e-4
-    numbers = run.parameters(bounded="second moment") | {"second_moment": 1 + deviation**2, "momentum": 0}
+    of_run = run.parameters(bounded="second moment") | {"second_moment": 1 + deviation**2, "momentum": 0}
     saturated = saturated_energies(run, worker_count=1, noise=deviation, repeat_count=10)
-    return _outcome(shares, share_of_bound(label, saturated, numbers))
+    return _outcome(shares, share_of_bound(label, saturated, of_run))
 
 
 def norm_shares(order: str, *, root: float, momentum: float, is_constant: bool) -> tuple[float, float]:

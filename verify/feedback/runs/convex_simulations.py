@@ -13,7 +13,7 @@ import numpy
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.simulations import DIMENSION, STANDARD_ERRORS, top_k_rows
+from sparsync.verify.feedback.runs.simulations import DIMENSION, STANDARD_ERRORS, top_k_rows
 from sparsync.verify.tools.outcome import Outcome, Profile
 
 REPEAT_COUNT, WORKER_COUNT = 40, 2

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sparsync.verify.feedback.linear_moments import LinearCase, Row, combined, mean
+from sparsync.verify.feedback.runs.linear_moments import LinearCase, Row, combined, mean
 
 Vector = tuple[Fraction, Fraction, Fraction]
 

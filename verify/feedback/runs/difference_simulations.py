@@ -13,7 +13,7 @@ import numpy
 from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.simulations import DIMENSION, STANDARD_ERRORS, top_k_rows
+from sparsync.verify.feedback.runs.simulations import DIMENSION, STANDARD_ERRORS, top_k_rows
 from sparsync.verify.tools.outcome import Outcome, Profile
 
 FLOOR_DELTA, FLOOR_STEP, FLOOR_SHARE, FLOOR_UPDATE_COUNT = 0.6, 0.0018, 0.0011, 70_000

@@ -21,7 +21,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 ROUNDED_UP = 1 + Fraction(1, 2**52)
 """A float that is the correctly rounded bound, times this, is no less than the bound."""
 _USUAL: dict[str, sympy.Expr] = {
-    "kept_share": 1 - delta,
+    "kept_back": 1 - delta,
     "second_moment": sigma_squared,
     "change_energy": sympy.Symbol("step_size", positive=True) ** 2 * sigma_squared,
     "lipschitz": L,
@@ -47,7 +47,7 @@ def scale(label: str, name: str) -> Fraction:
 
 def contraction(label: str, root: Fraction) -> Fraction:
     """The δ with which a compressor that keeps back the share a of every vector is admitted."""
-    return 1 - root**2 / scale(label, "kept_share")
+    return 1 - root**2 / scale(label, "kept_back")
 
 
 def bound_above(label: str, **numbers: Fraction | int) -> Fraction:
