@@ -145,6 +145,7 @@ LIMITS: dict[str, Mutant] = {
         "ef_heterogeneous_convex",
         "the factor of the condition forgotten",
         lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+        "property",
     ),
     "server_feedback_sign": wrong_bound(
         "server_feedback",
