@@ -253,8 +253,8 @@ def mean_queries(workers: int = 3) -> tuple[Query, ...]:
     total = sympy.expand(moved - (workers - 1) * repeated)
     means = {replica_mean: sympy.Add(*own) / workers, gradient: sympy.Add(*taken) / workers, eta: step_size}
     stated = sympy.expand(workers * STATEMENTS["mixing_mean"].bound.xreplace(means))
-    common = sympy.Symbol("common", real=True)
-    rows = (sympy.Eq(sympy.Add(*row), common) for row in weights)
+    common = sympy.Add(*weights[0])
+    rows = (sympy.Eq(sympy.Add(*row), common) for row in weights[1:])
     columns = (sympy.Eq(sympy.Add(*column), common) for column in zip(*weights, strict=True))
     return (
         Query(

@@ -30,11 +30,9 @@ Law = Sequence[tuple[int, Fraction]]
 """The lags of one view and their probabilities."""
 
 
-def lowered_bound(updates: int, excess: Fraction, step: Fraction, mean: Fraction, cap: int) -> Fraction:
+def lowered_bound(updates: int, excess: Fraction, step: Fraction, cap: int) -> Fraction:
     """A rational number just below the statement's, for ℓ = 1."""
-    stated = STATEMENTS[LABEL].exact(
-        T=updates, regret_excess=excess, step_size=step, lipschitz=1, misread_cap=cap, misread_mean=mean
-    )
+    stated = STATEMENTS[LABEL].exact(T=updates, regret_excess=excess, step_size=step, lipschitz=1, misread_cap=cap)
     return Fraction(str(sympy.N(stated, DIGITS))) * (1 - Fraction(10) ** (2 - DIGITS))
 
 
@@ -104,7 +102,7 @@ def _binomial_bound(updates: int, share: Fraction, count: int) -> Fraction:
     mean = stated_mean(share * cap)
     excess = regret(lags, step) / updates - expected_bound(updates, step, mean)
     # A bound that the expected regret reaches says nothing.
-    return lowered_bound(updates, excess, step, mean, cap) if excess > 0 else Fraction(1)
+    return lowered_bound(updates, excess, step, cap) if excess > 0 else Fraction(1)
 
 
 def tail_cases() -> Members:
@@ -139,7 +137,7 @@ def tail_margin(
     assumed = stated_mean(mean)
     level = expected_bound(updates, step, mean) + height * step * (cap - mean)
     excess = level - expected_bound(updates, step, assumed)
-    return lowered_bound(updates, excess, step, assumed, cap) - tail(laws, updates, step, level)
+    return lowered_bound(updates, excess, step, cap) - tail(laws, updates, step, level)
 
 
 SLACK = {

@@ -217,7 +217,7 @@ def window_margin(durations: Durations, monitored: int, ahead: int, planned: Seq
     """G − 1 minus the widest window in a superstep, where the bound is 2√(2G) for n = T = ℓ = F = 1."""
     every = [duration for own in durations for duration in own]
     label = "elastic_regret"
-    numbers = {monitoring_count: monitored, look_ahead: ahead, n: 1, T: 1}
+    numbers: dict[sympy.Symbol, Fraction | int] = {monitoring_count: monitored, look_ahead: ahead, n: 1, T: 1}
     numbers[shortest_duration] = min(every) / assumed_share(label, "shortest", shortest_duration)
     numbers[longest_duration] = max(every) / assumed_share(label, "longest", longest_duration)
     square = bound_square(label, Fraction(1), numbers)
