@@ -31,7 +31,7 @@ NUMBER_BYTES = 4
 SENT = (
     r"$n$ workers; $d$ parameters, $f$ entries in the upper triangles of the factors",
     r"factors are averaged every $p$ steps, decompositions made every $q$ steps",
-    Given("number_bytes", r"\text{its bytes}", "=", sympy.Integer(NUMBER_BYTES), words="a number is as long as {}"),
+    Given("number_bytes", r"\text{bytes of a number}", "=", sympy.Integer(NUMBER_BYTES)),
 )
 
 

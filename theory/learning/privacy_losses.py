@@ -119,17 +119,17 @@ def sampled_gaussian_divergence() -> Statement:
         assumptions=(
             Given(
                 "inclusion",
-                r"\Pr(\text{it is in the step})",
+                r"\Pr(\text{an example is in a step})",
                 "=",
                 sample_share,
-                words="of a step with an example {}, and of one without it, independently of all others",
+                words="{}, independently of all others",
             ),
             Given(
                 "noise_variance",
                 "v",
                 "=",
                 (noise_ratio * clip_norm) ** 2,
-                words=r"the example adds $C$ along one direction to a sum with noise $N(0,vI)$, {}",
+                words=r"it adds $C$ along one direction to a sum with noise $N(0,vI)$, {}",
             ),
         ),
         relation=sympy.Eq(renyi_divergence, bound),

@@ -4,8 +4,6 @@ N = d parameters, k of them selected by each client, values of s and positions o
 random sets, which is classical.
 """
 
-import itertools
-
 import sympy
 
 from sparsync.theory.language.statement import Statement, by_label
@@ -167,7 +165,7 @@ def _missed_share() -> sympy.Expr:
 
 def _places() -> list[tuple[int, int]]:
     """How often a position is in either of two sets."""
-    return list(itertools.product((0, 1), repeat=2))
+    return [(a, b) for a in (0, 1) for b in (0, 1)]
 
 
 def _inclusion_exclusion() -> sympy.Basic:
