@@ -35,6 +35,8 @@ from sparsync.theory.language.symbols import (
     two_stage_speed_up,
     waiting_share,
 )
+from sparsync.theory.synchronisation.exponential_waits import expected_wait as wait_sum
+from sparsync.theory.synchronisation.exponential_waits import first_of_many, forgets, last_term, next_adds
 
 TWO_STAGES = (
     r"all $n$ workers start together; each computes for $T_c$, then $M-S$ bytes of each are exchanged; when those of "
@@ -178,7 +180,7 @@ def backup_waiting() -> Statement:
 
     Source: classical, Rényi 1953; use for backup workers: Chen et al. 2016.
     """
-    bound = _expected_wait(n, awaited_count)
+    bound = wait_sum(n, awaited_count)
     return Statement(
         label="backup_waiting",
         title="Wait for the fastest workers, exponential durations",
@@ -195,11 +197,11 @@ def backup_waiting() -> Statement:
         domain=(sympy.Le(awaited_count, n),),
         source="classical, Rényi 1953; backup workers: Chen et al. 2016",
         derivation=(
-            Step("the first of j durations comes after d̄/j: ∫ exp(−jt/d̄) dt", _first_of_many),
-            Step("what remains of a duration after any time is distributed as a new one", _forgets),
-            Step("so the next of n − b comes d̄/(n − b) later: the sum gains a term", _next_adds, concludes=bound),
+            Step("the first of j durations comes after d̄/j: ∫ exp(−jt/d̄) dt", first_of_many),
+            Step("what remains of a duration after any time is distributed as a new one", forgets),
+            Step("so the next of n − b comes d̄/(n − b) later: the sum gains a term", next_adds, concludes=bound),
             Step("none of n has come at time 0: no term", lambda: bound.subs(awaited_count, 0).doit()),
-            Step("one backup worker saves d̄/1, the last term", _last_term),
+            Step("one backup worker saves d̄/1, the last term", last_term),
         ),
     )
 
@@ -354,37 +356,6 @@ def _room_below(bound: sympy.Expr) -> sympy.Basic:
 def _threshold_exchange(bound: sympy.Expr) -> sympy.Expr:
     threshold = (least_speed_up - 1) * compute_time + least_speed_up * flag_time
     return sympy.simplify(bound * exchange_time * least_speed_up - (exchange_time - threshold))
-
-
-def _survival(time: sympy.Expr) -> sympy.Expr:
-    return sympy.exp(-time / mean_duration)
-
-
-def _first_of_many() -> sympy.Expr:
-    return sympy.integrate(_survival(TIME) ** COUNT, (TIME, 0, sympy.oo)) - mean_duration / COUNT
-
-
-def _forgets() -> sympy.Expr:
-    elapsed = sympy.Symbol("elapsed", positive=True)
-    return _survival(elapsed + TIME) / _survival(elapsed) - _survival(TIME)
-
-
-def _expected_wait(workers: sympy.Expr, awaited: sympy.Expr) -> sympy.Expr:
-    working = sympy.Symbol("j", integer=True, positive=True)
-    return mean_duration * sympy.Sum(1 / working, (working, workers - awaited + 1, workers))
-
-
-def _next_adds() -> sympy.Basic:
-    (before,) = _expected_wait(n, awaited_count).atoms(sympy.Sum)
-    (after,) = _expected_wait(n, awaited_count + 1).atoms(sympy.Sum)
-    (working, lowest, _), same_end = after.limits[0], after.limits[0][2] == before.limits[0][2]
-    gained = mean_duration * after.function.subs(working, lowest) - mean_duration / (n - awaited_count)
-    return decided(same_end and before.limits[0][1] - lowest == 1 and sympy.simplify(gained) == 0)
-
-
-def _last_term() -> sympy.Expr:
-    left_out = _expected_wait(n + 1, n)
-    return sympy.expand(sympy.expand_func((_expected_wait(n + 1, n + 1) - left_out).doit()) - mean_duration)
 
 
 def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
