@@ -367,7 +367,7 @@ def _patterns_of_four() -> sympy.Basic:
         for i in range(4)
     ]
     places = [(i, j) for i, j in product(range(4), repeat=2) if i != j]
-    sums = dict.fromkeys((0, 1, 2), sympy.S.Zero)
+    sums: dict[int, sympy.Expr] = dict.fromkeys(range(3), sympy.S.Zero)
     for (i, j), (k, last) in product(places, repeat=2):
         sums[len({i, j} & {k, last})] += centred[i][j] * centred[k][last]
     square = sympy.Add(*(centred[i][j] ** 2 for i, j in places))
