@@ -5,8 +5,6 @@ by an exchange (SelSync, Tyagi and Swany 2023), of a barrier that leaves out the
 et al. 2016), and of workers that commit at regular times (ADSP, Hu et al. 2020). The models and proofs are ours.
 """
 
-from collections.abc import Sequence
-
 import sympy
 
 from sparsync.theory.delay.stability import decided
@@ -77,7 +75,7 @@ def osp_time() -> Statement:
                 lambda: _link_is_free(bound),
                 concludes=bound,
             ),
-            Step("S = 0: T_c + Mn/B", _without_deferring),
+            Step("S = 0: T_c + Mn/B", lambda: _two_stage_time(message_size, sympy.S.Zero) - _barrier_time()),
             Step("for S < BT_c/n the time is T_c + (M − S)n/B, and falls by n/B per byte", _below_the_knee),
             Step("for S ≥ BT_c/n it is Mn/B for every S", _beyond_the_knee),
         ),
@@ -183,13 +181,8 @@ def backup_waiting() -> Statement:
         label="backup_waiting",
         title="Wait for the fastest workers, exponential durations",
         assumptions=(
-            Given(
-                "mean",
-                r"\mathbb{E}\,d_i",
-                "=",
-                mean_duration,
-                words="$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations, {}",
-            ),
+            "$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations $d_i$",
+            Given("mean", r"\mathbb{E}\,d_i", "=", mean_duration),
         ),
         relation=sympy.Eq(expected_wait, bound),
         domain=(sympy.Le(awaited_count, n),),
@@ -236,7 +229,10 @@ def adsp_waiting_share() -> Statement:
                 lambda: _cut_in_commit(bound),
                 concludes=bound,
             ),
-            Step("cut elsewhere, or with longer computing, the same wait is a smaller share", _longer),
+            Step(
+                "cut elsewhere, or with longer computing, the same wait is a smaller share",
+                lambda: decided(sympy.factor(COUNT / TIME - COUNT / (TIME + MORE)).is_nonnegative),
+            ),
             Step("for OC > Γ the bound exceeds 1, and no share does", lambda: _more_than_all(bound)),
             Step("o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound", lambda: _whole_cycles() - bound),
         ),
@@ -260,10 +256,6 @@ def _link_is_free(bound: sympy.Expr) -> sympy.Expr:
     start = sympy.Max(compute_time, _link_time(deferred_size))
     end = start.rewrite(sympy.Abs) + _link_time(message_size - deferred_size)
     return sympy.simplify(sympy.expand(end - bound.rewrite(sympy.Abs)))
-
-
-def _without_deferring() -> sympy.Expr:
-    return _two_stage_time(message_size, sympy.Integer(0)) - _barrier_time()
 
 
 def _knee() -> sympy.Expr:
@@ -399,15 +391,9 @@ def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
     return decided(sympy.factor((bound - 1).subs(commit_time, (period + spare) / commit_count)).is_positive)
 
 
-def _longer() -> sympy.Basic:
-    waited, elapsed = sympy.symbols("waited elapsed", positive=True)
-    return decided(sympy.factor(waited / elapsed - waited / (elapsed + MORE)).is_nonnegative)
-
-
 def _whole_cycles() -> sympy.Expr:
-    computed = period / commit_count - commit_time
-    cycles: Sequence[sympy.Expr] = (COUNT * commit_time, COUNT * (computed + commit_time))
-    return sympy.simplify(cycles[0] / cycles[1])
+    cycle = (period / commit_count - commit_time) + commit_time
+    return sympy.simplify(COUNT * commit_time / (COUNT * cycle))
 
 
 STATEMENTS = by_label(
