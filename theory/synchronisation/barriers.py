@@ -161,7 +161,7 @@ def selsync_share() -> Statement:
         kind="definition",
         derivation=(
             Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - bound, concludes=bound),
-            Step("and a larger speed-up needs a smaller p", _faster_needs_less),
+            Step("and a larger speed-up needs a smaller p", lambda: decided(_growth_of_share().is_negative)),
             Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
             Step("it is ≥ 0 iff t_s ≥ (φ − 1)T_c + φt_f", lambda: _threshold_exchange(bound)),
         ),
@@ -234,7 +234,10 @@ def adsp_waiting_share() -> Statement:
                 lambda: decided(sympy.factor(COUNT / TIME - COUNT / (TIME + MORE)).is_nonnegative),
             ),
             Step("for OC > Γ the bound exceeds 1, and no share does", lambda: _more_than_all(bound)),
-            Step("o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound", lambda: _whole_cycles() - bound),
+            Step(
+                "o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound",
+                lambda: COUNT * commit_time / (COUNT * period / commit_count) - bound,
+            ),
         ),
     )
 
@@ -326,16 +329,16 @@ def _selective_speed_up() -> sympy.Expr:
 def _decreases_in_share() -> sympy.Basic:
     speed_up = _selective_speed_up()
     cap = (compute_time + exchange_time) / (compute_time + flag_time)
-    falls = sympy.factor(sympy.diff(speed_up, synchronised_share))
-    return decided(falls.is_negative and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
+    falls = sympy.factor(sympy.diff(speed_up, synchronised_share)).is_negative
+    return decided(falls and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
 
 
 def _share_for(factor: sympy.Expr) -> sympy.Expr:
     return sympy.solve(sympy.Eq(_selective_speed_up(), factor), synchronised_share)[0]
 
 
-def _faster_needs_less() -> sympy.Basic:
-    return decided(sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up)).is_negative)
+def _growth_of_share() -> sympy.Expr:
+    return sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up))
 
 
 def _room_below(bound: sympy.Expr) -> sympy.Basic:
@@ -344,8 +347,8 @@ def _room_below(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _threshold_exchange(bound: sympy.Expr) -> sympy.Expr:
-    threshold = (least_speed_up - 1) * compute_time + least_speed_up * flag_time
-    return sympy.simplify(bound * exchange_time * least_speed_up - (exchange_time - threshold))
+    spare = exchange_time - (least_speed_up - 1) * compute_time - least_speed_up * flag_time
+    return sympy.simplify(bound * exchange_time * least_speed_up - spare)
 
 
 def _survival(time: sympy.Expr) -> sympy.Expr:
@@ -375,8 +378,8 @@ def _next_adds() -> sympy.Basic:
 
 
 def _last_term() -> sympy.Expr:
-    left_out = _expected_wait(n + 1, n)
-    return sympy.expand(sympy.expand_func((_expected_wait(n + 1, n + 1) - left_out).doit()) - mean_duration)
+    saved = _expected_wait(n + 1, n + 1) - _expected_wait(n + 1, n)
+    return sympy.expand(sympy.expand_func(saved.doit()) - mean_duration)
 
 
 def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
@@ -389,11 +392,6 @@ def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
 def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
     spare = sympy.Symbol("spare", positive=True)
     return decided(sympy.factor((bound - 1).subs(commit_time, (period + spare) / commit_count)).is_positive)
-
-
-def _whole_cycles() -> sympy.Expr:
-    cycle = (period / commit_count - commit_time) + commit_time
-    return sympy.simplify(COUNT * commit_time / (COUNT * cycle))
 
 
 STATEMENTS = by_label(
