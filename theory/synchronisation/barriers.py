@@ -5,8 +5,6 @@ by an exchange (SelSync, Tyagi and Swany 2023), of a barrier that leaves out the
 et al. 2016), and of workers that commit at regular times (ADSP, Hu et al. 2020). The models and proofs are ours.
 """
 
-from collections.abc import Sequence
-
 import sympy
 
 from sparsync.theory.delay.stability import decided
@@ -35,8 +33,6 @@ from sparsync.theory.language.symbols import (
     two_stage_speed_up,
     waiting_share,
 )
-from sparsync.theory.synchronisation.exponential_waits import expected_wait as wait_sum
-from sparsync.theory.synchronisation.exponential_waits import first_of_many, forgets, last_term, next_adds
 
 TWO_STAGES = (
     r"all $n$ workers start together; each computes for $T_c$, then $M-S$ bytes of each are exchanged; when those of "
@@ -79,7 +75,7 @@ def osp_time() -> Statement:
                 lambda: _link_is_free(bound),
                 concludes=bound,
             ),
-            Step("S = 0: T_c + Mn/B", _without_deferring),
+            Step("S = 0: T_c + Mn/B", lambda: _two_stage_time(message_size, sympy.S.Zero) - _barrier_time()),
             Step("for S < BT_c/n the time is T_c + (M − S)n/B, and falls by n/B per byte", _below_the_knee),
             Step("for S ≥ BT_c/n it is Mn/B for every S", _beyond_the_knee),
         ),
@@ -165,7 +161,7 @@ def selsync_share() -> Statement:
         kind="definition",
         derivation=(
             Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - bound, concludes=bound),
-            Step("and a larger speed-up needs a smaller p", _faster_needs_less),
+            Step("and a larger speed-up needs a smaller p", lambda: decided(_growth_of_share().is_negative)),
             Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
             Step("it is ≥ 0 iff t_s ≥ (φ − 1)T_c + φt_f", lambda: _threshold_exchange(bound)),
         ),
@@ -180,28 +176,23 @@ def backup_waiting() -> Statement:
 
     Source: classical, Rényi 1953; use for backup workers: Chen et al. 2016.
     """
-    bound = wait_sum(n, awaited_count)
+    bound = _expected_wait(n, awaited_count)
     return Statement(
         label="backup_waiting",
         title="Wait for the fastest workers, exponential durations",
         assumptions=(
-            Given(
-                "mean",
-                r"\mathbb{E}\,d_i",
-                "=",
-                mean_duration,
-                words="$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations, {}",
-            ),
+            "$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations $d_i$",
+            Given("mean", r"\mathbb{E}\,d_i", "=", mean_duration),
         ),
         relation=sympy.Eq(expected_wait, bound),
         domain=(sympy.Le(awaited_count, n),),
         source="classical, Rényi 1953; backup workers: Chen et al. 2016",
         derivation=(
-            Step("the first of j durations comes after d̄/j: ∫ exp(−jt/d̄) dt", first_of_many),
-            Step("what remains of a duration after any time is distributed as a new one", forgets),
-            Step("so the next of n − b comes d̄/(n − b) later: the sum gains a term", next_adds, concludes=bound),
+            Step("the first of j durations comes after d̄/j: ∫ exp(−jt/d̄) dt", _first_of_many),
+            Step("what remains of a duration after any time is distributed as a new one", _forgets),
+            Step("so the next of n − b comes d̄/(n − b) later: the sum gains a term", _next_adds, concludes=bound),
             Step("none of n has come at time 0: no term", lambda: bound.subs(awaited_count, 0).doit()),
-            Step("one backup worker saves d̄/1, the last term", last_term),
+            Step("one backup worker saves d̄/1, the last term", _last_term),
         ),
     )
 
@@ -238,9 +229,15 @@ def adsp_waiting_share() -> Statement:
                 lambda: _cut_in_commit(bound),
                 concludes=bound,
             ),
-            Step("cut elsewhere, or with longer computing, the same wait is a smaller share", _longer),
+            Step(
+                "cut elsewhere, or with longer computing, the same wait is a smaller share",
+                lambda: decided(sympy.factor(COUNT / TIME - COUNT / (TIME + MORE)).is_nonnegative),
+            ),
             Step("for OC > Γ the bound exceeds 1, and no share does", lambda: _more_than_all(bound)),
-            Step("o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound", lambda: _whole_cycles() - bound),
+            Step(
+                "o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound",
+                lambda: COUNT * commit_time / (COUNT * period / commit_count) - bound,
+            ),
         ),
     )
 
@@ -262,10 +259,6 @@ def _link_is_free(bound: sympy.Expr) -> sympy.Expr:
     start = sympy.Max(compute_time, _link_time(deferred_size))
     end = start.rewrite(sympy.Abs) + _link_time(message_size - deferred_size)
     return sympy.simplify(sympy.expand(end - bound.rewrite(sympy.Abs)))
-
-
-def _without_deferring() -> sympy.Expr:
-    return _two_stage_time(message_size, sympy.Integer(0)) - _barrier_time()
 
 
 def _knee() -> sympy.Expr:
@@ -336,16 +329,16 @@ def _selective_speed_up() -> sympy.Expr:
 def _decreases_in_share() -> sympy.Basic:
     speed_up = _selective_speed_up()
     cap = (compute_time + exchange_time) / (compute_time + flag_time)
-    falls = sympy.factor(sympy.diff(speed_up, synchronised_share))
-    return decided(falls.is_negative and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
+    falls = sympy.factor(sympy.diff(speed_up, synchronised_share)).is_negative
+    return decided(falls and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
 
 
 def _share_for(factor: sympy.Expr) -> sympy.Expr:
     return sympy.solve(sympy.Eq(_selective_speed_up(), factor), synchronised_share)[0]
 
 
-def _faster_needs_less() -> sympy.Basic:
-    return decided(sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up)).is_negative)
+def _growth_of_share() -> sympy.Expr:
+    return sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up))
 
 
 def _room_below(bound: sympy.Expr) -> sympy.Basic:
@@ -354,8 +347,39 @@ def _room_below(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _threshold_exchange(bound: sympy.Expr) -> sympy.Expr:
-    threshold = (least_speed_up - 1) * compute_time + least_speed_up * flag_time
-    return sympy.simplify(bound * exchange_time * least_speed_up - (exchange_time - threshold))
+    spare = exchange_time - (least_speed_up - 1) * compute_time - least_speed_up * flag_time
+    return sympy.simplify(bound * exchange_time * least_speed_up - spare)
+
+
+def _survival(time: sympy.Expr) -> sympy.Expr:
+    return sympy.exp(-time / mean_duration)
+
+
+def _first_of_many() -> sympy.Expr:
+    return sympy.integrate(_survival(TIME) ** COUNT, (TIME, 0, sympy.oo)) - mean_duration / COUNT
+
+
+def _forgets() -> sympy.Expr:
+    elapsed = sympy.Symbol("elapsed", positive=True)
+    return _survival(elapsed + TIME) / _survival(elapsed) - _survival(TIME)
+
+
+def _expected_wait(workers: sympy.Expr, awaited: sympy.Expr) -> sympy.Expr:
+    working = sympy.Symbol("j", integer=True, positive=True)
+    return mean_duration * sympy.Sum(1 / working, (working, workers - awaited + 1, workers))
+
+
+def _next_adds() -> sympy.Basic:
+    (before,) = _expected_wait(n, awaited_count).atoms(sympy.Sum)
+    (after,) = _expected_wait(n, awaited_count + 1).atoms(sympy.Sum)
+    (working, lowest, _), same_end = after.limits[0], after.limits[0][2] == before.limits[0][2]
+    gained = mean_duration * after.function.subs(working, lowest) - mean_duration / (n - awaited_count)
+    return decided(same_end and before.limits[0][1] - lowest == 1 and sympy.simplify(gained) == 0)
+
+
+def _last_term() -> sympy.Expr:
+    saved = _expected_wait(n + 1, n + 1) - _expected_wait(n + 1, n)
+    return sympy.expand(sympy.expand_func(saved.doit()) - mean_duration)
 
 
 def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
@@ -368,17 +392,6 @@ def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
 def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
     spare = sympy.Symbol("spare", positive=True)
     return decided(sympy.factor((bound - 1).subs(commit_time, (period + spare) / commit_count)).is_positive)
-
-
-def _longer() -> sympy.Basic:
-    waited, elapsed = sympy.symbols("waited elapsed", positive=True)
-    return decided(sympy.factor(waited / elapsed - waited / (elapsed + MORE)).is_nonnegative)
-
-
-def _whole_cycles() -> sympy.Expr:
-    computed = period / commit_count - commit_time
-    cycles: Sequence[sympy.Expr] = (COUNT * commit_time, COUNT * (computed + commit_time))
-    return sympy.simplify(cycles[0] / cycles[1])
 
 
 STATEMENTS = by_label(

@@ -164,7 +164,7 @@ def epoch_speed_up() -> Statement:
         relation=sympy.Le(mean_gradient_energy, bound, evaluate=False),
         domain=(
             sympy.Lt(epoch_root, 1),
-            sympy.Gt(variance, 0),
+            sympy.Lt(0, variance),
             sympy.Ge(T * variance, 2 * n * L * gap),
             sympy.Ge(T * variance, 8 * _reach() ** 2 * n * L * gap),
         ),

@@ -294,7 +294,8 @@ EDGES: dict[str, tuple[Remark, ...]] = {
     ),
     "epoch_speed_up": (
         _WITHOUT_MIXING,
-        Edge("variance > 0", {**_NUMBERS, "gap": 0, "epoch_root": 0}),
+        Edge("0 < variance", {**_NUMBERS, "gap": 0, "epoch_root": 0}),
+        Unneeded("0 < variance", "a share of itself more leaves a variance of 0 where it is, beyond", widened=True),
         # The same worker, whose noise may be 0: then the step is √8.
         Edge(
             "T*variance >= 2*gap*n*smoothness",
