@@ -26,7 +26,7 @@ def admissible(label: str) -> Iterator[dict[str, object]]:
     """Points of the domain with very small and very large numbers, each a change of one number of the last."""
     statement, draws = STATEMENTS[label], random.Random(label)
     fitting = {
-        str(symbol.name): [number for number in (WHOLE if symbol.is_integer else NUMBERS) if fits(symbol, number)]
+        str(symbol.name): [number for number in choices(symbol) if fits(symbol, number)]
         for symbol in statement.parameters
     }
     found: dict[str, object] = {}
@@ -38,6 +38,10 @@ def admissible(label: str) -> Iterator[dict[str, object]]:
         if statement.admits(**point):
             found = point
             yield point
+
+
+def choices(symbol: sympy.Symbol) -> tuple[int | Fraction, ...]:
+    return WHOLE if symbol.is_integer else NUMBERS
 
 
 def fits(symbol: sympy.Symbol, number: int | Fraction) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from paper import write_docs
-from paper.statements.proofs import checks_file, proof_file, proofs_markdown
+from paper.statements.proof_page import proofs_markdown
+from paper.statements.proofs import checks_file, proof_file
 from paper.write_docs import BLOCKS, PROOFS, all_pages, ledger_markdown, marks, updated
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from tests.support.paper_data import rewrite, write_results
