@@ -45,13 +45,21 @@ from sparsync.theory.delay import (
     virtual_iterate,
 )
 from sparsync.theory.feedback import (
+    averaged_rates,
+    bidirectional,
     complexity,
     conservation,
+    controlled,
+    convex_rates,
     decay_floors,
     decayed,
     decayed_descent,
+    difference_rates,
+    heterogeneous,
     local_steps,
+    lower_bounds,
     lyapunov_rate,
+    momentum,
     rates,
     residual,
     steady_state,
@@ -102,7 +110,7 @@ from sparsync.theory.synchronisation import (
     sampling_barriers,
     superstep_regret,
 )
-from sparsync.theory.tight_rates import decayed_rates
+from sparsync.theory.tight_rates import decayed_rates, gossip
 from sparsync.theory.tight_rates import rates as tight_rates
 
 MODULES: dict[str, tuple[ModuleType, ...]] = {
@@ -137,14 +145,22 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         rates,
         worker_rates,
         lyapunov_rate,
+        convex_rates,
+        difference_rates,
+        averaged_rates,
+        controlled,
+        momentum,
         complexity,
         steady_state,
         decayed,
         local_steps,
         decayed_descent,
         decay_floors,
+        lower_bounds,
+        heterogeneous,
+        bidirectional,
     ),
-    "Tight rates": (tight_rates, decayed_rates),
+    "Tight rates": (tight_rates, decayed_rates, gossip),
     "Delay": (stability, turn_stability, delayed_rate, virtual_iterate, staleness, stale_regret, decaying_regret),
     "Synchronisation": (
         barriers,

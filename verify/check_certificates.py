@@ -42,6 +42,8 @@ FOLLOWING: dict[str, Any] = {  # the next state of a coordinate, where f(x) = a 
     "error_feedback_21": lambda eta, a, b, x, d: [x - eta * d, d + b * (a * (x - eta * d) - d)],
     "compressed_descent": lambda eta, a, b, x: [x - eta * b * a * x],
 }
+Form = dict[Any, Fraction]
+Case = tuple[list[list[Fraction]], list[Fraction]]
 
 
 class RefutedError(Exception):
@@ -99,6 +101,136 @@ def rate(record: dict[str, Any]) -> None:
     require(any(state) and FOLLOWING[kind](eta, a, b, *state) == [theta * z for z in state], "a quadratic attains ρ")
 
 
+def worst_case(record: dict[str, Any]) -> None:
+    """Bounds of the worst case of a step whose vectors are stated; see `worst_case_rates/record.py`."""
+    known, upper, lower = inequalities(record), record.get("upper"), record.get("lower")
+    if record["claim"] == "lyapunov":
+        upper = field(record, "upper", dict)
+        before, after = (lyapunov(upper, record[name]) for name in ("before", "after"))
+        proves(known, upper["multipliers"]["step"], (rational(upper["bound"]), before), (-1, after))
+        proves(known, upper["multipliers"]["state"], (1, before), (-1, form(record["measured"])))
+        return
+    before, afters = form(record["before"]), [form(after) for after in field(record, "afters", list)]
+    require(record["claim"] == "quotient" and bool(afters), "the claim is of a quotient, with something at the end")
+    require((upper or lower) is not None, "a bound is stated")
+    if upper is not None:
+        weights = [-rational(weight) for weight in field(upper, "weights", list)]
+        require(sum(weights) == -1 and max(weights) <= 0, "weights ≥ 0 have the sum 1")
+        ends = zip(weights, afters, strict=True)
+        proves(known, upper["multipliers"], (rational(upper["bound"]), before), *ends)
+    if lower is not None:
+        gram, values = ([*map(rational, row)] for row in field(lower, "gram", list)), field(lower, "values", list)
+        case = ([*gram], [*map(rational, values)])
+        require(len(case[0]) == len(record["basis"]) and square(case[0]), "the Gram matrix is positive semidefinite")
+        require(at(before, case) == 1, "the worst case starts at 1")
+        require(
+            min(at(after, case) for after in afters) >= rational(lower["bound"]), "the worst case reaches the bound"
+        )
+        for name, inequality in known.items():
+            require(at(inequality, case) <= 0, f"the worst case obeys {name}")
+
+
+def inequalities(record: dict[str, Any]) -> dict[str, Form]:
+    """Each form that is ≤ 0: interpolation of every two points, compressors, lowest values, conditions."""
+    mu, top = rational(record["mu"]), record["smoothness"] and rational(record["smoothness"])
+    require(top > 0 and -top <= mu <= top if top else mu >= 0, "-L ≤ μ ≤ L, or μ ≥ 0 where there is no L")
+    found, resting = {}, []
+    for worker, points in enumerate(field(record, "points", list)):
+        read = [(vector(x), vector(g), {} if place is None else {place: Fraction(1)}) for x, g, place in points]
+        require(not any(read[0][0]) and points[0][2] is None, "the first point is the minimiser")
+        places = [place for _, _, place in points[1:]]
+        require(len({*places} & {*range(len(record["values"]))}) == len(places), "each point has a value of its own")
+        resting.append(read[0][1])
+        for i, (x, g, f) in enumerate(read):
+            for j, (y, h, e) in enumerate(read):
+                move, change = added((1, x), (-1, y)), added((1, g), (-1, h))
+                curved = added((1, move), (-1 / top, change)) if top else move
+                bends = [(1 / (2 * top), change), (mu / (2 * (1 - mu / top)), curved)] if top else [(mu / 2, curved)]
+                squares = [(share, product(bend, bend)) for share, bend in bends]
+                found[f"pair {worker}:{i},{j}"] = total((1, e), (-1, f), (1, product(h, move)), *squares)
+            if top and not any(read[0][1]):
+                found[f"lowest {worker}:{i}"] = total((1 / (2 * top), product(g, g)), (-1, f))
+    require(not any(map(sum, zip(*resting, strict=True))), "the gradients at the minimiser have the sum 0")
+    for place, (kept, whole, share) in enumerate(field(record, "compressions", list)):
+        k, v = vector(kept), vector(whole)
+        found[f"compression {place}"] = total((1, product(k, k)), (-rational(share), product(v, v)))
+    return found | {name: form(own) for name, own in field(record, "conditions", dict).items()}
+
+
+def lyapunov(upper: dict[str, Any], features: dict[str, Any]) -> Form:
+    """Σ P_ij⟨ξ_i, ξ_j⟩ + Σ p_i v_i."""
+    vectors, rows = [vector(own) for own in features["vectors"]], field(upper, "quadratic", list)
+    moved = [added(*zip(map(rational, row), vectors, strict=True)) for row in rows]
+    products = [(1, product(left, right)) for left, right in zip(moved, vectors, strict=True)]
+    return total(*products, *zip(map(rational, upper["linear"]), map(form, features["values"]), strict=True))
+
+
+def proves(known: dict[str, Form], multipliers: dict[str, str], *terms: tuple[Any, Form]) -> None:
+    """The terms, plus multipliers ≥ 0 of what is ≤ 0, are a positive semidefinite matrix without function values."""
+    shares = {name: rational(value) for name, value in multipliers.items()}
+    require(min(shares.values(), default=Fraction(0)) >= 0, "multipliers are ≥ 0")
+    found = total(*terms, *((share, known[name]) for name, share in shares.items()))
+    require(not any(value for name, value in found.items() if isinstance(name, int)), "the function values cancel")
+    size = range(1 + max((max(pair) for pair in found if isinstance(pair, tuple)), default=-1))
+    halves = [[found.get((min(i, j), max(i, j)), Fraction(0)) / (1 + (i != j)) for j in size] for i in size]
+    require(square(halves), "the sum is positive semidefinite")
+
+
+def square(matrix: list[list[Fraction]]) -> bool:
+    """L D Lᵀ by elimination: symmetric and positive semidefinite."""
+    if matrix != [list(column) for column in zip(*matrix, strict=True)]:
+        return False
+    while matrix:
+        (pivot, *row), *below = matrix
+        if pivot < 0 or (pivot == 0 and any(row)):
+            return False
+        matrix = [[p - q * first / (pivot or 1) for p, q in zip(rest, row, strict=True)] for first, *rest in below]
+    return True
+
+
+def vector(entries: Any) -> list[Fraction]:
+    """Coordinates over the basis."""
+    return [rational(entry) for entry in entries]
+
+
+def added(*terms: tuple[Any, list[Fraction]]) -> list[Fraction]:
+    """The sum of scaled vectors."""
+    columns = zip(*([share * entry for entry in own] for share, own in terms), strict=True)
+    return [sum(column, Fraction(0)) for column in columns]
+
+
+def product(left: list[Fraction], right: list[Fraction]) -> Form:
+    """The inner product of two combinations: a coefficient of each product of two basis vectors."""
+    places = range(len(left))
+    pairs = {(i, j): left[i] * right[j] + left[j] * right[i] * (i != j) for i in places for j in places if i <= j}
+    return {pair: value for pair, value in pairs.items() if value}
+
+
+def form(record: dict[str, Any]) -> Form:
+    """Inner products of the basis by pair, and values by place."""
+    gram = [vector(row) for row in record["gram"]]
+    found: Form = {}
+    for i, row in enumerate(gram):
+        require(len(row) == len(gram) and all(row[j] == gram[j][i] for j in range(i)), "a form is a symmetric matrix")
+        found |= {(i, j): row[j] * (1 + (i != j)) for j in range(i, len(row)) if row[j]}
+    return found | dict(enumerate(vector(record["values"])))
+
+
+def total(*terms: tuple[Any, Form]) -> Form:
+    """The sum of scaled forms."""
+    found: Form = {}
+    for share, own in terms:
+        for name, value in own.items():
+            found[name] = found.get(name, Fraction(0)) + share * value
+    return found
+
+
+def at(own: Form, case: Case) -> Fraction:
+    """A form for a Gram matrix and values."""
+    parts = (value * (case[1][n] if isinstance(n, int) else case[0][n[0]][n[1]]) for n, value in own.items())
+    return sum(parts, Fraction(0))
+
+
 def require(holds: bool, claim: str) -> None:
     """Refute the certificate unless the claim holds."""
     if not holds:
@@ -130,7 +262,7 @@ def check_file(path: Path) -> tuple[int, str]:
             KINDS[kinds[-1]](record)
     except RefutedError as refuted:
         return 1, f"{place} ({kinds[-1]}): {refuted}"
-    except (KeyError, TypeError, ValueError, OSError, RecursionError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError, OSError, RecursionError) as error:
         return 2, f"{place}: {type(error).__name__}: {error}"
     return (0, f"{len(kinds)} {path.stem}") if kinds else (2, f"{place}: there are no certificates")
 
@@ -145,6 +277,6 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-KINDS: dict[str, Any] = {"contraction": contraction, **dict.fromkeys(METHODS, rate)}
+KINDS: dict[str, Any] = {"contraction": contraction, **dict.fromkeys(METHODS, rate), "worst_case_rate": worst_case}
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -22,7 +22,7 @@ from sparsync.experiments.racing.entries import read_contestants
 from sparsync.experiments.studies.hooks import cost
 from sparsync.experiments.studies.kernels import wire
 from sparsync.theory import calculator
-from sparsync.verify import judge
+from sparsync.verify import judge, tight_rate
 from tests.support.pages import PAGES, anchors, links, make_targets, module_commands, python_block
 from tests.support.paths import ROOT
 
@@ -66,6 +66,7 @@ PARSERS: dict[str, Callable[[list[str]], bool]] = {
     "sparsync.experiments.studies.kernels.wire": lambda words: wire.read(words) is not None,
     "sparsync.theory.calculator": lambda words: calculator.main(words) == 0,
     "sparsync.verify.judge": lambda words: bool(judge.read(words)),
+    "sparsync.verify.tight_rate": lambda words: bool(tight_rate.read_arguments(words)),
 }
 """Is a command line accepted? By module; a new one in the pages needs a line."""
 COMMANDS = [found for page in PAGES for found in module_commands(page.read_text(encoding="utf-8"))]

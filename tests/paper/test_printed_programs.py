@@ -16,12 +16,15 @@ from sparsync.experiments.ddp import ErrorFeedbackState
 from sparsync.experiments.planners.registry import PLANNERS
 from sparsync.kernels.native import SelectionState, feedback_select
 from sparsync.kernels.payload import SparsePayload
+from sparsync.verify import check_certificates, tight_rate
 from tests.support.pages import python_block
 from tests.support.paths import ROOT
 from tests.support.workers import run_program, run_workers
 
 README = ROOT / "README.md"
-TRAINING, LEDGER, PLANS = (ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger", "planners"))
+TRAINING, LEDGER, PLANS, RATES = (
+    ROOT / "paper" / "docs" / f"{page}.md" for page in ("training", "ledger", "planners", "tight_rates")
+)
 # A line and its end in one piece, or another worker's line comes between.
 LEARNS = """
 torch.manual_seed(7)
@@ -149,6 +152,28 @@ def test_the_program_of_a_planner_is_short_and_prints_what_the_page_says(name: s
     assert f"sparsync.experiments.planners.{name} import" in program
     assert "Exact" in words
     assert "Source: " in words
+
+
+def five_digits(text: str) -> str:
+    """Every fraction and decimal with five digits: solvers differ in the last ones between machines."""
+    fractions = re.sub(r"(\d+)/10\^(\d+)", lambda found: repr(int(found[1]) / 10 ** int(found[2])), text)
+    return re.sub(r"\d+\.\d+", lambda found: f"{float(found[0]):.5f}", fractions)
+
+
+def test_the_method_of_the_page_has_the_rates_that_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = RATES.read_text(encoding="utf-8")
+    (tmp_path / "delayed.py").write_text(python_block(RATES, "class DelayedDescent"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    asked = re.findall(
+        r"```sh\npython -m sparsync.verify.tight_rate (.*?)\n```\n\nprints\n\n```text\n(.*?)```", text, re.DOTALL
+    )
+    assert len(asked) == 2
+    for words, printed in asked:
+        assert tight_rate.main(words.split()) == 0
+        assert five_digits(capsys.readouterr().out) == five_digits(printed)
+    assert check_certificates.main([str(tmp_path)]) == 0
 
 
 class OneWorker:

@@ -51,7 +51,11 @@ def random_k() -> Statement:
         domain=COUNT_DOMAIN,
         source="Stich, Cordonnier and Jaggi 2018",
         derivation=(
-            Step("a coordinate is sent with probability C(d−1, k−1)/C(d, k) = k/d", _inclusion_probability),
+            Step(
+                "a coordinate is sent with probability C(d−1, k−1)/C(d, k) = k/d",
+                _inclusion_probability,
+                argued="that C(d−1, k−1) of the C(d, k) choices send it",
+            ),
             Step("linearity: Σ_i v_i (1 − k/d) = (1 − k/d) Σ_i v_i", lambda: _linearity(bound), concludes=bound),
             Step(f"summed over all subsets for k ≤ d ≤ {ENUMERATED_DIMENSION}", lambda: _enumeration(bound)),
         ),

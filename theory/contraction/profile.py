@@ -25,7 +25,11 @@ def exponent_theorem() -> tuple[Step, ...]:
         Step("π(t)² ≤ π(s)²((1 − t)/(1 − s))^(2/p) integrates to F(s) ≤ π(s)²(1 − s)/(1 + 2/p)", _envelope_area),
         Step("F'(s) = −π(s)²", lambda: sympy.diff(_tail_energy(), s) + profile(s) ** 2),
         Step("F(s)/(1 − s)^(1 + 2/p) has a derivative ≤ 0, by the two previous steps", _scaled_tail_decreases),
-        Step("hence F(κ)/F(0) ≤ (1 − κ)^(1 + 2/p)", _ratio_from_decrease),
+        Step(
+            "hence F(κ)/F(0) ≤ (1 − κ)^(1 + 2/p)",
+            _ratio_from_decrease,
+            argued="that F is absolutely continuous: a slope ≤ 0 almost everywhere is enough where π jumps",
+        ),
         Step("π^p = 1 − t attains it", lambda: _extremal_ratio() - (1 - kappa) ** (1 + 2 / p)),
     )
 
@@ -61,7 +65,11 @@ def cell_class_step() -> Step:
         difference = sympy.expand(own * w[i + 1] - following * w[i])
         return sympy.true if difference.is_nonnegative else sympy.false
 
-    return Step("cell averages of π² are in the class of the cell averages of (1 − t)^(2/p)", cross_difference)
+    return Step(
+        "cell averages of π² are in the class of the cell averages of (1 − t)^(2/p)",
+        cross_difference,
+        argued="that r ≥ r_e before an edge and r ≤ r_e after it move the averages of r times the weight as stated",
+    )
 
 
 def convexity_step() -> Step:
@@ -78,14 +86,22 @@ def convexity_step() -> Step:
         quotient = sympy.simplify(derivative.subs(sympy.diff(convex(t), t), tangent[0]) * (1 - t) ** 2)
         return _is_nonpositive(quotient)
 
-    return Step("q convex, q(1) = 0: q(t) + q'(t)(1 − t) ≤ 0, so (q/(1 − t))' ≤ 0", quotient_decreases)
+    return Step(
+        "q convex, q(1) = 0: q(t) + q'(t)(1 − t) ≤ 0, so (q/(1 − t))' ≤ 0",
+        quotient_decreases,
+        argued="that a convex function lies above its tangents, and has them almost everywhere",
+    )
 
 
 def bell_shape_steps() -> tuple[Step, ...]:
     """A magnitude density f that is non-increasing on [0, a) gives a convex profile that vanishes at t = 1."""
     return (
         Step("t = ∫_π^∞ f gives 1 = −f(π) π', so π' = −1/f(π)", _slope_of_inverse),
-        Step("π'' = −f'(π)/f(π)³, so π'' ≥ 0 where f' ≤ 0: the profile is convex", _curvature_of_inverse),
+        Step(
+            "π'' = −f'(π)/f(π)³, so π'' ≥ 0 where f' ≤ 0: the profile is convex",
+            _curvature_of_inverse,
+            argued="for a density that is not differentiable everywhere",
+        ),
     )
 
 

@@ -5,11 +5,12 @@ Chebyshev's inequality in Cantelli's form. The second uses that a ratio is a fun
 most 1, so that the logarithmic Sobolev inequality of Gross 1975 gives it a Gaussian tail. Ours.
 """
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import mpmath
 import sympy
 
+from sparsync.theory.contraction.samples import ratios_differ_by_one
 from sparsync.theory.contraction.ties_and_layers import is_true
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -35,7 +36,7 @@ RATE = sympy.Symbol("lambda", positive=True)
 
 
 def moment_sample_ratio() -> Statement:
-    """With probability 1 − f, max_k |ρ_k(u) − ρ(k/d)| ≤ (4√K + √((K − 1)(1 − f)/f))/√d, K = E u⁴/(E u²)².
+    """With probability 1 − f, max_k |ρ_k(u) − ρ(k/d)| ≤ min(1, (4√K + √((K − 1)(1 − f)/f))/√d), K = E u⁴/(E u²)².
 
     For d independent coordinates of one law with a finite fourth moment. The second term alone is right up to a factor
     that tends to 1 for rare large squares, as f → 0.
@@ -52,33 +53,46 @@ def moment_sample_ratio() -> Statement:
             r"the ratio of the zero vector is $0$",
             "with probability at least $1-f$",
         ),
-        relation=sympy.Le(sample_deviation, bound, evaluate=False),
+        relation=sympy.Le(sample_deviation, sympy.Min(1, bound), evaluate=False),
         domain=(sympy.Ge(kurtosis, 1), sympy.Le(failure, 1)),
         source="ours; Efron and Stein 1981 for the variance",
         derivation=(
             Step("v sorted upwards: min(v, θ) = bv and v − min(v, θ) = (1 − b)v, 1 ≥ b_1 ≥ … ≥ b_d ≥ 0", _is_sorted),
             Step("so Σ ±min(v_i, θ) is a mean of 0 and S_1, …, S_d, the sums of ±v_1, …, ±v_m", _mean_of_heads),
-            Step("Lévy: where |S_m| > t, |S_d| > t or |2S_m − S_d| > t, so E max S_m² ≤ 2 E S_d²", _reflection),
-            Step("E S_d² = Σ v_i² over the signs", _signs_are_orthogonal),
+            Step(
+                "Lévy: where |S_m| > t, |S_d| > t or |2S_m − S_d| > t, so E max S_m² ≤ 2 E S_d²",
+                _reflection,
+                argued="that the signs after the first m with |S_m| > t may all be changed",
+            ),
+            Step("E S_d² = Σ v_i² over the signs: a sign more adds v² in the mean", _signs_are_orthogonal),
             Step(
                 "heads and tails of the sum: E N ≤ (2/d)√((2 + 2) d E v²) = 4M√(K/d), the first 2 from symmetrising",
                 lambda: 2 * sympy.sqrt((2 + 2) * d * kurtosis) / d - _mean_area(),
+                argued="symmetrising by a second sample, and Jensen's inequality for the root",
             ),
-            Step("v' in the place of v moves N by |v − v'|/d: min(v, θ) − Rv has slopes 1 − R and −R", _slopes),
-            Step("E(v − v')²/2 = E v² − (E v)², so Var N ≤ M²(K − 1)/d (Efron and Stein 1981)", _half_square),
-            Step("Cantelli: P(N ≥ E N + t) ≤ V/(V + t²)", _cantelli),
+            Step(
+                "v' in the place of v moves N by |v − v'|/d: min(v, θ) − Rv has slopes 1 − R and −R",
+                _slopes,
+                argued="that a maximum of functions with slopes of at most 1 has such slopes",
+            ),
+            Step(
+                "E(v − v')²/2 = E v² − (E v)², so Var N ≤ M²(K − 1)/d (Efron and Stein 1981)",
+                _half_square,
+                argued="the inequality of Efron and Stein is cited",
+            ),
+            Step("Cantelli: P(N ≥ E N + t) ≤ V/(V + t²)", _cantelli, argued="Markov's inequality"),
             Step("that is f at t = √(V(1 − f)/f)", _cantelli_at_failure),
             Step(
                 "N/M ≤ (E N + t)/M, by law_distance",
                 lambda: _mean_area() + _excess_of_failure(_area_variance()) - bound,
-                concludes=bound,
             ),
+            ratios_differ_by_one(sympy.Min(1, bound)),
         ),
     )
 
 
 def gaussian_sample_ratio() -> Statement:
-    """With probability 1 − f, max_k |ρ_k(u) − ρ(k/d)| ≤ (29/16)/√d + √(2 ln(1/f)/(d − 2)) for Gaussian u, d ≥ 3.
+    """With probability 1 − f, max_k |ρ_k(u) − ρ(k/d)| ≤ min(1, (29/16)/√d + √(2 ln(1/f)/(d − 2))), u Gaussian, d ≥ 3.
 
     ρ(κ) is the ratio of `gaussian_law`. At f = 1 the bound is on the mean. It holds for every spherically symmetric law
     of u, since the ratio depends on the direction alone.
@@ -93,23 +107,40 @@ def gaussian_sample_ratio() -> Statement:
             r"$u$ is Gaussian with independent coordinates of mean $0$ and equal positive variance",
             "with probability at least $1-f$",
         ),
-        relation=sympy.Le(sample_deviation, bound, evaluate=False),
+        relation=sympy.Le(sample_deviation, sympy.Min(1, bound), evaluate=False),
         domain=(sympy.Ge(d, 3), sympy.Le(failure, 1)),
         source="ours, from Gross 1975",
         derivation=(
-            Step("E|F_d − F| ≤ √(F(1 − F)/d), the standard deviation of a mean of indicators", _indicator_variance),
+            Step(
+                "E|F_d − F| ≤ √(F(1 − F)/d), the standard deviation of a mean of indicators",
+                _indicator_variance,
+                argued="that a mean of d independent variables has a d-th of their variance, and Jensen's inequality",
+            ),
             Step("N ≤ (∫|F_d − F| + |∫(F_d − F)|)/2, from the parts of either sign", _larger_part),
-            Step("E|M_d − M| ≤ √(Var u²/d) = √(2/d)", _square_variance),
-            Step("√d E N ≤ (∫√(F(1 − F)) + √2)/2 ≤ 29/16, by an upper sum", _upper_sum_is_small),
-            Step("‖u‖²|∇ρ|² = 4ρ(1 − ρ) ≤ 1, and so for D = max_k |ρ_k(u) − ρ(k/d)|", _gradient_of_ratio),
+            Step("E|M_d − M| ≤ √(Var u²/d) = √(2/d)", _square_variance, argued="the same two facts"),
+            Step(
+                "√d E N ≤ (∫√(F(1 − F)) + √2)/2 ≤ 29/16, by an upper sum",
+                _upper_sum_is_small,
+                argued="that √(F(1 − F)) rises until F = 1/2 and falls after, and the rest beyond the last level",
+            ),
+            Step(
+                "‖u‖²|∇ρ|² = 4ρ(1 − ρ) ≤ 1, and so for D = max_k |ρ_k(u) − ρ(k/d)|",
+                _gradient_of_ratio,
+                argued="that a maximum of functions with such gradients has them almost everywhere",
+            ),
             Step("E‖u‖⁻² = 1/(d − 2)", _inverse_square_norm),
             Step(
                 "Ent(g²) ≤ 2 E|∇g|² (Gross 1975) at g² = e^(λD): Ent ≤ (λ²/2) E[‖u‖⁻²] E e^(λD), norm and direction"
                 " being independent",
                 _entropy_of_exponential,
+                argued="the inequality of Gross is cited; that norm and direction are independent",
             ),
             Step("Herbst: the slope of ln(E e^(λD))/λ is Ent/(λ² E e^(λD)) ≤ 1/(2(d − 2))", _herbst),
-            Step("P(D ≥ E D + s) ≤ min_λ e^(λ²/(2(d − 2)) − λs) = e^(−(d − 2)s²/2)", _chernoff),
+            Step(
+                "P(D ≥ E D + s) ≤ min_λ e^(λ²/(2(d − 2)) − λs) = e^(−(d − 2)s²/2)",
+                _chernoff,
+                argued="Markov's inequality",
+            ),
             Step(
                 "that is f at s = √(2 ln(1/f)/(d − 2))",
                 lambda: sympy.exp(-(d - 2) * _excess_of_exponent() ** 2 / 2) - failure,
@@ -117,8 +148,8 @@ def gaussian_sample_ratio() -> Statement:
             Step(
                 "E D ≤ E N by law_distance, where E u² = 1",
                 lambda: GAUSSIAN_AREA / sympy.sqrt(d) + _excess_of_exponent() - bound,
-                concludes=bound,
             ),
+            ratios_differ_by_one(sympy.Min(1, bound)),
         ),
     )
 
@@ -134,15 +165,18 @@ def _is_sorted() -> sympy.Basic:
     )
 
 
-def _mean_of_heads() -> sympy.Expr:
+def _mean_of_heads() -> sympy.Basic:
+    """Written out, and one coordinate more: (b_d − b_(d+1))S_d + b_(d+1)S_(d+1) − b_d S_d is b_(d+1)x_(d+1)."""
     weights = (*sympy.symbols(f"b_1:{EXPLICIT_SIZE + 1}"), sympy.Integer(0))
     terms = sympy.symbols(f"x_1:{EXPLICIT_SIZE + 1}")
     heads = [sum(terms[:count]) for count in range(1, EXPLICIT_SIZE + 1)]
     drops = [first - second for first, second in pairwise(weights)]
-    return sympy.expand(
-        sum(drop * head for drop, head in zip(drops, heads, strict=True))
-        - sum(weight * term for weight, term in zip(weights, terms, strict=False))
+    written_out = sum(drop * head for drop, head in zip(drops, heads, strict=True)) - sum(
+        weight * term for weight, term in zip(weights, terms, strict=False)
     )
+    weight, following, head, term = sympy.symbols("b b_next S x")
+    one_more = (weight - following) * head + following * (head + term) - weight * head - following * term
+    return sympy.And(sympy.Eq(sympy.expand(written_out), 0), sympy.Eq(sympy.expand(one_more), 0))
 
 
 def _reflection() -> sympy.Basic:
@@ -154,12 +188,9 @@ def _reflection() -> sympy.Basic:
 
 
 def _signs_are_orthogonal() -> sympy.Expr:
-    squares = sympy.symbols(f"v_1:{EXPLICIT_SIZE + 1}")
-    sums = [
-        sum(sign * square for sign, square in zip(signs, squares, strict=True))
-        for signs in product((-1, 1), repeat=EXPLICIT_SIZE)
-    ]
-    return sympy.expand(sum(total**2 for total in sums) / len(sums) - sum(square**2 for square in squares))
+    """The mean of (S + v)² and (S − v)² is S² + v²."""
+    head, square = sympy.symbols("S v")
+    return sympy.expand(((head + square) ** 2 + (head - square) ** 2) / 2 - head**2 - square**2)
 
 
 def _mean_area() -> sympy.Expr:

@@ -35,7 +35,7 @@ LAW_TAIL = sympy.Symbol("T", positive=True)
 
 
 def law_distance() -> Statement:
-    """sup_κ |ρ_G(κ) − ρ_F(κ)| ≤ N/M, N = sup_θ max(|∫_0^θ (G − F)|, |∫_θ^∞ (G − F)|).
+    """sup_κ |ρ_G(κ) − ρ_F(κ)| ≤ min(1, N/M), N = sup_θ max(|∫_0^θ (G − F)|, |∫_θ^∞ (G − F)|).
 
     F and G are the distribution functions of two laws of squares v ≥ 0, M the mean of F, and ρ is one minus the Lorenz
     curve, read from the largest squares on. N is at most the Kantorovich distance ∫ |G − F|. Two laws on {0, 1} attain
@@ -43,7 +43,7 @@ def law_distance() -> Statement:
 
     Source: ours.
     """
-    bound = tail_area / energy
+    bound = _area_over_mean()
     return Statement(
         label="law_distance",
         title="Ratios of two laws, every density at once",
@@ -53,13 +53,21 @@ def law_distance() -> Statement:
             r"or $0$ if $M_G=0$",
             r"$N=\sup_\theta\max(|\int_0^\theta(G-F)|,|\int_\theta^\infty(G-F)|)$",
         ),
-        relation=sympy.Le(ratio_distance, bound, evaluate=False),
+        relation=sympy.Le(ratio_distance, sympy.Min(1, bound), evaluate=False),
         domain=(),
         source="ours",
         derivation=(
             Step("Q ≥ θ − max(θ − Q, 0), an equation for Q ≤ θ", _quantile_below_threshold),
-            Step("E max(θ − v, 0) = ∫_0^θ F, since max(θ − v, 0) = ∫_0^θ 1[v ≤ x] dx", _shortfall_is_area),
-            Step("so T(κ) = ∫_κ^1 Q = max_θ ((1 − κ)θ − ∫_0^θ F): T_G − T and −∫_0^θ (G − F) in turn", _tail_distance),
+            Step(
+                "E max(θ − v, 0) = ∫_0^θ F, since max(θ − v, 0) = ∫_0^θ 1[v ≤ x] dx",
+                _shortfall_is_area,
+                argued="that a mean and an integral of a function ≥ 0 may be exchanged",
+            ),
+            Step(
+                "so T(κ) = ∫_κ^1 Q = max_θ ((1 − κ)θ − ∫_0^θ F): T_G − T and −∫_0^θ (G − F) in turn",
+                _tail_distance,
+                argued="that the maximum is attained at the quantile of κ, and that the two first claims make it one",
+            ),
             Step("at G's θ: R_G M − T ≤ R_G |∫_θ^∞| + (1 − R_G)|∫_0^θ| ≤ N, so R_G − R ≤ N/M", _ratio_rises_little),
             Step(
                 "at F's θ, a = ∫_0^θ (G − F), c = −∫_θ^∞ (G − F): N M_G − M((1 − R)a + Rc) = M(N − a) + (T − N)(a − c)",
@@ -67,18 +75,22 @@ def law_distance() -> Statement:
             ),
             Step("that is ≥ 0 where T ≥ N, whichever of a and c is larger, so R − R_G ≤ N/M", _fall_is_small),
             Step("T ≤ N: R − R_G ≤ R = T/M ≤ N/M", lambda: _small_tail(bound)),
-            Step("G of v = 0, whose ratio we call 0: N = ∫ (1 − F) = M, and R ≤ 1", _vanishing_sample),
+            Step(
+                "G of v = 0, whose ratio we call 0: N = ∫ (1 − F) = M, and R ≤ 1",
+                _vanishing_sample,
+                argued="for laws of more than two steps",
+            ),
             Step(
                 "v in {0, 1} with means M and M − N: at κ = M − N the ratios are N/M and 0",
                 lambda: _coins(bound),
-                concludes=bound,
             ),
+            ratios_differ_by_one(sympy.Min(1, bound)),
         ),
     )
 
 
 def sample_ratio() -> Statement:
-    """P(some k has |ratio of the sample − ratio of the law at k/d| ≥ x) ≤ 2 exp(−2 d (x v̄)²), v̄ = E u²/B².
+    """P(some k has |ratio of the sample − ratio of the law at k/d| ≥ x) ≤ min(1, 2 exp(−2d(x v̄)²)), v̄ = E u²/B².
 
     d independent coordinates of a law with |u| ≤ B. The probability is that of sup|F_d − F| ≥ ε; where that distance is
     ε, every ratio is within ε/v̄ of the law's, by `law_distance`.
@@ -93,19 +105,36 @@ def sample_ratio() -> Statement:
             r"the $d$ coordinates are independent and follow one law with $|u|\leq B$",
             r"$\bar{v}=\mathbb{E}\,u^2/B^2$; the ratio of the zero vector is $0$",
         ),
-        relation=sympy.Le(deviation_probability, bound, evaluate=False),
+        relation=sympy.Le(deviation_probability, sympy.Min(1, bound), evaluate=False),
         domain=(sympy.Le(mean_square, 1),),
         source="ours, from Massart 1990, Corollary 1",
         derivation=(
             Step("N ≤ εB², an area of height at most ε and width θ or B² − θ", _area_is_small),
             Step("so a deviation x ≤ N/M needs ε ≥ x v̄", lambda: _distance() - deviation * mean_square),
             Step(
-                "P(sup|F_d − F| ≥ ε) ≤ 2 exp(−2dε²) (Massart 1990) at that ε",
+                "P(sup|F_d − F| ≥ ε) ≤ 2 exp(−2dε²) (Massart 1990) at that ε, and a probability is at most 1",
                 lambda: 2 * sympy.exp(-2 * d * _distance() ** 2) - bound,
-                concludes=bound,
+                concludes=sympy.Min(1, bound),
+                argued="the inequality of Massart is cited",
             ),
         ),
     )
+
+
+def ratios_differ_by_one(bound: sympy.Expr) -> Step:
+    """A step: the bound on a difference of ratios may be cut at 1."""
+
+    def room() -> sympy.Basic:
+        sent, left, other_sent, other_left = sympy.symbols("S T S_G T_G", positive=True)
+        difference = left / (sent + left) - other_left / (other_sent + other_left)
+        expected = sent / (sent + left) + other_left / (other_sent + other_left)
+        return sympy.And(sympy.Eq(sympy.simplify(1 - difference - expected), 0), is_true(expected.is_nonnegative))
+
+    return Step("two ratios differ by at most 1", room, concludes=bound)
+
+
+def _area_over_mean() -> sympy.Expr:
+    return tail_area / energy
 
 
 def _quantile_below_threshold() -> sympy.Basic:
@@ -208,7 +237,7 @@ def _area_is_small() -> sympy.Basic:
 
 def _distance() -> sympy.Expr:
     """The ε at which the bound of `law_distance` is x."""
-    largest_gap = law_distance().bound.subs({tail_area: DISTANCE * LARGEST, energy: mean_square * LARGEST})
+    largest_gap = _area_over_mean().subs({tail_area: DISTANCE * LARGEST, energy: mean_square * LARGEST})
     return sympy.solve(sympy.Eq(largest_gap, deviation), DISTANCE)[0]
 
 

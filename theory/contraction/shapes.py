@@ -53,7 +53,11 @@ def exponent() -> Statement:
             Step("p = 2 gives (1 − κ)²", lambda: plain.subs(p, 2) - (1 - kappa) ** 2),
             Step("p = 1 gives (1 − κ)³", lambda: plain.subs(p, 1) - (1 - kappa) ** 3),
             Step("p → ∞ gives 1 − κ", lambda: sympy.limit(plain, p, sympy.oo) - (1 - kappa)),
-            Step("r ≥ p: π^r/(1 − t) = (π^p/(1 − t))^(r/p) (1 − t)^(r/p − 1), so the classes grow", _classes_grow),
+            Step(
+                "r ≥ p: π^r/(1 − t) = (π^p/(1 − t))^(r/p) (1 − t)^(r/p − 1), so the classes grow",
+                _classes_grow,
+                argued="that a product of two non-increasing functions ≥ 0 is one",
+            ),
             Step("the bound increases with p", lambda: _bound_increases(plain)),
         ),
     )
@@ -121,7 +125,11 @@ def lorenz() -> Statement:
             Step(f"the identity, written out for d ≤ {EXPLICIT_DIMENSION}", _explicit_gini),
             Step("Σ_{k<d} (1 − k/d)^q = Σ_{j<d} j^q/d^q", _power_curve_sum),
             Step("each ratio(k) below (1 − k/d)^q raises Gini", lambda: _gini_slack(bound), concludes=bound),
-            Step("x^q is convex for q ≥ 1: its increments are sorted squares, which attain the bound", _convex_power),
+            Step(
+                "x^q is convex for q ≥ 1: its increments are sorted squares, which attain the bound",
+                _convex_power,
+                argued="that the increments of a convex function grow, and sum up to its values",
+            ),
             Step("q = 2 gives (1 − 1/d²)/3", lambda: _gini_at(bound, 2) - (1 - 1 / d**2) / 3),
             Step("q = 3 gives (1 − 1/d²)/2", lambda: _gini_at(bound, 3) - (1 - 1 / d**2) / 2),
             *power_sum_steps(q),
@@ -138,7 +146,11 @@ def power_sum_steps(power: sympy.Expr) -> tuple[Step, ...]:
         return sympy.integrate(place**power, (place, 0, count)) - count ** (power + 1) / (power + 1)
 
     return (
-        Step(f"x^({power}) increases: ∫_{{j−1}}^j x^a ≤ j^a ≤ ∫_j^{{j+1}} x^a", lambda: is_true(_slope(place, power))),
+        Step(
+            f"x^({power}) increases: ∫_{{j−1}}^j x^a ≤ j^a ≤ ∫_j^{{j+1}} x^a",
+            lambda: is_true(_slope(place, power)),
+            argued="that the integral of an increasing function lies between its values at the ends",
+        ),
         Step(f"∫_0^n x^({power}) dx = n^({power} + 1)/({power} + 1)", area),
     )
 

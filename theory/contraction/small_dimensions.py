@@ -136,7 +136,11 @@ def small_dimension_failure() -> Statement:
             ),
             Step("so the density of a share is y^(−1/2)(1 − y)^((d−3)/2)/B(1/2, (d − 1)/2)", _density_of_share),
             Step("d = 2, 3, 4: P₁ falls with that density, from 1 at 0", _closed_forms),
-            Step("∂P₂/∂y = −2p(y)P₁(d − 1, y/(1 − y)), p that density: either share may be the one at y", _pair_slope),
+            Step(
+                "∂P₂/∂y = −2p(y)P₁(d − 1, y/(1 − y)), p that density: either share may be the one at y",
+                _pair_slope,
+                argued="that with one share at y the others divide 1 − y like the shares of d − 1 coordinates",
+            ),
             Step("d = 2, 3, 4: P₂ has that slope, and is 0 at y = 1/2", _pair_closed_forms),
             Step("q = 2: 1/3 at d = 2 and √5 − 2 at d = 3; q = 1: 0", lambda: _values(bound)),
         ),

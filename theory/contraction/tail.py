@@ -85,7 +85,11 @@ def convex_sequence_step() -> Step:
         current = following + mean_gap + slack
         return is_nonnegative_polynomial(current * (m + 1) - following * (m + 2), m, slack, mean_gap)
 
-    return Step("x convex in i, x_d = 0: x_i/(d − i) is non-increasing in i", cross_difference)
+    return Step(
+        "x convex in i, x_d = 0: x_i/(d − i) is non-increasing in i",
+        cross_difference,
+        argued="that a gap of a convex sequence is at least the mean of the later ones",
+    )
 
 
 def _head(sequence: sympy.IndexedBase) -> sympy.Expr:

@@ -50,7 +50,11 @@ def ties() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step(f"any tie-break keeps the same energy, written out for d ≤ {EXPLICIT_DIMENSION}", _tie_breaks_agree),
+            Step(
+                "any tie-break keeps the same energy",
+                _tie_breaks_agree,
+                argued=f"for d > {EXPLICIT_DIMENSION}: equal squares may be exchanged",
+            ),
             Step("ratio(strict) − ratio = (k − a)θ²/Σv and ratio − ratio(non-strict) = (a + b − k)θ²/Σv", _tied_energy),
             Step("Σv ≥ (a + b)θ²", _tied_energy_is_covered),
             Step("a ≥ 0: (k − a)/(a + b) ≤ k/b where k ≤ b", lambda: _strict_loss(bound, _TIES_MANY), concludes=bound),
@@ -88,9 +92,21 @@ def layer_wise() -> Statement:
         domain=(sympy.Le(layer_count, layer_size), sympy.Le(layer_count, k)),
         source="ours",
         derivation=(
-            Step(f"no choice of k coordinates keeps more than Top-k, for d ≤ {EXPLICIT_DIMENSION}", _top_is_best),
-            Step("layers' ratio = Σ_l (share of energy) ratio_l, at most the largest ratio_l", _weighted_mean),
-            Step("W(n) = energy of the n largest: W(n)/n is non-increasing, so W(k_l) ≥ (k_l/n) W(n)", _mean_decreases),
+            Step(
+                "no choice of k coordinates keeps more than Top-k",
+                _top_is_best,
+                argued=f"for d > {EXPLICIT_DIMENSION}: an exchange of a smaller square for a larger one keeps more",
+            ),
+            Step(
+                "layers' ratio = Σ_l (share of energy) ratio_l, at most the largest ratio_l",
+                _weighted_mean,
+                argued="for more than three layers, which are a layer and the rest",
+            ),
+            Step(
+                "W(n) = energy of the n largest: W(n)/n is non-increasing, so W(k_l) ≥ (k_l/n) W(n)",
+                _mean_decreases,
+                argued="for n ≤ k_l, where W(k_l) ≥ W(n)",
+            ),
             Step("the whole vector takes n ≤ min(d_l, k) of layer l, so k_l/n ≥ k_l/min(d_l, k)", _share_decreases),
             Step(
                 "E_layers ≥ (k_l/min(d_l, k)) E_whole and E_whole ≤ Σv give the bound",

@@ -10,6 +10,10 @@ from mpmath.libmp import NoConvergence
 
 SHORT_SERIES = 4
 """A series counts as short if it has so many terms per bit, or fewer."""
+LARGEST_ORDER = 10**9
+"""Above it the series of an incomplete gamma function are given up by mpmath, some after long."""
+LARGEST_BETA_ORDER = 10**30
+"""Likewise of an incomplete beta function, which takes seconds where both its order and its digits are many."""
 LARGEST_TERM_COUNT = 10**6
 """Terms after which a series or a continued fraction is given up."""
 
@@ -27,10 +31,32 @@ def _remembered(function: Callable[..., mpmath.mpf], arguments: tuple[mpmath.mpf
 
 
 def regularised_gamma(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
-    """P(a, x) at the working precision; above the mean from its complement, where the series of P may not converge."""
+    """P(a, x) at the working precision; above the mean from its complement, where the series of P may not converge.
+
+    Raises:
+        NoConvergence: no series ends, or so large an order is not tried.
+    """
     if level > order + 1:
-        return 1 - mpmath.gammainc(order, level, mpmath.inf) / gamma(order)
+        return 1 - gamma_tail(order, level)
+    _require_small(order)
     return mpmath.gammainc(order, 0, level, regularized=True)
+
+
+def gamma_tail(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
+    """Q(a, x) = 1 − P(a, x) at the working precision, without cancellation where it is small.
+
+    Raises:
+        NoConvergence: see `regularised_gamma`.
+    """
+    _require_small(order)
+    if level > order + 1 or order < 1:
+        return mpmath.gammainc(order, level, mpmath.inf) / gamma(order)
+    return 1 - mpmath.gammainc(order, 0, level, regularized=True)
+
+
+def _require_small(order: mpmath.mpf) -> None:
+    if order > LARGEST_ORDER:
+        raise NoConvergence(f"an incomplete gamma function of order above {LARGEST_ORDER}")
 
 
 def regularised_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
@@ -39,8 +65,10 @@ def regularised_beta(first: mpmath.mpf, second: mpmath.mpf, level: mpmath.mpf) -
     Above the mean its series may be long: then from the complement, I_y(a, b) = 1 − I_(1−y)(b, a).
 
     Raises:
-        NoConvergence: neither ends.
+        NoConvergence: neither ends, or so large an order is not tried.
     """
+    if max(first, second) > LARGEST_BETA_ORDER:
+        raise NoConvergence(f"an incomplete beta function of order above {LARGEST_BETA_ORDER}")
     if level * (first + second + 2) > first + 1 and not _is_short(first, second, level):
         return 1 - _lower_beta(second, first, 1 - level) if level < 1 else mpmath.mpf(1)
     return _lower_beta(first, second, level)

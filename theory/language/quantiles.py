@@ -14,15 +14,21 @@ from typing import Any
 
 import mpmath
 import sympy
+from mpmath.libmp import NoConvergence
 from sympy.core.function import ArgumentIndexError
 
-from sparsync.theory.language.incomplete_functions import gamma, regularised_beta, regularised_gamma
+from sparsync.theory.language.incomplete_functions import (
+    gamma,
+    gamma_tail,
+    regularised_beta,
+    regularised_gamma,
+)
 
 GUARD_BITS = 60
 """Working bits beyond those asked for: a mass is a handful of roundings away from the numbers it is made of."""
 LARGEST_BITS = 2**14
 """With which the distance of a level from 1 is sought."""
-LARGEST_STEP_COUNT = 5000
+LARGEST_STEP_COUNT = 1000
 """Steps after which a quantile is given up; bisection alone gains one bit in each."""
 PRECISION_STEP = 192
 """Quantiles are found at a multiple of this many bits: sympy asks for a dozen slightly different precisions."""
@@ -93,6 +99,10 @@ class RegularisedBeta(sympy.Function):  # type: ignore[misc]  # sympy has no ann
         return _printed(f"I_{{{printer._print(level)}}}", (first, second), printer, exp)
 
 
+_GAMMA_TAIL = sympy.Function("gamma_tail")
+"""Q(a, x) = 1 − P(a, x), only ever computed."""
+
+
 class UpperQuantile(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
     """z(parameters, κ) with mass(z, parameters) = 1 − κ: the base of the quantiles below, each of which is its mass."""
 
@@ -102,6 +112,11 @@ class UpperQuantile(sympy.Function):  # type: ignore[misc]  # sympy has no annot
     def mass(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
         """P(|u| ≤ z), increasing from 0 at z = 0 to 1."""
         raise NotImplementedError
+
+    @classmethod
+    def tail(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
+        """P(|u| > z); digits of it may cancel."""
+        return 1 - cls.mass(level, *parameters)
 
     @classmethod
     def eval(cls, *arguments: sympy.Expr) -> sympy.Expr | None:
@@ -147,6 +162,11 @@ class NormalQuantile(UpperQuantile):
         """P(|N(0, 1)| ≤ z) = erf(z/√2)."""
         return sympy.erf(level / sympy.sqrt(2), *parameters)
 
+    @classmethod
+    def tail(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
+        """erfc(z/√2)."""
+        return sympy.erfc(level / sympy.sqrt(2), *parameters)
+
 
 class GammaQuantile(UpperQuantile):
     """q(a, κ), the value that a gamma variable of shape a and scale 1 exceeds with probability κ."""
@@ -160,9 +180,18 @@ class GammaQuantile(UpperQuantile):
         (order,) = parameters
         return RegularisedGamma(order, level)
 
+    @classmethod
+    def tail(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
+        """Q(a, z)."""
+        (order,) = parameters
+        return _GAMMA_TAIL(order, level)
+
 
 class StudentQuantile(UpperQuantile):
-    """z(ν, κ), the magnitude that Student's t with ν degrees of freedom exceeds with probability κ."""
+    """z(ν, κ), the magnitude that Student's t with ν degrees of freedom exceeds with probability κ.
+
+    Of many degrees the series of the mass is short, that of the tail is not.
+    """
 
     nargs = 2
 
@@ -184,6 +213,12 @@ class ShiftedNormalQuantile(UpperQuantile):
         (mean,) = parameters
         return (sympy.erf((level - mean) / sympy.sqrt(2)) + sympy.erf((level + mean) / sympy.sqrt(2))) / 2
 
+    @classmethod
+    def tail(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
+        """(erfc((z − m)/√2) + erfc((z + m)/√2))/2."""
+        (mean,) = parameters
+        return (sympy.erfc((level - mean) / sympy.sqrt(2)) + sympy.erfc((level + mean) / sympy.sqrt(2))) / 2
+
 
 class MixtureQuantile(UpperQuantile):
     """z(ω, s, κ), the magnitude exceeded with probability κ by N(0, s²) with weight ω and N(0, 1) with weight 1 − ω."""
@@ -195,6 +230,12 @@ class MixtureQuantile(UpperQuantile):
         """ω erf(z/(s√2)) + (1 − ω) erf(z/√2)."""
         share, scale = parameters
         return share * sympy.erf(level / (scale * sympy.sqrt(2))) + (1 - share) * sympy.erf(level / sympy.sqrt(2))
+
+    @classmethod
+    def tail(cls, level: sympy.Expr, *parameters: sympy.Expr) -> sympy.Expr:
+        """ω erfc(z/(s√2)) + (1 − ω) erfc(z/√2)."""
+        share, scale = parameters
+        return share * sympy.erfc(level / (scale * sympy.sqrt(2))) + (1 - share) * sympy.erfc(level / sympy.sqrt(2))
 
 
 MEANINGS: dict[Any, str] = {
@@ -264,45 +305,49 @@ def _level(quantile: Any, arguments: tuple[sympy.Expr, ...], precision: int) -> 
     share = arguments[-1]
     if not (share.is_positive and (1 - share).is_positive):
         raise ValueError(f"{quantile.__name__}: the share must lie in (0, 1], got {share}")
-    # The mass is compared with 1 − κ from below or from 1: as many bits are lost as κ or 1 − κ has leading zeros.
-    leading_zeros = -mpmath.frexp(min(share._to_mpmath(53), (1 - share)._to_mpmath(53)))[1]
+    # The mass may be a difference of numbers near 1, and a tail too, unless it has a formula of its own.
+    smallest = 1 - share if "tail" in vars(quantile) else min(share, 1 - share)
+    leading_zeros = max(0, -mpmath.frexp(smallest._to_mpmath(53))[1])
     bits = precision + GUARD_BITS + leading_zeros + _largest_exponent(arguments)
     with mpmath.workprec(bits):
         numbers = tuple(argument._to_mpmath(bits) for argument in (*arguments, 1 - share))
-        return _solve(*_compiled_mass(quantile), numbers, tolerance=mpmath.ldexp(1, -precision - 10))
+        return _solve(_compiled(quantile), numbers, tolerance=mpmath.ldexp(1, -precision - 10))
 
 
 @cache
-def _compiled_mass(quantile: type[UpperQuantile]) -> tuple[Compiled, Compiled]:
-    """The mass and its derivative in z, as mpmath functions of z and the parameters."""
+def _compiled(quantile: type[UpperQuantile]) -> tuple[Compiled, Compiled, Compiled]:
+    """The mass, the tail and the slope of the mass in z, as mpmath functions of z and the parameters."""
     count = next(iter(quantile.nargs)) - 1
     symbols = (LEVEL, *sympy.symbols(f"parameter_:{count}", positive=True))
     mass = quantile.mass(*symbols)
-    modules = [{"RegularisedGamma": regularised_gamma, "RegularisedBeta": regularised_beta, "gamma": gamma}, "mpmath"]
-    return sympy.lambdify(symbols, mass, modules), sympy.lambdify(symbols, sympy.diff(mass, LEVEL), modules)
+    functions = (regularised_gamma, regularised_beta, gamma_tail, gamma)
+    names = ("RegularisedGamma", "RegularisedBeta", "gamma_tail", "gamma")
+    modules = [dict(zip(names, functions, strict=True)), "mpmath"]
+    mass_of, tail_of, slope_of = (
+        sympy.lambdify(symbols, each, modules) for each in (mass, quantile.tail(*symbols), sympy.diff(mass, LEVEL))
+    )
+    return mass_of, tail_of, slope_of
 
 
-def _solve(mass: Compiled, slope: Compiled, numbers: tuple[mpmath.mpf, ...], *, tolerance: mpmath.mpf) -> mpmath.mpf:
+def _solve(
+    compiled: tuple[Compiled, Compiled, Compiled], numbers: tuple[mpmath.mpf, ...], *, tolerance: mpmath.mpf
+) -> mpmath.mpf:
     """The z with mass(z) = 1 − κ, to a relative tolerance, by Newton's method in y = ln z inside a shrinking bracket.
 
-    The equation is ln(1 − mass) = ln κ, or ln mass = ln(1 − κ) where κ > 1/2: both are linear or concave far out.
+    The equation is ln(tail) = ln κ, or ln mass = ln(1 − κ) where κ > 1/2: both are linear or concave far out.
     """
+    mass, tail, slope = compiled
     *parameters, share, kept = numbers
 
     def excess(height: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
         """A function of y that falls through zero at ln z, and its derivative."""
         level = mpmath.exp(height)
-        below = mass(level, *parameters)
-        above = 1 - below
+        part = (mass if share > kept else tail)(level, *parameters)
         # Where nothing is left at the working precision the sign is known, the distance is not.
-        if below <= 0:
-            return mpmath.mpf(1), mpmath.mpf(0)
-        if above <= 0:
-            return mpmath.mpf(-1), mpmath.mpf(0)
-        change = -level * slope(level, *parameters)
-        if share > kept:
-            return mpmath.log(kept / below), change / below
-        return mpmath.log(above / share), change / above
+        if part <= 0:
+            return mpmath.mpf(1 if share > kept else -1), mpmath.mpf(0)
+        distance = mpmath.log(kept / part) if share > kept else mpmath.log(part / share)
+        return distance, -level * slope(level, *parameters) / part
 
     lower, upper = _bracket(lambda height: excess(height)[0])
     height = (lower + upper) / 2
@@ -316,7 +361,7 @@ def _solve(mass: Compiled, slope: Compiled, numbers: tuple[mpmath.mpf, ...], *, 
         if value == 0 or abs(following - height) < tolerance:
             return mpmath.exp(following if value != 0 else height)
         height = following
-    raise ArithmeticError(f"no quantile within {LARGEST_STEP_COUNT} steps for {[str(number) for number in numbers]}")
+    raise NoConvergence(f"no quantile within {LARGEST_STEP_COUNT} steps for {[str(number) for number in numbers]}")
 
 
 def _bracket(excess: Callable[[mpmath.mpf], mpmath.mpf]) -> tuple[mpmath.mpf, mpmath.mpf]:

@@ -108,7 +108,9 @@ class Statement:
         return True
 
     def exact(self, **numbers_by_name: object) -> sympy.Expr:
-        """The bound at the given numbers, exact: floats and fractions are read as the rationals they are.
+        """The bound at the given numbers, exact: a float is read as the shortest decimal that writes it, 0.08 as 2/25.
+
+        Fractions and the numbers of mpmath and sympy are the rationals they are.
 
         Raises:
             ValueError: a parameter is missing, unknown, of the wrong type, or outside the domain; or no number can be
@@ -180,7 +182,7 @@ class Statement:
         """Says at which numbers no number was found."""
         try:
             yield
-        except (NoConvergence, OverflowError, RecursionError, ValueError) as error:
+        except (NoConvergence, ArithmeticError, RecursionError, ValueError) as error:
             raise ValueError(f"{self.label}: no number at {numbers_by_name}: {error}") from error
 
     def _values(self, numbers_by_name: dict[str, object]) -> dict[sympy.Symbol, sympy.Rational]:
@@ -206,7 +208,7 @@ class Statement:
     ) -> bool:
         """Whether a condition of the domain holds; sympy finds the signs of cancelling roots by too few digits."""
         if type(condition) in _SIGNS:
-            difference = (condition.lhs - condition.rhs).xreplace(values)
+            difference = kept_short(condition.lhs - condition.rhs).xreplace(values)
             with self._naming(numbers_by_name):
                 return sign(difference) in _SIGNS[type(condition)]
         return bool(condition.xreplace(values) == sympy.true)
@@ -248,8 +250,11 @@ _SIGNS: dict[type[Boolean], tuple[int, ...]] = {
 
 def _added(bound: sympy.Expr) -> sympy.Expr:
     """The bound with its sums added up, if none is too long."""
-    ranges = [limits for found in bound.atoms(sympy.Sum) for limits in found.limits]
-    if any(last - first >= LONGEST_SUM for _, first, last in ranges):
+    sums = bound.atoms(sympy.Sum)
+    long = [found for found in sums if any(last - first >= LONGEST_SUM for _, first, last in found.limits)]
+    if any(found.function.has(sympy.floor, sympy.ceiling) for found in long):
+        raise ValueError(f"a sum of more than {LONGEST_SUM} terms with whole parts is not added up")
+    if long:
         return bound
     # By itself sympy adds a hundred terms at most; of more it looks for a formula, and writes that out.
     return bound.replace(lambda part: isinstance(part, sympy.Sum) and len(part.limits) == 1, _sum_of_terms).doit()
@@ -261,15 +266,20 @@ def _sum_of_terms(sum_: sympy.Sum) -> sympy.Expr:
 
 
 def _rational(number: object, *, integral: bool) -> sympy.Rational | None:
-    """The exact value of a number, or None where its type or value is refused."""
+    """The value of a number, of a float the decimal that writes it; None where its type or value is refused."""
     if isinstance(number, numbers.Integral):
         return sympy.Integer(int(number))
     if integral:
         return None
     if isinstance(number, numbers.Rational):
         return sympy.Rational(int(number.numerator), int(number.denominator))
-    if isinstance(number, numbers.Real) and math.isfinite(number):
-        # Of more digits than a float has, none is left out; sympy would round a number of mpmath.
-        long = sympy.Rational(*to_rational(number._mpf_)) if isinstance(number, mpmath.mpf) else sympy.sympify(number)
-        return sympy.Rational(long)
-    return None
+    if not (isinstance(number, numbers.Real) and math.isfinite(number)):
+        return None
+    # Of more digits than a float has, none is left out.
+    if isinstance(number, mpmath.mpf):
+        return sympy.Rational(*map(int, to_rational(number._mpf_)))
+    if isinstance(number, sympy.Float):
+        return sympy.Rational(number)
+    # Who writes 0.08 means 2/25, not the binary fraction next to it; numpy's floats have decimals of their own length.
+    decimal = Fraction(float.__repr__(number) if isinstance(number, float) else str(number))
+    return sympy.Rational(decimal.numerator, decimal.denominator)

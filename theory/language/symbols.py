@@ -10,6 +10,8 @@ from sparsync.theory.language import (
     chunk_symbols,
     cost_symbols,
     decay_symbols,
+    difference_symbols,
+    feedback_symbols,
     learning_symbols,
     planning_symbols,
     synchronisation_symbols,
@@ -338,6 +340,16 @@ swept_range = sympy.Symbol("swept_range", nonnegative=True)
 """max Z − min Z of the set Z that a sweep through all workers' times returns."""
 
 # Described where they are defined.
+mean_smoothness = difference_symbols.mean_smoothness
+estimate_energy = difference_symbols.estimate_energy
+free_share = difference_symbols.free_share
+averaging = difference_symbols.averaging
+control = difference_symbols.control
+start_distance = difference_symbols.start_distance
+mean_excess = difference_symbols.mean_excess
+weighted_excess = difference_symbols.weighted_excess
+virtual_distance = difference_symbols.virtual_distance
+lag_energy = difference_symbols.lag_energy
 monitoring_count = synchronisation_symbols.monitoring_count
 least_weight = synchronisation_symbols.least_weight
 mean_spread = synchronisation_symbols.mean_spread
@@ -624,6 +636,19 @@ replica_price = planning_symbols.replica_price
 split_choices = planning_symbols.split_choices
 relaxation_excess = planning_symbols.relaxation_excess
 sample_throughput = planning_symbols.sample_throughput
+chain_length = feedback_symbols.chain_length
+distance_share = feedback_symbols.distance_share
+mean_distance = feedback_symbols.mean_distance
+spectral_gap = feedback_symbols.spectral_gap
+widest_gap = feedback_symbols.widest_gap
+best_mixing = feedback_symbols.best_mixing
+server_model = feedback_symbols.server_model
+known_model = feedback_symbols.known_model
+residual = feedback_symbols.residual
+exact_model = feedback_symbols.exact_model
+delta_up = feedback_symbols.delta_up
+delta_down = feedback_symbols.delta_down
+server_energy = feedback_symbols.server_energy
 
 residual_decay = decay_symbols.residual_decay
 mean_residual = decay_symbols.mean_residual
@@ -786,10 +811,12 @@ LATEX_NAMES = {
     perturbation: r"\mathbb{E}\,\lVert\tilde{x}_t-x_t\rVert^{2}",
     swept_range: r"\text{range found}",
     **synchronisation_symbols.LATEX_NAMES,
+    **difference_symbols.LATEX_NAMES,
     **learning_symbols.LATEX_NAMES,
     **cost_symbols.LATEX_NAMES,
     **planning_symbols.LATEX_NAMES,
     **decay_symbols.LATEX_NAMES,
     **chunk_symbols.LATEX_NAMES,
+    **feedback_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

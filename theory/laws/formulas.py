@@ -87,7 +87,7 @@ def student_t_law() -> Statement:
     return _law_statement(
         "student_t_law",
         "Student's t",
-        r"$u$ is Student's $t$ with $\nu>2$ degrees of freedom, times a scale",
+        r"$u$ is Student's $t$ with $\nu$ degrees of freedom, times a scale",
         bound,
         law=STUDENT_T,
         domain=(sympy.Gt(df, 2),),

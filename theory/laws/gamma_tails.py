@@ -11,7 +11,7 @@ from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, shape
 from sparsync.theory.laws.gaussian_tails import gain_statement
-from sparsync.theory.laws.magnitudes import GAMMA, LAPLACE, vanishes
+from sparsync.theory.laws.magnitudes import GAMMA, LAPLACE, share_step, vanishes
 
 GAMMA_LAW = "$|u|$ is gamma with shape $a$"
 
@@ -36,6 +36,7 @@ def laplace_gain() -> Statement:
         "Laplace: the gain is a square of 1 + ln(1/κ), exactly",
         sympy.Eq(delta, bound, evaluate=False),
         law=r"$|u|$ is exponential",
+        kind="definition",
         derivation=(
             Step("1 − ε in ℓ is the bound in ℓ", law_difference, concludes=bound),
             Step("the gain over ℓ² tends to 1/E[u²] = 1/2", relative_limit),
@@ -67,7 +68,7 @@ def gamma_gain_lower() -> Statement:
 
 
 def gamma_gain_upper() -> Statement:
-    """δ ≤ κ(q² + (a+1)q + a(a+1) + (1−a)⁺(q+a+1))/(a(a+1)) with q = q(a, κ), for |u| gamma with shape a.
+    """δ ≤ min(1, κ(q² + (a+1)q + a(a+1) + (1−a)⁺(q+a+1))/(a(a+1))), q = q(a, κ), for |u| gamma with shape a.
 
     Source: ours.
     """
@@ -75,15 +76,15 @@ def gamma_gain_upper() -> Statement:
     return gain_statement(
         "gamma_gain_upper",
         "Gamma: an upper bound on the gain, q²/(a(a+1)) for small κ",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         law=GAMMA_LAW,
         derivation=(
             *_hazard_steps(),
             Step(
                 "the bound is the second for a ≤ 1, the first for a ≥ 1",
                 lambda: _cases(bound, small_shape=1 - shape, large_shape=sympy.Integer(0)),
-                concludes=bound,
             ),
+            share_step(GAMMA, sympy.Min(1, bound)),
             Step("ln(1/κ)/q → 1: the bounds in ln(1/κ) are like ln²(1/κ)/(a(a+1))", level_is_like_logarithm),
         ),
     )

@@ -8,12 +8,13 @@ go back to Gordon 1941 and Birnbaum 1942 and are proved here. Heavier tails: `th
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, NormalQuantile, meanings
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.statement import Kind, Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa
 from sparsync.theory.laws.magnitudes import (
     GAUSSIAN,
     HALF,
+    share_step,
     standard_density,
 )
 
@@ -48,7 +49,7 @@ def gaussian_gain_lower() -> Statement:
 
 
 def gaussian_gain_upper() -> Statement:
-    """δ ≤ κ(2 + z²) with z = Φ⁻¹(1 − κ/2), for N(0, σ²).
+    """δ ≤ min(1, κ(2 + z²)) with z = Φ⁻¹(1 − κ/2), for N(0, σ²).
 
     Source: ours, from the lower bound of Gordon 1941 on the Mills ratio.
     """
@@ -58,10 +59,11 @@ def gaussian_gain_upper() -> Statement:
     return gain_statement(
         "gaussian_gain_upper",
         "Gaussian: the gain is at most 2 + z²",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         derivation=(
             *mills_lower_steps(),
-            Step("δ = κ(2 + z²) − (1 + z²)(κ − 2φz/(1 + z²))", lambda: _kept(bound, surplus), concludes=bound),
+            Step("δ = κ(2 + z²) − (1 + z²)(κ − 2φz/(1 + z²))", lambda: _kept(bound, surplus)),
+            share_step(GAUSSIAN, sympy.Min(1, bound)),
         ),
     )
 
@@ -81,7 +83,11 @@ def gaussian_log_gain_lower() -> Statement:
             *mills_upper_steps(),
             Step("r = ln(1/κ) − z² has r'' = h(h − z) − 2 for the hazard rate h = 2φ/κ", _concavity),
             Step("z ≤ h ≤ B and B(B − z) = 1 give h(h − z) ≤ 1: r is concave", _hazard_product),
-            Step("r(0) = 0, so r is first ≥ 0, then ≤ 0", lambda: (-sympy.log(TAIL) - LEVEL**2).subs(LEVEL, 0)),
+            Step(
+                "r(0) = 0, so r is first ≥ 0, then ≤ 0",
+                lambda: (-sympy.log(TAIL) - LEVEL**2).subs(LEVEL, 0),
+                argued="that a concave function which is 0 at 0 changes its sign at most once",
+            ),
             Step("g = 2zφ − κ ln(1/κ) has g' = 2φr: it rises, then falls", lambda: _log_slope(1, LEVEL**2)),
             Step("g is 0 at both ends, z = 0 and z = ∞, so g ≥ 0", lambda: _log_ends(1)),
             Step("δ = κ(1 + ln(1/κ)) + g", lambda: _kept(bound, _log_difference(1)), concludes=bound),
@@ -90,7 +96,7 @@ def gaussian_log_gain_lower() -> Statement:
 
 
 def gaussian_log_gain_upper() -> Statement:
-    """δ ≤ κ(1 + 2 ln(1/κ)) for N(0, σ²); equality at κ = 1, and δ/(2κ ln(1/κ)) → 1 as κ → 0.
+    """δ ≤ min(1, κ(1 + 2 ln(1/κ))) for N(0, σ²); equality at κ = 1, and δ/(2κ ln(1/κ)) → 1 as κ → 0.
 
     Source: ours, from the upper bound of Gordon 1941 on the Mills ratio.
     """
@@ -98,13 +104,14 @@ def gaussian_log_gain_upper() -> Statement:
     return gain_statement(
         "gaussian_log_gain_upper",
         "Gaussian: the gain is at most 1 + 2 ln(1/κ), and like it for small κ",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         derivation=(
             *mills_upper_steps(),
             Step("s = ln(1/κ) − (1 + z²)/2 has s' = h − z ≥ 0 for the hazard rate h = 2φ/κ", _hazard_rises),
             Step("g = 2zφ − 2κ ln(1/κ) has g' = 4φs: it falls, then rises", lambda: _log_slope(2, HALF + LEVEL**2 / 2)),
             Step("g is 0 at both ends, z = 0 and z = ∞, so g ≤ 0", lambda: _log_ends(2)),
-            Step("δ = κ(1 + 2 ln(1/κ)) + g", lambda: _kept(bound, _log_difference(2)), concludes=bound),
+            Step("δ = κ(1 + 2 ln(1/κ)) + g", lambda: _kept(bound, _log_difference(2))),
+            share_step(GAUSSIAN, sympy.Min(1, bound)),
             *mills_lower_steps(),
             Step("both bounds on κ make ln(1/κ)/(z²/2) → 1, so 1 + z² ≤ δ/κ makes the bound sharp", _log_limits),
         ),
@@ -119,16 +126,19 @@ def gain_statement(
     derivation: tuple[Step, ...],
     law: str = r"$u\sim\mathcal{N}(0,\sigma^2)$",
     domain: tuple[sympy.Basic, ...] = (),
+    densities: tuple[sympy.Basic, ...] = DENSITY_DOMAIN,
+    kind: Kind = "theorem",
 ) -> Statement:
-    """A bound on δ for every density; the law is the Gaussian unless another is named."""
+    """A bound on δ for every density, if no others are named; the law is the Gaussian unless another is named."""
     return Statement(
         label=label,
         title=title,
         assumptions=(law, LONG_VECTOR, *meanings(relation)),
         relation=relation,
-        domain=(*DENSITY_DOMAIN, *domain),
+        domain=(*densities, *domain),
         source="ours",
         derivation=derivation,
+        kind=kind,
     )
 
 

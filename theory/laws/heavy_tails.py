@@ -14,15 +14,15 @@ from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, df, kappa
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
-from sparsync.theory.laws.magnitudes import HALF, STUDENT_T, vanishes
+from sparsync.theory.laws.magnitudes import HALF, STUDENT_T, share_step, vanishes
 
 SHARE = sympy.Symbol("x", positive=True)
 """x = ν/(ν + z²), in (0, 1): the variable in which Student tails are incomplete beta functions."""
-STUDENT = r"$u$ is Student's $t$ with $\nu>2$ degrees of freedom, times a scale"
+STUDENT = r"$u$ is Student's $t$ with $\nu$ degrees of freedom, times a scale"
 
 
 def student_t_tail_upper() -> Statement:
-    """δ ≤ C κ^(1 − 2/ν) with C = ν(ν B(ν/2, 1/2)/2)^(−2/ν), for Student's t with ν > 2 degrees of freedom.
+    """δ ≤ min(1, C κ^(1 − 2/ν)) with C = ν(ν B(ν/2, 1/2)/2)^(−2/ν), for Student's t with ν > 2 degrees of freedom.
 
     Source: ours.
     """
@@ -30,7 +30,7 @@ def student_t_tail_upper() -> Statement:
     return gain_statement(
         "student_t_tail_upper",
         "Student's t: the energy sent is at most C κ^(1 − 2/ν)",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         law=STUDENT,
         domain=(sympy.Gt(df, 2),),
         derivation=(
@@ -40,14 +40,16 @@ def student_t_tail_upper() -> Statement:
             Step(
                 "x = (κ/A)^(1/a) turns D x^(a−1) into C κ^(1−1/a)",
                 lambda: _with_symbolic_beta(_eliminated() - bound),
-                concludes=bound,
             ),
+            share_step(STUDENT_T, sympy.Min(1, bound)),
         ),
     )
 
 
 def student_t_tail_lower() -> Statement:
-    """δ ≥ C κ^(1 − 2/ν)(1 − (κ ν B(ν/2, 1/2)/2)^(2/ν)), for Student's t; with the upper bound, δ ~ C κ^(1 − 2/ν).
+    """δ ≥ C κ^(1 − 2/ν) max(0, 1 − (κ ν B(ν/2, 1/2)/2)^(2/ν)), for Student's t.
+
+    With the upper bound, δ ~ C κ^(1 − 2/ν).
 
     Source: ours.
     """
@@ -55,7 +57,7 @@ def student_t_tail_lower() -> Statement:
     return gain_statement(
         "student_t_tail_lower",
         "Student's t: the energy sent is C κ^(1 − 2/ν) for small κ",
-        sympy.Ge(delta, bound, evaluate=False),
+        sympy.Ge(delta, sympy.Max(0, bound), evaluate=False),
         law=STUDENT,
         domain=(sympy.Gt(df, 2),),
         derivation=(
@@ -67,8 +69,8 @@ def student_t_tail_lower() -> Statement:
             Step(
                 "which makes the bound",
                 lambda: _with_symbolic_beta(_eliminated() * (1 - _largest_share()) - bound),
-                concludes=bound,
             ),
+            share_step(STUDENT_T, sympy.Max(0, bound)),
         ),
     )
 

@@ -66,7 +66,12 @@ def law_steps(law: Law, bound: sympy.Expr) -> tuple[Step, ...]:
         Step("E[u²] times the energy has z² times the density as its derivative", lambda: _energy_residue(law)),
         Step("the energy grows from 0 to 1, so E[u²] is the second moment", lambda: _energy_grows_to_one(law)),
         Step("mass(z(κ)) falls with slope −1 in κ, and z(1) = 0: it is 1 − κ", lambda: _quantile_inverts(law)),
-        Step("the energy at z(κ) is the ratio", lambda: _in_logarithm(law.ratio - bound), concludes=bound),
+        Step(
+            "the energy at z(κ) is the ratio",
+            lambda: _in_logarithm(law.ratio - bound),
+            concludes=bound,
+            argued="that a long vector leaves the energy below z(κ), by the law of large numbers",
+        ),
     )
 
 
@@ -79,6 +84,20 @@ def same_law_step(claim: str, first: Law, second: Law, *, stretch: sympy.Expr = 
         return sympy.And(*(vanishes(difference) for difference in differences))
 
     return Step(claim, residue)
+
+
+def share_step(law: Law, bound: sympy.Expr) -> Step:
+    """A step: δ lies between 0 and 1, so an upper bound that exceeds 1 is 1, and a lower bound below 0 is 0.
+
+    Args:
+        law: of the magnitudes.
+        bound: Min(1, …) or Max(0, …).
+    """
+    side = "δ ≥ 0" if isinstance(bound, sympy.Max) else "δ = 1 − ε ≤ 1"
+    part = "δ" if isinstance(bound, sympy.Max) else "ε"
+    return Step(
+        f"{side}: {part} is an integral of z²f/E[u²] with f ≥ 0", lambda: _density_is_nonnegative(law), concludes=bound
+    )
 
 
 def with_value(law: Law, symbol: sympy.Symbol, number: int) -> Law:
@@ -119,6 +138,13 @@ def _grows_to_one(expression: sympy.Expr, end: sympy.Expr) -> sympy.Basic:
     return sympy.And(
         sympy.Eq(sympy.simplify(expression.subs(LEVEL, 0)), 0), sympy.Eq(sympy.simplify(_at_end(expression, end)), 1)
     )
+
+
+def _density_is_nonnegative(law: Law) -> sympy.Basic:
+    """With the share of the spikes written as s/(s + r)."""
+    spikes, rest = sympy.symbols("s r", positive=True)
+    density = sympy.factor(sympy.together(law.density.subs(share, spikes / (spikes + rest))))
+    return sympy.And(sympy.Eq(_energy_residue(law), 0), sympy.true if density.is_nonnegative else sympy.false)
 
 
 def _energy_residue(law: Law) -> sympy.Expr:

@@ -12,7 +12,13 @@ from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, mean, scale, share
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative, mills_lower_steps, mills_upper_steps
-from sparsync.theory.laws.magnitudes import SHIFTED_GAUSSIAN, SPIKE_MIXTURE, shifted_surplus, standard_density
+from sparsync.theory.laws.magnitudes import (
+    SHIFTED_GAUSSIAN,
+    SPIKE_MIXTURE,
+    share_step,
+    shifted_surplus,
+    standard_density,
+)
 
 BEYOND = sympy.Symbol("y", positive=True)
 """Distance |z − m| of the level from the mean."""
@@ -43,13 +49,13 @@ def shifted_gaussian_gain_lower() -> Statement:
             Step("z = m − y: δ ≥ κ and z ≤ m give δ ≥ bound", lambda: _near_level(bound)),
             surplus_step(),
             Step("1 − ε − κ is that surplus", lambda: _shifted_difference(bound), concludes=bound),
-            Step("(1 + z²)/(1 + m²) is like 2 ln(1/κ)/(1 + m²)", _shifted_logarithm),
+            _shifted_logarithm_step(),
         ),
     )
 
 
 def shifted_gaussian_gain_upper() -> Statement:
-    """δ ≤ κ(1 + z² + (z + m)/(z − m))/(1 + m²) for N(μ, σ²), m = |μ|/σ, κ ≤ 1/2; m = 0 is the Gaussian.
+    """δ ≤ min(1, κ(1 + z² + (z + m)/(z − m))/(1 + m²)) for N(μ, σ²), m = |μ|/σ, κ ≤ 1/2; m = 0 is the Gaussian.
 
     Source: ours.
     """
@@ -58,15 +64,16 @@ def shifted_gaussian_gain_upper() -> Statement:
     return gain_statement(
         "shifted_gaussian_gain_upper",
         "Gaussian with a mean: the gain is at most like z²/(1 + (μ/σ)²)",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         law=SHIFTED_LAW,
-        domain=(sympy.Le(kappa, sympy.Rational(1, 2)),),
+        densities=(sympy.Le(kappa, sympy.Rational(1, 2)),),
         derivation=(
             Step("the share above m is more than 1/2, so z > m for κ ≤ 1/2", _share_above_mean),
             *mills_lower_steps(),
             Step("z = m + y: φ(y) ≤ (y + 1/y)κ_1 and the same at z + m give δ ≤ bound", lambda: _below_upper(bound)),
-            Step("1 − ε − κ is that surplus", lambda: _shifted_difference(bound), concludes=bound),
-            Step("(1 + z²)/(1 + m²) is like 2 ln(1/κ)/(1 + m²)", _shifted_logarithm),
+            Step("1 − ε − κ is that surplus", lambda: _shifted_difference(bound)),
+            share_step(SHIFTED_GAUSSIAN, sympy.Min(1, bound)),
+            _shifted_logarithm_step(),
         ),
     )
 
@@ -96,7 +103,7 @@ def spike_mixture_gain_lower() -> Statement:
 
 
 def spike_mixture_gain_upper() -> Statement:
-    """δ ≤ κ(z² + 2 max(s², 1))/E[u²], E[u²] = ωs² + 1 − ω, for a share ω of N(0, s²) in N(0, 1).
+    """δ ≤ min(1, κ(z² + 2 max(s², 1))/E[u²]), E[u²] = ωs² + 1 − ω, for a share ω of N(0, s²) in N(0, 1).
 
     With the lower bound the gain is like 2 max(s², 1) ln(1/κ)/E[u²] for 0 < ω < 1: the wider part dominates.
 
@@ -106,7 +113,7 @@ def spike_mixture_gain_upper() -> Statement:
     return gain_statement(
         "spike_mixture_gain_upper",
         "Mixture of two Gaussians: an upper bound on the gain in the level",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         law=MIXTURE_LAW,
         domain=(sympy.Le(share, 1),),
         derivation=(
@@ -115,14 +122,27 @@ def spike_mixture_gain_upper() -> Statement:
             Step(
                 "(bound − δ)E[u²] = 2ω(w − s²)κ_1 + 2(1 − ω)(w − 1)κ_2 + x with x ≥ 0",
                 lambda: _mixture_upper(bound),
-                concludes=bound,
             ),
+            share_step(SPIKE_MIXTURE, sympy.Min(1, bound)),
             Step(
                 "φ(z)/φ(z/s) falls like e^(−rz²), r > 0, for s > 1: with ω > 0 the wider part is all of κ",
                 _widest_dominates,
+                argued="that tails are to each other like their densities, up to powers of z",
             ),
-            Step("for s > 1, ω > 0 its logarithm is −z²/(2s²): the gain is like 2s² ln(1/κ)/E[u²]", _mixture_logarithm),
+            Step(
+                "for s > 1, ω > 0 its logarithm is −z²/(2s²): the gain is like 2s² ln(1/κ)/E[u²]",
+                _mixture_logarithm,
+                argued="that κ is like the tail of the wider part",
+            ),
         ),
+    )
+
+
+def _shifted_logarithm_step() -> Step:
+    return Step(
+        "(1 + z²)/(1 + m²) is like 2 ln(1/κ)/(1 + m²)",
+        _shifted_logarithm,
+        argued="that κ lies between κ_1 and 2κ_1, and κ_1 between the two sides whose logarithms are compared",
     )
 
 

@@ -20,8 +20,8 @@ from sparsync.theory.laws.gamma_tails import (
     upper_mass,
     value_at_infinity,
 )
-from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
-from sparsync.theory.laws.magnitudes import GENERALISED_GAUSSIAN, UNIFORM
+from sparsync.theory.laws.gaussian_tails import DENSITY_DOMAIN, gain_statement, is_nonnegative
+from sparsync.theory.laws.magnitudes import GENERALISED_GAUSSIAN, UNIFORM, share_step
 
 ORDER = sympy.Symbol("alpha", positive=True)
 """α = 1/β, the shape of the gamma law of |u|^β."""
@@ -41,6 +41,7 @@ def uniform_gain() -> Statement:
         "Uniform: the gain is 3 − 3κ + κ²",
         sympy.Eq(delta, bound, evaluate=False),
         law=r"$u$ is uniform on $[-a,a]$",
+        kind="definition",
         derivation=(
             Step("1 − ε is the bound", lambda: sympy.expand(1 - UNIFORM.ratio - bound), concludes=bound),
             Step(
@@ -73,7 +74,7 @@ def generalised_gaussian_gain_lower() -> Statement:
 
 
 def generalised_gaussian_gain_upper() -> Statement:
-    """δ ≤ κ(z² + (2/β)(1 + z^β)^(2/β−1))/E[u²], for a density proportional to e^(−|u|^β), 1 ≤ β ≤ 2.
+    """δ ≤ min(1, κ(z² + (2/β)(1 + z^β)^(2/β−1))/E[u²]), for a density proportional to e^(−|u|^β), 1 ≤ β ≤ 2.
 
     Exact for Laplace, β = 1; for the Gaussian, β = 2, it is the bound 2 + z² on the gain of N(0, 1).
 
@@ -100,20 +101,21 @@ def generalised_gaussian_gain_upper() -> Statement:
     return _tail_statement(
         "generalised_gaussian_gain_upper",
         "exponent between 1 and 2: an upper bound on the gain",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         domain=(sympy.Ge(tail_exponent, 1), sympy.Le(tail_exponent, 2)),
         derivation=(
             density_excess_step(),
             Step("E[u²](δ − bound)' = −2α(f(w − (1+q)^r) − wD), r = 2α−1, w = q^r + r(1+q)^(r−1)", slope),
             Step("w ≤ (1+q)^r, as q^r lies below its tangent at 1 + q for 0 < r ≤ 1 (at r = 0 both are 1)", tangent),
-            Step("so δ − bound rises, to 0 at q = ∞", lambda: _end(bound), concludes=bound),
+            Step("so δ − bound rises, to 0 at q = ∞", lambda: _end(bound)),
+            share_step(GENERALISED_GAUSSIAN, sympy.Min(1, bound)),
             _logarithm_step(),
         ),
     )
 
 
 def generalised_gaussian_heavy_gain_upper() -> Statement:
-    """δ ≤ κ(1 + (z/√E[u²])^β)^(2/β) for a density proportional to e^(−|u|^β), β ≤ 1; equality at κ = 1.
+    """δ ≤ min(1, κ(1 + (z/√E[u²])^β)^(2/β)) for a density proportional to e^(−|u|^β), β ≤ 1; equality at κ = 1.
 
     Source: ours.
     """
@@ -122,7 +124,7 @@ def generalised_gaussian_heavy_gain_upper() -> Statement:
     return _tail_statement(
         "generalised_gaussian_heavy_gain_upper",
         "exponent at most 1: an upper bound on the gain",
-        sympy.Le(delta, bound, evaluate=False),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
         domain=(sympy.Le(tail_exponent, 1),),
         derivation=(
             Step("g = bound − δ has g' = (1 + q/K)^(2α−1) G/K, G = 2αQ − fB", lambda: _heavy_slope(bound)),
@@ -130,22 +132,23 @@ def generalised_gaussian_heavy_gain_upper() -> Statement:
             Step("B' = 1 − pv^(p−1) + (p−1)v^p ≥ 0, p = 2α, v = q/(q+K): it is 0 at v = 1 and falls", _rate_falls),
             Step("B' falls as v rises with q: B is concave, B(0) = K, so B/q falls, and H rises", _concave),
             Step("G(∞) = 0: G is first ≥ 0, then ≤ 0", lambda: value_at_infinity(_heavy_function())),
-            Step("g is 0 at both ends, so g ≥ 0", lambda: _ends(bound), concludes=bound),
+            Step("g is 0 at both ends, so g ≥ 0", lambda: _ends(bound)),
+            share_step(GENERALISED_GAUSSIAN, sympy.Min(1, bound)),
         ),
     )
 
 
 def generalised_gaussian_light_gain_lower() -> Statement:
-    """δ ≥ κz²/E[u²] for a density proportional to e^(−|u|^β), β ≥ 2.
+    """δ ≥ κz²/E[u²] for a density proportional to e^(−|u|^β); for β ≤ 2 there is a bound larger by κ.
 
     Source: ours.
     """
     bound = kappa * _level() ** 2 / SECOND_MOMENT
     return _tail_statement(
         "generalised_gaussian_light_gain_lower",
-        "exponent at least 2: a lower bound on the gain",
+        "any exponent: a lower bound on the gain",
         sympy.Ge(delta, bound, evaluate=False),
-        domain=(sympy.Ge(tail_exponent, 2),),
+        domain=(),
         derivation=(
             Step(
                 "E[u²](δ − bound)' = −2αq^(2α−1)Q ≤ 0",
@@ -157,7 +160,7 @@ def generalised_gaussian_light_gain_lower() -> Statement:
 
 
 def generalised_gaussian_light_gain_upper() -> Statement:
-    """δ ≤ κ(z² + (2/β)z^(2−β))/E[u²] for a density proportional to e^(−|u|^β), β ≥ 2.
+    """δ ≤ min(1, κ(z² + (2/β)z^(2−β))/E[u²]) for a density proportional to e^(−|u|^β), β ≥ 2.
 
     Source: ours.
     """
@@ -173,8 +176,9 @@ def generalised_gaussian_light_gain_upper() -> Statement:
     return _tail_statement(
         "generalised_gaussian_light_gain_upper",
         "exponent at least 2: an upper bound on the gain",
-        sympy.Le(delta, bound, evaluate=False),
-        domain=(sympy.Ge(tail_exponent, 2), sympy.Lt(kappa, 1)),
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
+        domain=(sympy.Ge(tail_exponent, 2),),
+        densities=(sympy.Lt(kappa, 1),),
         derivation=(
             density_excess_step(),
             Step("E[u²](δ − bound)' = 2α(q^r D − (q^r)'Q), r = 2α − 1", slope),
@@ -182,7 +186,8 @@ def generalised_gaussian_light_gain_upper() -> Statement:
                 "q^r falls for α ≤ 1/2, so the slope is ≥ 0",
                 lambda: is_nonnegative(-sympy.diff(LEVEL ** (2 * ORDER - 1), LEVEL).subs(ORDER, 1 / (2 + rest))),
             ),
-            Step("so δ − bound rises, to 0 at q = ∞", lambda: _end(bound), concludes=bound),
+            Step("so δ − bound rises, to 0 at q = ∞", lambda: _end(bound)),
+            share_step(GENERALISED_GAUSSIAN, sympy.Min(1, bound)),
             _logarithm_step(),
         ),
     )
@@ -195,10 +200,10 @@ def _tail_statement(
     *,
     domain: tuple[sympy.Basic, ...],
     derivation: tuple[Step, ...],
+    densities: tuple[sympy.Basic, ...] = DENSITY_DOMAIN,
 ) -> Statement:
-    return gain_statement(
-        label, f"Generalised Gaussian, {title}", relation, law=LAW, domain=domain, derivation=derivation
-    )
+    title = f"Generalised Gaussian, {title}"
+    return gain_statement(label, title, relation, law=LAW, domain=domain, densities=densities, derivation=derivation)
 
 
 def _logarithm_step() -> Step:

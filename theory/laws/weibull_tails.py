@@ -13,7 +13,7 @@ from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, shape
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
-from sparsync.theory.laws.magnitudes import WEIBULL
+from sparsync.theory.laws.magnitudes import WEIBULL, share_step
 
 LOG = sympy.Symbol("l", positive=True)
 """ℓ = ln(1/κ)."""
@@ -40,14 +40,16 @@ def weibull_gain_lower() -> Statement:
         "weibull_gain_lower",
         "Weibull of shape at most 2: a lower bound on the gain, a power 2/a of ln(1/κ)",
         sympy.Ge(delta, bound, evaluate=False),
-        law=r"$|u|$ is Weibull with shape $a\le 2$",
+        law="$|u|$ is Weibull with shape $a$",
         domain=(HEAVY_DOMAIN,),
         derivation=_sum_steps(bound, HEAVY),
     )
 
 
 def weibull_gain_upper() -> Statement:
-    """δ ≤ κ(1 + ℓ/Γ(1 + 2/a)^(a/2))^(2/a) with ℓ = ln(1/κ), for |u| Weibull with shape a ≤ 2; equality at κ = 1.
+    """δ ≤ min(1, κ(1 + ℓ/Γ(1 + 2/a)^(a/2))^(2/a)) with ℓ = ln(1/κ), for |u| Weibull with shape a ≤ 2.
+
+    Equality at κ = 1.
 
     Source: ours.
     """
@@ -55,10 +57,10 @@ def weibull_gain_upper() -> Statement:
     return gain_statement(
         "weibull_gain_upper",
         "Weibull of shape at most 2: an upper bound on the gain, a power 2/a of ln(1/κ)",
-        sympy.Le(delta, bound, evaluate=False),
-        law=r"$|u|$ is Weibull with shape $a\le 2$",
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
+        law="$|u|$ is Weibull with shape $a$",
         domain=(HEAVY_DOMAIN,),
-        derivation=_linear_steps(bound, HEAVY),
+        derivation=(*_linear_steps(bound, HEAVY), share_step(WEIBULL, sympy.Min(1, bound))),
     )
 
 
@@ -72,14 +74,14 @@ def weibull_light_gain_lower() -> Statement:
         "weibull_light_gain_lower",
         "Weibull of shape at least 2: a lower bound on the gain, a power 2/a of ln(1/κ)",
         sympy.Ge(delta, bound, evaluate=False),
-        law=r"$|u|$ is Weibull with shape $a\ge 2$",
+        law="$|u|$ is Weibull with shape $a$",
         domain=(LIGHT_DOMAIN,),
         derivation=_linear_steps(bound, LIGHT),
     )
 
 
 def weibull_light_gain_upper() -> Statement:
-    """δ ≤ κ(1 + ℓ^(2/a)/Γ(1 + 2/a)) with ℓ = ln(1/κ), for |u| Weibull with shape a ≥ 2; equality at κ = 1.
+    """δ ≤ min(1, κ(1 + ℓ^(2/a)/Γ(1 + 2/a))) with ℓ = ln(1/κ), for |u| Weibull with shape a ≥ 2; equality at κ = 1.
 
     Source: ours.
     """
@@ -87,10 +89,10 @@ def weibull_light_gain_upper() -> Statement:
     return gain_statement(
         "weibull_light_gain_upper",
         "Weibull of shape at least 2: an upper bound on the gain, a power 2/a of ln(1/κ)",
-        sympy.Le(delta, bound, evaluate=False),
-        law=r"$|u|$ is Weibull with shape $a\ge 2$",
+        sympy.Le(delta, sympy.Min(1, bound), evaluate=False),
+        law="$|u|$ is Weibull with shape $a$",
         domain=(LIGHT_DOMAIN,),
-        derivation=_sum_steps(bound, LIGHT),
+        derivation=(*_sum_steps(bound, LIGHT), share_step(WEIBULL, sympy.Min(1, bound))),
     )
 
 

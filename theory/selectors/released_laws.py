@@ -17,8 +17,8 @@ from sparsync.theory.language.symbols import counted_share, kappa, mean_shift, r
 GREATEST_DENSITY = sympy.Rational(3, 4)
 """From this density on, sending every coordinate is an accepted count."""
 
-UNIFORM_DENSITIES = (sympy.Rational(1, 1000), sympy.Rational(1, 50), sympy.Rational(2, 25))
-"""Range of densities in `released_uniform`, and up to which of them nothing is returned."""
+_LEAST, _FEW, _MOST = sympy.Rational(1, 1000), sympy.Rational(1, 50), sympy.Rational(2, 25)
+"""Densities in the range of `released_uniform`; up to the second nothing is returned."""
 
 
 def released_window() -> Statement:
@@ -29,11 +29,12 @@ def released_window() -> Statement:
         title="thresholds accepted by the released rule, centred Gaussian",
         assumptions=(
             r"$u$ is a centred Gaussian, counts are those of the law",
-            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
         ),
         relation=sympy.Eq(window_ratio, bound),
         domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
         source="ours",
+        kind="definition",
         derivation=(
             Step("P(|u| > σz) = erfc(z/√2), whatever the scale σ", _tail_of_scaled),
             Step("it falls strictly in z: the accepted thresholds are one interval", _tail_falls),
@@ -55,7 +56,7 @@ def released_window_narrow() -> Statement:
         title="thresholds accepted by the released rule, upper bound",
         assumptions=(
             r"$u$ is a centred Gaussian, counts are those of the law",
-            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
         ),
         relation=sympy.Le(window_ratio, bound, evaluate=False),
         domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
@@ -74,38 +75,38 @@ def released_window_narrow() -> Statement:
 
 
 def released_uniform() -> Statement:
-    """For the uniform law on [−a, a] three passes return the share max(0, 1 − (√3/4) z(κ)) where 1/1000 ≤ κ ≤ 2/25.
+    """For the uniform law on [−a, a] three passes return the share max(0, 1 − (√3/4) z(κ)) for κ from 0.00054 to 0.107.
 
-    The Gaussian start lies above a; half of it counts too much; three quarters of it end the passes, in range or not.
-    That is nothing for κ ≤ 1/50 (δ = 0) and 24 % of all at κ = 2/25, three times too much: the count is in range for κ
-    from 0.0230 to 0.0257 only. Below 1/1000 the second pass may count nothing: at κ = 1/10000 the third returns 44 %.
+    These are the densities at which the first pass counts too few, 1 − z/√3 < 2κ/3, and the second, at half of the
+    Gaussian start, too many; three quarters of the start end the passes, in range or not. That is nothing for κ ≤ 1/50
+    (δ = 0) and 24 % of all at κ = 2/25, three times too much: the count is in range for κ from 0.0230 to 0.0257 only.
+    At smaller densities the second pass may count nothing: at κ = 1/10000 the third returns 44 %.
     """
-    least, middle, greatest = UNIFORM_DENSITIES
-    bound = sympy.Max(0, 1 - sympy.sqrt(3) / 4 * NormalQuantile(kappa))
+    level = NormalQuantile(kappa)
+    root = sympy.sqrt(3)
+    bound = sympy.Max(0, 1 - root / 4 * level)
     return Statement(
         label="released_uniform",
         title="share that the released rule returns, uniform law",
         assumptions=(
             r"$u$ is uniform on $[-a,a]$; counts, mean and standard deviation are those of the law; three passes",
-            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $1/1000\le\kappa\le 2/25$",
+            r"$z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
         ),
         relation=sympy.Eq(returned_share, bound),
-        domain=(sympy.Ge(kappa, least), sympy.Le(kappa, greatest)),
+        domain=(sympy.Gt(level, root * (1 - 2 * kappa / 3)), sympy.Lt(level, 2 * root * (1 - 4 * kappa / 3))),
         source="ours",
         derivation=(
             Step("the standard deviation is a/√3, so t₀ = z(κ) a/√3", _uniform_deviation),
-            Step("z(κ) falls in κ", _quantile_falls),
-            Step("z(2/25) > √3, so t₀ > a: the first pass counts nothing", lambda: _exceeds(sympy.sqrt(3), greatest)),
-            Step(
-                "z(1/1000) < 2√3 (1 − (4/3)/50), so t₀/2 < a (1 − 4κ/3): the second counts more than 4κ/3, κ ≤ 1/50",
-                lambda: _undercuts(least, middle),
-            ),
-            Step("z(1/50) < 2√3 (1 − (4/3) 2/25): it does so for κ ≥ 1/50", lambda: _undercuts(middle, greatest)),
+            Step("P(|u| > t) = max(0, 1 − t/a)", _uniform_tail),
+            Step("z > √3(1 − 2κ/3): the first pass counts less than 2κ/3", lambda: _first_is_too_few(level)),
+            Step("z < 2√3(1 − 4κ/3): the second, at t₀/2, counts more than 4κ/3", lambda: _second_is_too_many(level)),
             Step("P(|u| > 3t₀/4) = max(0, 1 − (√3/4) z(κ))", lambda: _third_share() - bound, concludes=bound),
+            Step("z(κ) falls in κ", _quantile_falls),
             Step(
-                "z(1/50) > 4/√3: for κ ≤ 1/50 the third pass counts nothing",
-                lambda: _exceeds(4 / sympy.sqrt(3), middle),
+                "z(1/1000) < 2√3 (1 − (4/3)/50), z(1/50) < 2√3 (1 − (4/3) 2/25) and z(2/25) > √3: 1/1000 ≤ κ ≤ 2/25 do",
+                _usual_densities,
             ),
+            Step("z(1/50) > 4/√3: for κ ≤ 1/50 the third pass counts nothing", lambda: _exceeds(4 / root, _FEW)),
         ),
     )
 
@@ -114,7 +115,7 @@ def mean_shift_failure() -> Statement:
     """From μ + zσ a Gaussian of mean μ = θσ has the share min(1, κ/2 + Q(z + 2θ)) at the first pass, Q = 1 − Φ.
 
     The rule compares |u| with a quantile of u. Where θ ≤ −z the threshold is not positive: every coordinate is counted,
-    and as a raise by 3/2 leaves a negative threshold negative, every later pass counts and returns all of them. At
+    and as a raise by 3/2 leaves a negative threshold negative, for κ < 3/4 every later pass counts and returns all. At
     κ = 0.001 the first count is in range for θ from −0.073 to 0.149 only.
     """
     level = NormalQuantile(kappa)
@@ -124,10 +125,10 @@ def mean_shift_failure() -> Statement:
         title="first count of the released rule, shifted Gaussian",
         assumptions=(
             r"$u$ is Gaussian with mean $\theta\sigma$; counts, mean and standard deviation are those of the law",
-            r"the rule starts at $(\theta+z(\kappa))\sigma$, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$, $\kappa<3/4$",
+            r"the rule starts at $(\theta+z(\kappa))\sigma$, $z(\kappa)=\Phi^{-1}(1-\kappa/2)$",
         ),
         relation=sympy.Eq(counted_share, bound),
-        domain=(sympy.Lt(kappa, GREATEST_DENSITY),),
+        domain=(sympy.Le(kappa, 1),),
         source="ours",
         derivation=(
             Step("P(u > t) + P(u < −t) = κ/2 + Q(z + 2θ) for t = (θ + z)σ", lambda: _side_integrals() - _sides(bound)),
@@ -260,13 +261,39 @@ def _undercuts(least: sympy.Rational, greatest: sympy.Rational) -> sympy.Basic:
     return _two_sided_tail(level) < least
 
 
-def _third_share() -> sympy.Expr:
-    """P(|u| > t) for t = (3/4) z(κ) a/√3, which is 0 from t = a on."""
+def _usual_densities() -> sympy.Basic:
+    """The least density on the left and the greatest on the right of z < 2√3(1 − 4κ/3), in two parts."""
+    return sympy.And(_undercuts(_LEAST, _FEW), _undercuts(_FEW, _MOST), _exceeds(sympy.sqrt(3), _MOST))
+
+
+def _uniform_share(fraction: sympy.Expr) -> sympy.Expr:
+    """1 − t/a at this fraction of t₀ = z(κ) a/√3, which is 0 or less from t = a on."""
+    return 1 - fraction * NormalQuantile(kappa) / sympy.sqrt(3)
+
+
+def _uniform_tail() -> sympy.Expr:
     end, threshold = sympy.symbols("a t", positive=True)
     coordinate = sympy.Symbol("u", positive=True)
-    share = sympy.integrate(1 / end, (coordinate, threshold, end))
-    third = sympy.Rational(3, 4) * NormalQuantile(kappa) * end / sympy.sqrt(3)
-    return sympy.Max(0, sympy.expand(share.subs(threshold, third)))
+    return sympy.expand(sympy.integrate(1 / end, (coordinate, threshold, end)) - (1 - threshold / end))
+
+
+def _first_is_too_few(level: sympy.Expr) -> sympy.Basic:
+    """At z = √3(1 − 2κ/3) + more: 2κ/3 less the share is positive; it is so where the share is cut at 0 too."""
+    more = sympy.Symbol("more", positive=True)
+    at_level = _uniform_share(sympy.Integer(1)).subs(level, sympy.sqrt(3) * (1 - 2 * kappa / 3) + more)
+    return sympy.S(bool(sympy.expand(2 * kappa / 3 - at_level).is_positive))
+
+
+def _second_is_too_many(level: sympy.Expr) -> sympy.Basic:
+    """At z = 2√3(1 − 4κ/3) − less."""
+    less = sympy.Symbol("less", positive=True)
+    at_level = _uniform_share(sympy.Rational(1, 2)).subs(level, 2 * sympy.sqrt(3) * (1 - 4 * kappa / 3) - less)
+    return sympy.S(bool(sympy.expand(at_level - 4 * kappa / 3).is_positive))
+
+
+def _third_share() -> sympy.Expr:
+    """P(|u| > t) for t = (3/4) z(κ) a/√3."""
+    return sympy.Max(0, sympy.expand(_uniform_share(sympy.Rational(3, 4))))
 
 
 STATEMENTS = by_label(__name__, released_window(), released_window_narrow(), released_uniform(), mean_shift_failure())

@@ -13,6 +13,7 @@ from numbers import Integral
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -35,6 +36,14 @@ SUFFICIENT_RATIOS = {
 }
 """Numbers of passes, each with the smallest window ratio for which it is enough; smaller ratios need the next one."""
 
+WINDOW_START, WINDOW_END = sympy.symbols("a b", positive=True)
+"""The accepted thresholds are [a, b)."""
+STARTS = (
+    Given("least_start", "t_0", "≥", 4 * WINDOW_START / 9),
+    Given("end_of_starts", "e", "=", 2 * WINDOW_END, words="$t_0<e$ with {}"),
+)
+"""How far from the window the rule may start."""
+
 _RISE = 3**rise_power / sympy.Integer(2) ** rise_count
 """U, the factor of q₊ moves."""
 _FALL = 2**fall_count / sympy.Integer(3) ** fall_power
@@ -42,12 +51,13 @@ _FALL = 2**fall_count / sympy.Integer(3) ** fall_power
 
 
 def released_passes() -> Statement:
-    """From a start in [a/2, 3b/2), 3, 5, 8, 11, 19 or 27 passes end in the window if r is 3/2, 4/3, …, 256/243 or more.
+    """From a start in [4a/9, 2b), 3, 5, 8, 11, 19 or 27 passes end in the window if r is 3/2, 4/3, …, 256/243 or more.
 
     Each number is sharp: for any smaller r some start needs more. P passes suffice iff no gap between neighbours among
     (3/2)^j, j < P, on the circle of R⁺ modulo 3 is longer than the window; the gaps are rational numbers. At κ = 0.001
-    the window of a centred Gaussian has r = 1.061 and needs 27 passes in the worst case. A start outside [a/2, 3b/2)
-    first comes nearer by a factor 2 or 3/2 with every pass. For narrower windows see `released_worst_passes`.
+    the window of a centred Gaussian has r = 1.061 and needs 27 passes in the worst case. A start outside [4a/9, 2b)
+    first comes nearer by a factor 2 or 3/2 with every pass; no larger range does for all r. For narrower windows see
+    `released_worst_passes`.
     """
     pieces = [(passes, sympy.Ge(window_ratio, smallest)) for passes, smallest in SUFFICIENT_RATIOS.items()]
     bound = sympy.Piecewise(*pieces[:-1], (pieces[-1][0], True))
@@ -55,14 +65,15 @@ def released_passes() -> Statement:
         label="released_passes",
         title="passes that the released rule needs without a limit",
         assumptions=(
-            r"the accepted thresholds are $[a,b)$ with $r=b/a$, and $a/2\le t_0<3b/2$",
-            r"$r\ge 256/243$",
+            r"the accepted thresholds are $[a,b)$ with $r=b/a$",
+            *STARTS,
         ),
         relation=sympy.Le(passes_taken, bound, evaluate=False),
         domain=(pieces[-1][1],),
         source="ours; the gaps are those of the three-gap theorem (Sós 1958)",
         derivation=(
             Step("the moves 1/2 and 3/2 are equal modulo 3", lambda: sympy.Rational(3, 2) / sympy.Rational(1, 2) - 3),
+            _outer_step(),
             Step("r ≥ 3/2: the third threshold counted from [a/2, 3b/2) is in the window at the latest", _wide_window),
             Step("r < 3/2: the moves from [a/2, 3b/2) stay in [a/2, 3b/2)", _narrow_window_traps),
             Step("r < 3/2: a threshold there that equals one of the window modulo 3 is in the window", _one_lift),
@@ -71,18 +82,20 @@ def released_passes() -> Statement:
                 "so the bound is the first P whose largest gap is at most r",
                 lambda: _first_sufficient(bound),
                 concludes=bound,
+                argued="that P passes are enough where no gap of P thresholds is longer than the window",
             ),
         ),
     )
 
 
 def released_worst_passes() -> Statement:
-    """The worst start in [a/2, 3b/2) takes q₊ + q₋ passes, for every window 1 < r < 3/2: no window is out of reach.
+    """The worst start in [4a/9, 2b) takes q₊ + q₋ passes, for every window 1 < r < 2: no window is out of reach.
 
     q₊ is the least number of moves after which a threshold is, up to powers of three, larger by a factor
     U = 3^a₊/2^q₊ ≤ r, and q₋ the least after which it is smaller by a factor W = 2^q₋/3^a₋ ≤ r. Both with
-    a₊q₋ − a₋q₊ = 1, they are right for max(U, W) ≤ r < UW. From the first pair, U = 3/2 and W = 4/3, every other comes
-    by dividing the larger factor by the smaller (`rotation_pair`), so that these windows adjoin and fill 1 < r < 2.
+    a₊q₋ − a₋q₊ = 1, they are right for max(U, W) ≤ r < UW, which makes both exceed 1. From the first pair, U = 3/2 and
+    W = 4/3, every other comes by dividing the larger factor by the smaller (`rotation_pair`), so that these windows
+    adjoin and fill 1 < r < 2.
     27 passes for r = 1.06, 84 for 1.02, 233 for 1.01, 2593 for 1.001.
     """
     bound = rise_count + fall_count
@@ -90,19 +103,22 @@ def released_worst_passes() -> Statement:
         label="released_worst_passes",
         title="passes that the released rule needs without a limit, worst start",
         assumptions=(
-            r"the accepted thresholds are $[a,b)$ with $r=b/a<3/2$",
-            r"$U=3^{a_{+}}/2^{q_{+}}>1$ and $W=2^{q_{-}}/3^{a_{-}}>1$ with $a_{+}q_{-}-a_{-}q_{+}=1$",
-            r"$\max(U,W)\le r<UW$",
+            r"the accepted thresholds are $[a,b)$ with $r=b/a$",
+            r"$U=3^{a_{+}}/2^{q_{+}}$ and $W=2^{q_{-}}/3^{a_{-}}$ with $a_{+}q_{-}-a_{-}q_{+}=1$, and"
+            r" $\max(U,W)\le r<UW$",
+            *STARTS,
         ),
         relation=sympy.Eq(worst_passes, bound),
         domain=(
             sympy.Eq(rise_power * fall_count - fall_power * rise_count, 1),
-            *(sympy.Gt(_RISE, 1, evaluate=False), sympy.Gt(_FALL, 1, evaluate=False)),
             *(sympy.Ge(window_ratio, _RISE), sympy.Ge(window_ratio, _FALL), sympy.Lt(window_ratio, _RISE * _FALL)),
-            sympy.Lt(window_ratio, sympy.Rational(3, 2)),
         ),
         source="ours; the gaps are those of the three-gap theorem (Sós 1958)",
         derivation=(
+            Step("W ≤ r < UW gives U > 1, and U ≤ r < UW gives W > 1", _factors_exceed_one),
+            _outer_step(),
+            Step("r ≥ 3/2: the third threshold counted from [a/2, 3b/2) is in the window at the latest", _wide_window),
+            Step("two passes are not enough from [a/2, 2a/3), which a raise leaves below a", _third_is_needed),
             Step("r < 3/2: the moves from [a/2, 3b/2) stay in [a/2, 3b/2)", _narrow_window_traps),
             Step("r < 3/2: a threshold there that equals one of the window modulo 3 is in the window", _one_lift),
             Step("modulo 3, q₊ moves multiply by U and q₋ moves divide by W", _moves_of_pair),
@@ -111,15 +127,29 @@ def released_worst_passes() -> Statement:
             ),
             Step("q₋ arcs of ln U and q₊ of ln W are once around, ln 3: none passes over a threshold", _once_around),
             Step("so many thresholds have no gap above max(U, W) ≤ r", lambda: _arcs() - bound, concludes=bound),
-            Step("the last lies between arcs U and W: without it a window r < UW can be missed", _last_is_needed),
+            Step(
+                "the last lies between arcs U and W: without it a window r < UW can be missed",
+                _last_is_needed,
+                argued="that some start near the window has the window inside that gap",
+            ),
             Step("q moves and 3^a are x = aq₋ − qa₋ and y = qa₊ − aq₊ times those of the pair", _any_moves),
             Step("fewer than q₊ moves rise by UW or more, or not at all; so for falls", _pair_is_least),
             Step("U/W and W, or U and W/U, are the next pair; its product is max(U, W)", _next_pair),
             Step("the first pair is 3/2 and 4/3, with product 2", _first_pair),
             Step(
-                "no power of three is one of two: the logarithms are incommensurable, the factors tend to 1", _odd_even
+                "no power of three is one of two: the logarithms are incommensurable, the factors tend to 1",
+                _odd_even,
+                argued="that the factors tend to 1, as those of a continued fraction that does not end",
             ),
         ),
+    )
+
+
+def _outer_step() -> Step:
+    return Step(
+        "a start in [4a/9, a/2) or [3b/2, 2b) ends at the third threshold at the latest, or goes on as its triple or "
+        "its third does, which is in [a/2, 3b/2) and not in the window",
+        _outer_starts,
     )
 
 
@@ -133,10 +163,10 @@ def rotation_pair(ratio: Fraction) -> tuple[int, int, int, int]:
     """q₊, a₊, q₋ and a₋ for a window of ratio r, so that q₊ + q₋ passes are enough from the worst start.
 
     Raises:
-        ValueError: the ratio is not between 1 and 3/2.
+        ValueError: the ratio is not between 1 and 2.
     """
-    if not 1 < ratio < Fraction(3, 2):
-        raise ValueError(f"the ratio must be above 1 and below 3/2, got {ratio}")
+    if not 1 < ratio < 2:
+        raise ValueError(f"the ratio must be above 1 and below 2, got {ratio}")
     rise, fall = (1, 1), (2, 1)
     while _exceeds(3 ** rise[1], 2 ** rise[0], ratio) or _exceeds(2 ** fall[0], 3 ** fall[1], ratio):
         both = (rise[0] + fall[0], rise[1] + fall[1])
@@ -176,6 +206,39 @@ def _wide_window() -> sympy.Basic:
         sympy.Rational(3, 4) * (upper_end + _LOWER) - _TARGET,
     )
     return sympy.And(*(is_nonnegative_polynomial(room, _TARGET, _LOWER, _UPPER, _SLACK) for room in rooms))
+
+
+def _outer_starts() -> sympy.Basic:
+    """The triple of y in [4a/9, a/2) is halved to 3y/2, as y is raised, if r ≤ 4/3; if not, 9y/4 is in the window.
+
+    The third of y in [3b/2, 2b) is raised to y/2, as y is halved, if r ≤ 3/2; if not, y/2 is in the window.
+    """
+    third, half = sympy.Rational(1, 3), sympy.Rational(1, 2)
+    low, below_half = 4 * _TARGET / 9 + _LOWER, _TARGET / 2 - _UPPER
+    narrow, wide = 4 * _TARGET / 3 - _SLACK, 4 * _TARGET / 3 + _SLACK
+    rooms = [
+        *(3 * low - narrow, sympy.Rational(3, 2) * (_TARGET + _SLACK) - 3 * below_half),
+        *(sympy.Rational(9, 4) * low - _TARGET, wide - sympy.Rational(9, 4) * below_half),
+    ]
+    # Now b is x.
+    high, below_end = 3 * _TARGET / 2 + _LOWER, 2 * _TARGET - _UPPER
+    start_of_narrow, start_of_wide = 2 * _TARGET / 3 + _SLACK, 2 * _TARGET / 3 - _SLACK
+    rooms += [
+        *(start_of_narrow - third * below_end, third * high - half * _TARGET),
+        *(half * high - start_of_wide, _TARGET - half * below_end),
+    ]
+    return sympy.And(*(is_nonnegative_polynomial(room, _TARGET, _LOWER, _UPPER, _SLACK) for room in rooms))
+
+
+def _third_is_needed() -> sympy.Basic:
+    return is_nonnegative_polynomial(_TARGET - sympy.Rational(3, 2) * (2 * _TARGET / 3 - _UPPER), _TARGET, _UPPER)
+
+
+def _factors_exceed_one() -> sympy.Basic:
+    """UW = r + above and r = W + slack."""
+    factor, above = sympy.symbols("W above", positive=True)
+    other = sympy.cancel((factor + _SLACK + above) / factor - 1)
+    return sympy.S(bool(other.is_positive))
 
 
 def _narrow_window_traps() -> sympy.Basic:

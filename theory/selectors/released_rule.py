@@ -54,6 +54,7 @@ def released_reachable() -> Statement:
                 "only down to t₀/2^j > x = t₀ 3^i/2^j is impossible, only up to t₀ (3/2)^j < x too: so the rule ends "
                 "in the window iff some t₀ 3^i/2^j with 0 ≤ i ≤ j < P lies in it",
                 _transient_arrives,
+                argued="that outside a window the rule moves as it would for one point x of it",
             ),
             Step("Σ_{j < P} (j + 1) = P(P + 1)/2", lambda: _reachable_sum() - bound, concludes=bound),
         ),

@@ -7,13 +7,27 @@ is the update of one batch is `batch_weighted_error`; the rule in these terms, b
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, largest_batch, n, target_batch, total_rate, update_time
 
 WORKERS = (
-    r"worker $i$ reports on $b_i\leq b$ examples every $b_i/r_i$, from time $0$ on and without pause; $R=\sum_i r_i$",
-    r"an update adds all reports since the last one, as soon as they have $B$ examples or more",
+    Given(
+        "largest_report",
+        "b_i",
+        "≤",
+        largest_batch,
+        words=r"worker $i$ reports on $b_i$ examples every $b_i/r_i$, from time $0$ on and without pause; {}, "
+        r"$R=\sum_i r_i$",
+    ),
+    Given(
+        "due",
+        "D",
+        "=",
+        target_batch,
+        words="an update adds all reports since the last one, as soon as they have $D$ examples or more, {}",
+    ),
 )
 
 _PLACE = sympy.Symbol("i", integer=True, positive=True)

@@ -5,11 +5,10 @@ by an exchange (SelSync, Tyagi and Swany 2023), of a barrier that leaves out the
 et al. 2016), and of workers that commit at regular times (ADSP, Hu et al. 2020). The models and proofs are ours.
 """
 
-from collections.abc import Sequence
-
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -69,13 +68,14 @@ def osp_time() -> Statement:
         relation=sympy.Eq(iteration_time, bound),
         domain=(sympy.Le(deferred_size, message_size),),
         source="two stages: Chen et al. 2023; formula ours",
+        kind="definition",
         derivation=(
             Step(
                 "M − S bytes of n workers pass after max(T_c, Sn/B), when computed and when S bytes have passed",
                 lambda: _link_is_free(bound),
                 concludes=bound,
             ),
-            Step("S = 0: T_c + Mn/B", _without_deferring),
+            Step("S = 0: T_c + Mn/B", lambda: _two_stage_time(message_size, sympy.S.Zero) - _barrier_time()),
             Step("for S < BT_c/n the time is T_c + (M − S)n/B, and falls by n/B per byte", _below_the_knee),
             Step("for S ≥ BT_c/n it is Mn/B for every S", _beyond_the_knee),
         ),
@@ -97,6 +97,7 @@ def osp_speed_up() -> Statement:
         relation=sympy.Le(two_stage_speed_up, bound, evaluate=False),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step("an iteration takes at least T_c and at least Mn/B, for every S ≤ M", _both_are_needed),
             Step(
@@ -129,6 +130,7 @@ def selsync_speed_up() -> Statement:
         relation=sympy.Eq(selective_speed_up, bound),
         domain=(sympy.Le(synchronised_share, 1),),
         source="rule: Tyagi and Swany 2023; formula ours",
+        kind="definition",
         derivation=(
             Step("Σ_k T_c + t_f + t_s[exchange after k] = K(T_c + t_f + pt_s) for K steps", _sum_of_steps),
             Step("Σ_k T_c + t_s over this is the bound", lambda: _ratio_of_sums() - bound, concludes=bound),
@@ -154,12 +156,13 @@ def selsync_share() -> Statement:
         title="Steps that may be followed by an exchange, for a given speed-up",
         assumptions=(*SELECTIVE, r"the speed-up is at least $\phi$"),
         relation=sympy.Le(largest_share, bound, evaluate=False),
-        domain=(sympy.Ge(least_speed_up, 1),),
+        domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - bound, concludes=bound),
-            Step("and a larger speed-up needs a smaller p", _faster_needs_less),
-            Step("it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
+            Step("and a larger speed-up needs a smaller p", lambda: decided(_growth_of_share().is_negative)),
+            Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
             Step("it is ≥ 0 iff t_s ≥ (φ − 1)T_c + φt_f", lambda: _threshold_exchange(bound)),
         ),
     )
@@ -178,7 +181,8 @@ def backup_waiting() -> Statement:
         label="backup_waiting",
         title="Wait for the fastest workers, exponential durations",
         assumptions=(
-            "$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations, all of mean $\\bar{d}$",
+            "$d_{(b)}$ is the $b$-th shortest of $n$ independent exponential durations $d_i$",
+            Given("mean", r"\mathbb{E}\,d_i", "=", mean_duration),
         ),
         relation=sympy.Eq(expected_wait, bound),
         domain=(sympy.Le(awaited_count, n),),
@@ -206,11 +210,18 @@ def adsp_waiting_share() -> Statement:
         label="adsp_waiting_share",
         title="Waiting of workers that commit at regular times",
         assumptions=(
-            r"before each commit a worker computes for at least $\Gamma/C-O$; a commit takes $O$, in which it waits",
+            Given(
+                "computing",
+                "c",
+                "≥",
+                period / commit_count - commit_time,
+                words="before each commit a worker computes for a time {}",
+            ),
+            Given("waiting", "o", "≤", commit_time, words="and waits for a time {} while it commits"),
             "it starts with computing, and its time is cut anywhere",
         ),
         relation=sympy.Le(waiting_share, bound, evaluate=False),
-        domain=(sympy.Le(commit_time * commit_count, period),),
+        domain=(),
         source="rule: Hu et al. 2020; bound ours",
         derivation=(
             Step(
@@ -218,8 +229,15 @@ def adsp_waiting_share() -> Statement:
                 lambda: _cut_in_commit(bound),
                 concludes=bound,
             ),
-            Step("cut elsewhere, or with longer computing, the same wait is a smaller share", _longer),
-            Step("o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound", lambda: _whole_cycles() - bound),
+            Step(
+                "cut elsewhere, or with longer computing, the same wait is a smaller share",
+                lambda: decided(sympy.factor(COUNT / TIME - COUNT / (TIME + MORE)).is_nonnegative),
+            ),
+            Step("for OC > Γ the bound exceeds 1, and no share does", lambda: _more_than_all(bound)),
+            Step(
+                "o = 0 and computing for Γ/C − O: kO of kΓ/C is the bound",
+                lambda: COUNT * commit_time / (COUNT * period / commit_count) - bound,
+            ),
         ),
     )
 
@@ -241,10 +259,6 @@ def _link_is_free(bound: sympy.Expr) -> sympy.Expr:
     start = sympy.Max(compute_time, _link_time(deferred_size))
     end = start.rewrite(sympy.Abs) + _link_time(message_size - deferred_size)
     return sympy.simplify(sympy.expand(end - bound.rewrite(sympy.Abs)))
-
-
-def _without_deferring() -> sympy.Expr:
-    return _two_stage_time(message_size, sympy.Integer(0)) - _barrier_time()
 
 
 def _knee() -> sympy.Expr:
@@ -315,16 +329,16 @@ def _selective_speed_up() -> sympy.Expr:
 def _decreases_in_share() -> sympy.Basic:
     speed_up = _selective_speed_up()
     cap = (compute_time + exchange_time) / (compute_time + flag_time)
-    falls = sympy.factor(sympy.diff(speed_up, synchronised_share))
-    return decided(falls.is_negative and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
+    falls = sympy.factor(sympy.diff(speed_up, synchronised_share)).is_negative
+    return decided(falls and sympy.simplify(speed_up.subs(synchronised_share, 0) - cap) == 0)
 
 
 def _share_for(factor: sympy.Expr) -> sympy.Expr:
     return sympy.solve(sympy.Eq(_selective_speed_up(), factor), synchronised_share)[0]
 
 
-def _faster_needs_less() -> sympy.Basic:
-    return decided(sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up)).is_negative)
+def _growth_of_share() -> sympy.Expr:
+    return sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up))
 
 
 def _room_below(bound: sympy.Expr) -> sympy.Basic:
@@ -333,8 +347,8 @@ def _room_below(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _threshold_exchange(bound: sympy.Expr) -> sympy.Expr:
-    threshold = (least_speed_up - 1) * compute_time + least_speed_up * flag_time
-    return sympy.simplify(bound * exchange_time * least_speed_up - (exchange_time - threshold))
+    spare = exchange_time - (least_speed_up - 1) * compute_time - least_speed_up * flag_time
+    return sympy.simplify(bound * exchange_time * least_speed_up - spare)
 
 
 def _survival(time: sympy.Expr) -> sympy.Expr:
@@ -364,8 +378,8 @@ def _next_adds() -> sympy.Basic:
 
 
 def _last_term() -> sympy.Expr:
-    left_out = _expected_wait(n + 1, n)
-    return sympy.expand(sympy.expand_func((_expected_wait(n + 1, n + 1) - left_out).doit()) - mean_duration)
+    saved = _expected_wait(n + 1, n + 1) - _expected_wait(n + 1, n)
+    return sympy.expand(sympy.expand_func(saved.doit()) - mean_duration)
 
 
 def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
@@ -375,15 +389,9 @@ def _cut_in_commit(bound: sympy.Expr) -> sympy.Basic:
     return decided(sympy.expand(sympy.simplify(room)).is_nonnegative)
 
 
-def _longer() -> sympy.Basic:
-    waited, elapsed = sympy.symbols("waited elapsed", positive=True)
-    return decided(sympy.factor(waited / elapsed - waited / (elapsed + MORE)).is_nonnegative)
-
-
-def _whole_cycles() -> sympy.Expr:
-    computed = period / commit_count - commit_time
-    cycles: Sequence[sympy.Expr] = (COUNT * commit_time, COUNT * (computed + commit_time))
-    return sympy.simplify(cycles[0] / cycles[1])
+def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
+    spare = sympy.Symbol("spare", positive=True)
+    return decided(sympy.factor((bound - 1).subs(commit_time, (period + spare) / commit_count)).is_positive)
 
 
 STATEMENTS = by_label(

@@ -10,6 +10,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -62,7 +63,13 @@ def batch_weighted_error() -> Statement:
         title="Reports weighed by their batches",
         assumptions=(
             *REPORTS,
-            r"their variances $\sigma_i^2$ have the mean $\sum_i\frac{b_i}{B}\sigma_i^2=\sigma_0^2$",
+            Given(
+                "variance",
+                r"\sum_i\frac{b_i}{B}\sigma_i^2",
+                "=",
+                variance,
+                words=r"of their variances $\sigma_i^2$, {}",
+            ),
         ),
         relation=sympy.Eq(weighted_error, bound),
         domain=(),
@@ -70,7 +77,11 @@ def batch_weighted_error() -> Statement:
         derivation=(
             Step("every example of report i has the weight 1/B", lambda: _weight(_share()) - 1 / total_batch),
             Step("the weights 1/B of the b_i examples of all reports sum to 1", _weights_sum_to_one),
-            Step("E(Σ_k z_k)² = Σ_k E z_k² for independent z_k of mean 0: three, by their signs", _squares_add),
+            Step(
+                "E(Σ_k z_k)² = Σ_k E z_k² for independent z_k of mean 0: three, by their signs",
+                _squares_add,
+                argued="for more examples, and other laws",
+            ),
             Step(
                 "b_i examples of variance σ_i² and weight 1/B from each report make σ₀²/B",
                 lambda: _noise_of(_share()).xreplace(_MEAN_NOISE).simplify() - bound,
@@ -99,8 +110,13 @@ def equal_weight_error() -> Statement:
         title="Reports on unequal batches, weighed equally",
         assumptions=(
             *REPORTS,
-            r"every example has the variance $\sigma_0^2$",
-            r"$\zeta^2=\frac{1}{n}\sum_i\lVert\nabla f_i-\frac{1}{n}\sum_j\nabla f_j\rVert^{2}$",
+            Given("variance", r"\sigma_i^2", "≤", variance, words="the variance of an example is {}"),
+            Given(
+                "dissimilarity",
+                r"\frac{1}{n}\sum_i\lVert\nabla f_i-\frac{1}{n}\sum_j\nabla f_j\rVert^{2}",
+                "≤",
+                dissimilarity,
+            ),
             r"$\frac{1}{h}=\frac{1}{n}\sum_i\frac{1}{b_i}$, $c^2=\frac{1}{n}\sum_i(\frac{n b_i}{B}-1)^2$",
         ),
         relation=sympy.Le(unweighted_error, bound, evaluate=False),
@@ -148,6 +164,7 @@ def greedy_split() -> Statement:
                 "j is below its cap, and was so when the example was given that is finished last, at t: t_j is t or "
                 "more with one example more than it had then, and so with what it has in the other split",
                 _not_sooner,
+                argued="that greedy gave that example to nobody who had finished it sooner",
             ),
             Step("so t is the least of all", lambda: _least_of(bound, _MORE) - bound, concludes=bound),
         ),

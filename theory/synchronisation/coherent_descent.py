@@ -7,6 +7,7 @@ with the present one, and choose steps by it. Constants, conditions and proof ar
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, coherence, eta, gap, gradient_energy, j, tau, variance
@@ -34,25 +35,45 @@ def coherence_rate() -> Statement:
         label="coherence_rate",
         title="Rate of descent on coherent stale gradients",
         assumptions=(
-            r"$x_{t+1}=x_t-\eta_t g_t$, $\eta_t=\frac{\nu}{(\tau+1)L\sqrt{t+1}}$",
-            r"$\nabla f$ is $L$-Lipschitz, $f\geq f^{*}$",
-            r"$g_t$ is $\nabla f(x_{t-l})$, $0\leq l\leq\min(t,\tau)$, and noise of mean $0$ given all before, "
-            r"of variance $\leq\sigma_0^{2}$",
-            r"$\mathbb{E}\langle\nabla f(x_t),\nabla f(x_{t-l})\rangle\geq\nu\mathbb{E}\lVert\nabla f(x_t)\rVert^2$",
+            r"$x_{t+1}=x_t-\eta_t g_t$",
+            Given("step_size", r"\eta_t", "=", _step(j - 1), words="{} for $j=t+1$"),
+            Given(
+                "smoothness",
+                r"\lVert\nabla f(x)-\nabla f(y)\rVert/\lVert x-y\rVert",
+                "≤",
+                L,
+                words=r"$f\geq f^{*}$, {} for all $x\neq y$",
+            ),
+            Given("delay", "l", "≤", tau, words=r"$g_t$ is $\nabla f(x_{t-l})$, $0\leq l\leq t$ and {}, and noise"),
+            Given(
+                "variance",
+                r"\mathbb{E}\,\lVert g_t-\nabla f(x_{t-l})\rVert^2",
+                "≤",
+                variance,
+                words="whose mean given all before is $0$, {}",
+            ),
+            Given(
+                "coherence",
+                r"\mathbb{E}\langle\nabla f(x_t),\nabla f(x_{t-l})\rangle/\mathbb{E}\lVert\nabla f(x_t)\rVert^2",
+                "≥",
+                coherence,
+            ),
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
-        domain=(sympy.Le(coherence, 1),),
+        domain=(),
         source="form: Dai et al. 2018, not read; ours",
         derivation=(
             Step(
                 "E f(x_{t+1}) ≤ E f(x_t) − η_tνG_t + Lη_t²(G_{t−l} + σ₀²)/2, G_t = E‖∇f(x_t)‖²",
                 _one_step,
+                argued="for other noise than of two values",
             ),
             Step("x_t is used in τ + 1 steps at most, none before t, and with no larger η", _later_steps_are_shorter),
             Step(
                 "so Σ_t (νη_t − (τ + 1)Lη_t²/2)G_t ≤ f(x_0) − f* + Lσ₀²Σ_t η_t²/2, where the weights are "
                 "ν²/((τ + 1)L) · (1/√(t + 1) − 1/(2(t + 1))) > 0",
                 _weights_at_step,
+                argued="the sum over t",
             ),
             Step("Ση_t² = ν²H_T/((τ + 1)L)²", _squares_of_steps),
             Step(

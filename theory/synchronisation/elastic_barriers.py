@@ -153,6 +153,7 @@ def dssp_regret() -> Statement:
         relation=sympy.Le(regret, bound, evaluate=False),
         domain=(),
         source="form: Zhao et al. 2019 (DSSP); constant and condition: ours",
+        kind="definition",
         derivation=(
             Step("a lead of at most s + r at every start is the rule of SSP with s + r for s", _is_stale_synchronous),
             Step(

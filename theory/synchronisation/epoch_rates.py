@@ -10,6 +10,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -27,12 +28,24 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.synchronisation.batches import cauchy_schwarz_step
-from sparsync.theory.synchronisation.grid_rates import LEFT, TRAINING, descent_of_mean, noisy_spread, summed_descent
+from sparsync.theory.synchronisation.grid_rates import (
+    LEFT,
+    SPREAD,
+    TRAINING,
+    descent_of_mean,
+    noisy_spread,
+    summed_descent,
+)
 
 EPOCHS = (
     r"$x_{t+1}=W_t(x_t-\eta g_t)$ with doubly stochastic $W_t$ that depend on no $g_t$; all start alike",
-    r"$\sum_i\lVert x_i^{+}-\bar{x}\rVert^{2}\leq r^2\sum_i\lVert x_i-\bar{x}\rVert^{2}$ for $x^{+}=W_{kB+B-1}\dots "
-    r"W_{kB}x$, all $x$ and $k$",
+    Given(
+        "factor",
+        r"(\sum_i\lVert x_i^{+}-\bar{x}\rVert^{2}/\sum_i\lVert x_i-\bar{x}\rVert^{2})^{1/2}",
+        "≤",
+        epoch_root,
+        words=r"{} for $x^{+}=W_{kB+B-1}\dots W_{kB}x$, all $k$ and all $x$ that differ",
+    ),
 )
 LONGEST_COUNTED, EPOCHS_COUNTED = 4, 4
 """Steps of an epoch, and epochs, up to which whole epochs between two steps are counted one by one."""
@@ -58,7 +71,7 @@ def epoch_mean_disagreement() -> Statement:
         title="Mean disagreement of workers that mix in epochs",
         assumptions=(
             *EPOCHS,
-            r"$\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}$ is $\bar{Z}^{2}$ in the mean over $T$ steps",
+            SPREAD,
         ),
         relation=sympy.Le(mean_disagreement, bound, evaluate=False),
         domain=(sympy.Lt(epoch_root, 1),),
@@ -74,12 +87,14 @@ def epoch_mean_disagreement() -> Statement:
                 "between step o of an epoch and a step of the k-th epoch after it lie k − 1 whole epochs, and k for "
                 f"o = 0: counted up to {LONGEST_COUNTED} steps",
                 _whole_epochs,
+                argued="for longer epochs",
             ),
             Step("1 + r + … + r^k = (1 − r^(k+1))/(1 − r) ≤ 1/(1 − r)", _geometric),
             Step(
                 "so gradients of o steps of this epoch, and (B − 1)r^(k−1) + r^k of each before, are left in a step: "
                 "B − 2 + B/(1 − r) at most",
                 _left_in_a_step,
+                argued="that the last step of an epoch has the most",
             ),
             Step("and as much at most is left of one gradient in all later steps", _left_of_a_gradient),
             jensen_step("what is left of each gradient"),
@@ -145,7 +160,7 @@ def epoch_speed_up() -> Statement:
     return Statement(
         label="epoch_speed_up",
         title="Linear speed-up of workers that mix in epochs",
-        assumptions=(*EPOCHS, *TRAINING, r"$\eta=\sqrt{2n(f(x_0)-f^{*})/(L\sigma_0^2T)}$"),
+        assumptions=(*EPOCHS, *TRAINING, Given("step_size", r"\eta", "=", _chosen_step())),
         relation=sympy.Le(mean_gradient_energy, bound, evaluate=False),
         domain=(
             sympy.Lt(epoch_root, 1),

@@ -11,6 +11,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -31,10 +32,35 @@ ALTERNATING = (
     GRID,
     r"$x_{t+1}=W_t x_t-\eta g_t$, $W_t$ averages in rows for even $t$, in columns for odd $t$; all start alike",
 )
+SPREAD = Given(
+    "spread",
+    r"\frac{1}{nT}\sum_t\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}",
+    "≤",
+    mean_spread,
+    words="{} over $T$ steps",
+)
 TRAINING = (
-    r"$f=\frac{1}{n}\sum_i f_i\geq f^{*}$, every $\nabla f_i$ is $L$-Lipschitz",
-    r"$\frac{1}{n}\sum_i\lVert\nabla f_i-\nabla f\rVert^{2}\leq\zeta^{2}$ at every $\bar{x}_t$",
-    r"$g_i$ is $\nabla f_i(x_i)$ and noise of mean $0$ and variance $\leq\sigma_0^{2}$, independent of all else",
+    Given(
+        "smoothness",
+        r"\lVert\nabla f_i(x)-\nabla f_i(y)\rVert/\lVert x-y\rVert",
+        "≤",
+        L,
+        words=r"$f=\frac{1}{n}\sum_i f_i\geq f^{*}$, {} for all $x\neq y$",
+    ),
+    Given(
+        "dissimilarity",
+        r"\frac{1}{n}\sum_i\lVert\nabla f_i-\nabla f\rVert^{2}",
+        "≤",
+        dissimilarity,
+        words=r"{} at every $\bar{x}_t$",
+    ),
+    Given(
+        "variance",
+        r"\mathbb{E}\,\lVert g_i-\nabla f_i(x_i)\rVert^2",
+        "≤",
+        variance,
+        words="$g_i$ is $\\nabla f_i(x_i)$ and noise of mean $0$, independent of all else, {}",
+    ),
 )
 GOLDEN = (1 + sympy.sqrt(5)) / 2
 """φ."""
@@ -63,7 +89,7 @@ def grid_mean_disagreement() -> Statement:
         title="Mean disagreement of workers that mix on a grid",
         assumptions=(
             *ALTERNATING,
-            r"$\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}$ is $\bar{Z}^{2}$ in the mean over $T$ steps",
+            SPREAD,
         ),
         relation=sympy.Le(mean_disagreement, bound, evaluate=False),
         domain=(),
@@ -79,6 +105,7 @@ def grid_mean_disagreement() -> Statement:
                 "so of two second parts r and s, of an even step and the next, first r and then r + s are left, and "
                 "neither later; of first parts the same one step later; of the rest each once",
                 _followed,
+                argued=f"beyond {FOLLOWED_STEPS} steps",
             ),
             Step("φ²(r² + s²) − r² − (r + s)² = (r − φs)²/φ where φ² = φ + 1", _block_is_a_square),
             Step("(1 + √5)/2 is one such number, and φ² ≥ 1 for what is left once", _golden_ratio),

@@ -10,6 +10,7 @@ from collections import deque
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import growth, longest_duration, n, switch_count, time_to_whole
@@ -42,6 +43,7 @@ def switch_reports() -> Statement:
         relation=sympy.Eq(switch_count, bound),
         domain=(),
         source="ours; that groups grow: Vora, Joshi and Patel 2024",
+        kind="definition",
         derivation=(
             Step("v = (K − 1)g + o with 0 ≤ o < g has 1 + ⌊v/g⌋ = K", _size_of_version),
             Step("so K = n − 1 at v = (n − 1)g − 1, and n from v = (n − 1)g on", _last_before),
@@ -67,7 +69,12 @@ def switch_time() -> Statement:
     return Statement(
         label="switch_time",
         title="Time until a growing group holds all workers",
-        assumptions=(*GROUPS, r"a report is there $d_{\max}$ after its worker has started, or sooner"),
+        assumptions=(
+            *GROUPS,
+            Given(
+                "longest", "d", "≤", longest_duration, words="a report is there a time {} after its worker has started"
+            ),
+        ),
         relation=sympy.Le(time_to_whole, bound, evaluate=False),
         domain=(),
         source="ours; that groups grow: Vora, Joshi and Patel 2024",

@@ -48,7 +48,6 @@ def zipline_waiting() -> Statement:
         domain=(
             sympy.Ge(n, 2),
             sympy.Le(shortest_duration, longest_duration),
-            sympy.Le(longest_duration, look_ahead * shortest_duration),
             sympy.Ge(duration_product, shortest_duration ** (n - 1)),
             sympy.Le(duration_product, shortest_duration * longest_duration ** (n - 2)),
             sympy.Lt(2 ** (n - 1) * duration_product, n * (1 + SLOW_COUNT) * shortest_duration ** (n - 1)),
@@ -65,6 +64,11 @@ def zipline_waiting() -> Statement:
                 "volume P in all: for larger ε two overlap, so for one of the finitely many ranges ε is enough",
                 lambda: _fills_torus(bound),
                 concludes=bound,
+            ),
+            Step(
+                "N ≥ 1, for P ≥ d_min^{n−1} and N = 0 would leave 2^{n−1} < n: not at n = 2, and twice k ≥ 2 is k + 1 "
+                "or more",
+                _slow_one_ends,
             ),
             Step("points of two such bodies differ by a y of range ε/2 + ε/2 or less", _ranges_add),
             Step("ε < d_min: multiples of the d_i alone have a larger range, so 1 ≤ q ≤ N", _moves_are_larger),
@@ -92,6 +96,13 @@ def _fills_torus(bound: sympy.Expr) -> sympy.Expr:
     """N + 1 bodies whose range is half the bound, less the volume P of the torus."""
     body = _volume() * sympy.powdenest((bound / 2) ** (n - 1), force=True)
     return sympy.simplify((1 + SLOW_COUNT) * body - duration_product)
+
+
+def _slow_one_ends() -> sympy.Basic:
+    # The last condition at N = 0 over d_min^{n−1}; 2^{n−1} ≥ n at n = 2, and from n to n + 1.
+    more, workers = sympy.symbols("more workers", integer=True, nonnegative=True)
+    at_least = sympy.expand(2 * (workers + 2 + more) - (workers + 3))
+    return decided(2 ** (2 - 1) >= 2 and at_least.is_nonnegative)
 
 
 def _ranges_add() -> sympy.Basic:

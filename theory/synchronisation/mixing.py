@@ -11,6 +11,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -30,11 +31,17 @@ from sparsync.theory.language.symbols import (
 GRID = "the $n=RC$ workers stand on a grid of $R$ rows and $C$ columns"
 ROUNDS = (
     r"$x_{t+1}=W_t x_t-\eta g_t$, $W_t$ averages in rows for even $t$, in columns for odd $t$; two rounds or more",
-    r"$\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}\le Z^{2}$ in every step",
+    Given(
+        "spread",
+        r"\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\bar{g}\rVert^{2}",
+        "≤",
+        gradient_spread,
+        words="{} in every step",
+    ),
 )
 PUBLIC = (
     r"$x_i^{+}=x_i-\eta g_i+\gamma\sum_j w_{ij}(\hat{x}_j-\hat{x}_i)$ with any copies $\hat{x}_i$ that all have",
-    r"$\sum_j w_{ij}=\sum_i w_{ij}=1$; $g_t$ is the mean of the $g_i$",
+    r"all rows and all columns of $w$ have the same sum; $g_t$ is the mean of the $g_i$",
 )
 LARGEST_WRITTEN = 3
 """Rows, and columns, up to which the matrices are also written out."""
@@ -70,6 +77,7 @@ def grid_mixing() -> Statement:
         relation=sympy.Eq(mixing_entry, bound),
         domain=(),
         source="classical",
+        kind="definition",
         derivation=(
             Step(
                 "from (a, b) to (c, d): Σ_e Σ_f [a = e]/C · [f = d]/R over the workers (e, f) between",
@@ -77,7 +85,7 @@ def grid_mixing() -> Statement:
                 concludes=bound,
             ),
             Step("the same with columns first", lambda: _through_all(_in_columns, _in_rows) - bound),
-            Step(f"the matrices are multiplied for R, C ≤ {LARGEST_WRITTEN}", _multiplied),
+            Step(f"the matrices are multiplied, too, for R, C ≤ {LARGEST_WRITTEN}", _multiplied),
         ),
     )
 
@@ -176,7 +184,7 @@ def mixing_mean() -> Statement:
                 "Σ_i Σ_j w_ij(x̂_j − x̂_i) = cΣ_j x̂_j − rΣ_i x̂_i where rows of w sum to r and columns to c",
                 lambda: _copies_in_sum(*_SUMS) - (_SUMS[1] - _SUMS[0]) * _sum_of_copies(),
             ),
-            Step("for r = c = 1 the mean of n workers moves as stated", lambda: _mean_moves() - bound, concludes=bound),
+            Step("for r = c the mean of n workers moves as stated", lambda: _mean_moves() - bound, concludes=bound),
             Step("Top-1 of (2, 1) and of (1, 2), averaged: the mean (3/2, 3/2) becomes (1, 1)", _plain_moves),
         ),
     )
@@ -322,7 +330,7 @@ def _mean_moves() -> sympy.Expr:
         sympy.Sum(own[_READER], (_READER, 1, n)): n * replica_mean,
         sympy.Sum(local[_READER], (_READER, 1, n)): n * gradient,
     }
-    mixed = strength * _copies_in_sum(sympy.S.One, sympy.S.One)
+    mixed = strength * _copies_in_sum(_SUMS[0], _SUMS[0])
     return sympy.expand((total.factor(deep=True).expand() + mixed).xreplace(means) / n)
 
 

@@ -11,6 +11,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import epoch_factor, least_weight, n
@@ -19,7 +20,14 @@ LARGEST_WRITTEN = 4
 """Workers up to which every order of the links of a path is multiplied out."""
 LINKS = (
     r"$x^{+}=W_B\dots W_1x$ with doubly stochastic $W_t$",
-    r"$w_{ii}\geq a$, and $w_{ij},w_{ji}\geq a$ where workers $i$ and $j$ mix with each other in a step, else $0$",
+    Given(
+        "least",
+        "w",
+        "≥",
+        least_weight,
+        words="every $w_{ii}$, and $w_{ij}$ and $w_{ji}$ where workers $i$ and $j$ mix in a step, is some {}, and all "
+        "others are $0$",
+    ),
     "all pairs that mix in some step of the epoch connect the workers",
 )
 
@@ -62,6 +70,7 @@ def epoch_disagreement() -> Statement:
                 "so a step takes 2a(1 − a) times the squares of all gaps that its links cross; a gap of the start is "
                 "there until then, for sides that do not mix keep apart",
                 _sides_keep_apart,
+                argued="for means of more than two values",
             ),
             jensen_step("a weight of 1 for each gap between two workers"),
             Step(

@@ -9,6 +9,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, START, ssp_regret_fixed_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -44,12 +45,13 @@ def regret_tail_bound() -> Statement:
         assumptions=(
             CONVEX,
             START,
-            r"$x_{t+1}=x_t-\eta g_t$, and $\tilde{x}_t$ is $x_t$ but for $\gamma_t\leq b$ of the $\eta g_l$, those "
+            r"$x_{t+1}=x_t-\eta g_t$, and $\tilde{x}_t$ is $x_t$ but for $\gamma_t$ of the $\eta g_l$, those "
             r"lacked with $l<t$ or held already with $l\geq t$",
-            r"$\mathbb{E}[\gamma_t]\leq m$ given everything before $t$",
+            Given("largest", r"\gamma_t", "≤", misread_cap),
+            Given("mean", r"\mathbb{E}[\gamma_t]", "≤", misread_mean, words="{} given everything before $t$"),
         ),
         relation=sympy.Le(regret_tail, bound, evaluate=False),
-        domain=(sympy.Le(misread_mean, misread_cap),),
+        domain=(),
         source="ours; form: Wang, Catterall and Mortier 2017, not read",
         derivation=(
             *ssp_regret_fixed_step().derivation[:3],
@@ -57,10 +59,15 @@ def regret_tail_bound() -> Statement:
                 "so R ≤ F²/η + ηℓ²T/2 + ηℓ²Σγ_t, and the event needs Σ(γ_t − m) ≥ s = Tx/(ηℓ²)",
                 _needs_large_lags,
             ),
+            Step("for m ≥ b that never is; let m < b, p = m/b", _never_beyond_cap),
             Step("e^{λγ} is below its chord between 0 and b, whose mean grows with that of γ", _chord),
             Step("K(u) = ln(1 − p + pe^u) − pu has K(0) = K'(0) = 0, and K'' = q(1 − q) ≤ 1/4", _curvature),
             Step("so E e^{λ(γ − m)} ≤ e^{λ²b²/8}: u²/8 has the curvature 1/4", _square_has_curvature),
-            Step("T factors, one after the other: exp(Tλ²b²/8 − λs) is least at λ = 4s/(Tb²)", _is_least),
+            Step(
+                "T factors, one after the other: exp(Tλ²b²/8 − λs) is least at λ = 4s/(Tb²)",
+                _is_least,
+                argued="that expectations given what is before multiply, and Markov's inequality",
+            ),
             Step("where it is the bound", lambda: _at_least(bound), concludes=bound),
         ),
     )
@@ -77,6 +84,12 @@ def _needs_large_lags() -> sympy.Expr:
     exceeded = T * (radius**2 / (eta * T) + eta * lipschitz**2 * (sympy.Rational(1, 2) + misread_mean) + regret_excess)
     needed = sympy.solve(sympy.Eq(most, exceeded), lags)[0]
     return sympy.simplify(needed - T * misread_mean - _threshold())
+
+
+def _never_beyond_cap() -> sympy.Basic:
+    short, more = sympy.symbols("short more", nonnegative=True)
+    excess = sympy.expand((misread_cap - short) - (misread_cap + more))
+    return decided(excess.is_nonpositive and _threshold().is_positive)
 
 
 def _chord() -> sympy.Basic:

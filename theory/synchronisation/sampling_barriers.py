@@ -39,7 +39,7 @@ LAGS = (
     r"the lag $\gamma\le T$ is $j\le r$ with a probability proportional to $f(j)\ge 0$, $\sum_{j\le r}f(j)=F$",
     r"and $r+j$ with one proportional to $a^{j}$, for $j\ge 1$",
 )
-LAG_DOMAIN = (sympy.Lt(lag_decay, 1), sympy.Le(lag_weight, 1))
+LAG_DOMAIN = (sympy.Lt(lag_decay, 1),)
 LARGEST_ENUMERATED = 6
 """Number of other workers up to which the samples are also listed."""
 DRAWN = sympy.Symbol("i", integer=True, nonnegative=True)
@@ -59,7 +59,7 @@ def psp_pass_probability() -> Statement:
         title="Passing a barrier that samples workers",
         assumptions=SAMPLED,
         relation=sympy.Eq(pass_probability, bound),
-        domain=SAMPLE_DOMAIN,
+        domain=SAMPLE_DOMAIN[1:],
         source="classical; rule: Wang, Catterall and Mortier 2017",
         derivation=(
             Step("C(n − 1, β) samples are alike, and C(n − 1 − b, β) hold no laggard", _counted, concludes=bound),
@@ -105,7 +105,7 @@ def psp_lag_mean() -> Statement:
     """E γ ≤ r + a/((1 − a)(F(1 − a) + a)), whatever the law is up to r, and for every T.
 
     It is attained for T → ∞ by lags that are r or more. As we understand Wang, Catterall and Mortier 2017, they state
-    S(r(r + 1)/2 + a(r + 2)/(1 − a)²) with the normaliser S of the same law, which is never less.
+    S(r(r + 1)/2 + a(r + 2)/(1 − a)²) with the normaliser S of the same law, F ≤ 1, which is never less.
 
     Source: law: Wang, Catterall and Mortier 2017; bound ours.
     """
@@ -129,7 +129,7 @@ def psp_lag_mean() -> Statement:
             ),
             Step("f = F at r attains it", lambda: _concentrated(1) - bound),
             Step(
-                "r(r + 1)/2 + a(r + 2)/(1 − a)² exceeds the bound times the weights for r = 0 and r ≥ 1",
+                "F ≤ 1: r(r + 1)/2 + a(r + 2)/(1 − a)² exceeds the bound times the weights for r = 0 and r ≥ 1",
                 _published_mean,
             ),
         ),

@@ -33,7 +33,8 @@ from sparsync.theory.language.symbols import (
 )
 
 SUPERSTEP = (
-    r"all workers start together after a barrier, and an iteration takes from $d_{\min}$ to $d_{\max}$",
+    Given("shortest", "d", "≥", shortest_duration, words="all workers start together; an iteration takes a time {}"),
+    Given("longest", "d", "≤", longest_duration, words="and {}"),
     r"once all have ended $M$ iterations, everybody may end $1$ to $R$ more before the next barrier; between barriers "
     r"a worker starts its next iteration at once",
 )
@@ -152,8 +153,8 @@ def arrival_regret() -> Statement:
 
     An update is lacking in the views of those alone who compute while it arrives. So neither staleness nor look-ahead
     nor the ratio of speeds matters, where every worker reads the newest model: from one iteration of staleness on, and
-    T ≥ n, this is below `ssp_regret_optimised` for n ≥ 2, and equal to it for one worker. It is attained for every n by
-    one iteration of each, T = n, and for one worker by every T.
+    this is below `ssp_regret_optimised` for n ≥ 2, and equal to it for one worker. It is attained for every n by one
+    iteration of each, T = n, and of all but one, and for one worker by every T.
 
     Source: ours; that delays are below n on the average: Koloskova, Stich and Jaggi 2022, as we understand them.
     """
@@ -163,7 +164,7 @@ def arrival_regret() -> Statement:
         title="Regret of workers that read the newest model",
         assumptions=(*(FRESH, CONVEX, START), Given("step_size", r"\eta", "=", _best_step(_arrival_factor()))),
         relation=sympy.Le(regret, bound, evaluate=False),
-        domain=(sympy.Ge(T, n),),
+        domain=(sympy.Ge(T, n - 1),),
         source="ours; delays below n on the average: Koloskova et al. 2022",
         derivation=(
             *ssp_regret_fixed_step().derivation[:3],
@@ -176,7 +177,10 @@ def arrival_regret() -> Statement:
                 "so it is that of the last arrivals less T, counted in all orders of a few updates, too",
                 _arrivals_counted,
             ),
-            Step("these are T, T − 1, …, T − n + 1 at most", lambda: _lacking_in_all() - _lacking_closed()),
+            Step(
+                "these are T, T − 1, …, T − n + 1 at most, of which the last is 0 for T = n − 1",
+                lambda: _lacking_in_all() - _lacking_closed(),
+            ),
             Step("F²/η + ηℓ²T/2 and their cost are F²/η + ηℓ²q/2, q = (2n − 1)T − n(n − 1)", _costs_in_all),
             Step("this exceeds Fℓ√(2q) by a square over η, which vanishes at the best step", _excess_is_a_square),
             Step("there it is the bound", lambda: _at_best_step(bound), concludes=bound),
@@ -302,8 +306,8 @@ def _last_arrivals(order: Sequence[int]) -> list[int]:
 
 
 def _with_positive_factor(expression: sympy.Expr) -> sympy.Expr:
-    """The expression with n = 1 + others and T = n + later, which shows the sign of the factor."""
-    return expression.subs(T, n + _LATER).subs(n, 1 + _OTHERS)
+    """The expression with n = 1 + others and T = n − 1 + later, which shows the sign of the factor."""
+    return expression.subs(T, n - 1 + _LATER).subs(n, 1 + _OTHERS)
 
 
 def _costs(factor: sympy.Expr) -> sympy.Expr:

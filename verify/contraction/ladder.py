@@ -17,6 +17,7 @@ from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.strategies import star_shaped
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, constant
 from sparsync.verify.contraction.worst_case import SOLVERS, star_rows, worst_cases
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 
@@ -135,3 +136,17 @@ def _checks(label: str) -> dict[Grade, Check]:
 
 CHECKS: dict[str, dict[Grade, Check]] = {label: _checks(label) for label in MARGINS}
 """Every check of these statements, by label and grade."""
+
+MORE_THAN_ALL = Unneeded("k <= d", "no more than all d coordinates can be sent; the bound is not negative there")
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "random_k": (Edge("k <= d", {"d": 1, "k": 2}),),
+    "top_k": (Edge("k <= d", {"d": 1, "k": 2}),),
+    "square_convex": (MORE_THAN_ALL,),
+    "bell_shaped": (Edge("k <= d", {"d": 1, "k": 2}),),
+    "square_convex_discrete": (MORE_THAN_ALL,),
+    "bell_shaped_discrete": (
+        Unneeded("k <= d", "no more than all d coordinates can be sent; at k = d + 1 the bound is 0", widened=True),
+        Edge("k <= d", {"d": 1, "k": 3}),
+    ),
+}
+"""What is said of the conditions, by label."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.balls import PRECISION_BITS, exact_ball
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 
@@ -162,10 +163,10 @@ def squared_slope(first: Vector, second: Vector, count: int) -> Fraction:
 
 
 def implied_squared_slope() -> float:
-    """The square of the Lipschitz constant s in the second term √(2 s² ln(1/f)/(d − 2)), read at d = 3 and f = 1/2."""
+    """The square of the Lipschitz constant s in the second term √(2s² ln(1/f)/(d − 2)), read at a large d, f = 1/2."""
     statement = STATEMENTS["gaussian_sample_ratio"]
-    term = statement.exact(d=3, failure=Fraction(1, 2)) - statement.exact(d=3, failure=1)
-    return float(sympy.N(term**2 / (2 * sympy.log(2)), DECIMAL_DIGITS))
+    term = statement.exact(d=SAMPLE_SIZE, failure=Fraction(1, 2)) - statement.exact(d=SAMPLE_SIZE, failure=1)
+    return float(sympy.N(term**2 * (SAMPLE_SIZE - 2) / (2 * sympy.log(2)), DECIMAL_DIGITS))
 
 
 def slope_check(profile: Profile) -> Outcome:
@@ -247,3 +248,15 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "moment_sample_ratio": (
+        Edge("kurtosis >= 1", {"d": 400, "failure": Fraction(3, 4), "kurtosis": Fraction(31, 32)}),
+        Edge("failure <= 1", {"d": 400, "failure": Fraction(33, 32), "kurtosis": 3}),
+    ),
+    "gaussian_sample_ratio": (
+        Edge("d >= 3", {"d": 2, "failure": Fraction(1, 4)}),
+        Edge("failure <= 1", {"d": 400, "failure": Fraction(33, 32)}),
+    ),
+}
+"""What is said of the conditions, by label."""

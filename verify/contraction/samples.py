@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from sparsync.theory.language.symbols import energy, tail_area
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Remark, Unneeded
+from sparsync.verify.tools.minima import alternatives
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -107,10 +109,9 @@ def law_queries() -> tuple[Query, ...]:
     """
     whole, tail, other_tail = sympy.symbols("M T T_G", real=True)
     area, below, above = sympy.symbols("N a c", real=True)
-    bound = STATEMENTS["law_distance"].bound.xreplace({tail_area: area, energy: whole})
+    bounds = alternatives(STATEMENTS["law_distance"].bound)
+    parts = [sympy.fraction(sympy.cancel(bound.xreplace({tail_area: area, energy: whole}) * whole)) for bound in bounds]
     other = whole - below + above
-    numerator, denominator = sympy.fraction(sympy.cancel(bound * whole))
-    most = numerator * other
     premises = (
         *(sympy.Gt(mean, 0) for mean in (whole, other)),
         *(sympy.Ge(room, 0) for room in (tail, whole - tail, other_tail, other - other_tail)),
@@ -122,17 +123,18 @@ def law_queries() -> tuple[Query, ...]:
     }
     return tuple(
         Query(
-            claim=f"{claim} is at most the bound",
+            claim=f"{claim} is at most {bound}",
             premises=(*premises, best),
-            conclusion=sympy.Le(denominator * difference, most),
-            false_twin=sympy.Le(denominator * difference, most / 2),
+            conclusion=sympy.Le(denominator * difference, numerator * other),
+            false_twin=sympy.Le(denominator * difference, numerator * other / 2),
         )
         for claim, (best, difference) in cases.items()
+        for bound, (numerator, denominator) in zip(bounds, parts, strict=True)
     )
 
 
 def sample_margin(sample: Masses, law: Masses, size: int) -> float:
-    """ln(bound/(2 exp(−2dε²))) at ε = sup|F_d − F| and at the largest deviation over k.
+    """ln(bound/min(1, 2 exp(−2dε²))) at ε = sup|F_d − F| and at the largest deviation over k.
 
     What is tested is that the deviation is stated with a probability no smaller than Massart's of its distance.
 
@@ -150,8 +152,8 @@ def sample_margin(sample: Masses, law: Masses, size: int) -> float:
         d=size, deviation=deviation, mean_square=law_energy(law) / Fraction(len(law) - 1)
     )
     exponent = 2 * size * distance**2
-    quotient = bound / 2 * sympy.exp(sympy.Rational(exponent.numerator, exponent.denominator))
-    return float(sympy.N(sympy.log(quotient), DECIMAL_DIGITS))
+    cited = sympy.Min(1, 2 * sympy.exp(-sympy.Rational(exponent.numerator, exponent.denominator)))
+    return float(sympy.N(sympy.log(bound / cited), DECIMAL_DIGITS))
 
 
 def sample_members() -> st.SearchStrategy[tuple[Masses, Masses, int]]:
@@ -245,3 +247,8 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file and of the two files it names, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "sample_ratio": (Unneeded("mean_square <= 1", "no law with |u| ≤ B has a mean square above B²"),),
+}
+"""What is said of the conditions, by label."""

@@ -17,6 +17,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.strategies import star_shaped
 from sparsync.verify.contraction.weights import Weights, tail_ratio
 from sparsync.verify.contraction.worst_case import power_weights, star_rows, worst_cases
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -245,3 +246,12 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """Every check of these statements and of those of the two files named above, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "exponent": (Edge("kappa <= 1", {"kappa": Fraction(33, 32), "p": 1}),),
+    "exponent_discrete": (Unneeded("k <= d", "no more than all d coordinates can be sent; the empty sum is 0"),),
+    "lorenz": (
+        Unneeded("q >= 1", "for q < 1 every vector meets the hypothesis, and the bound is negative: it is true"),
+    ),
+}
+"""What is said of the conditions, by label."""

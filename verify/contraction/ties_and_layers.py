@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import k, tie_count
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -163,3 +164,11 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "layer_wise": (
+        Edge("layer_count <= layer_size", {"k": 12, "layer_count": 5, "layer_size": 4}),
+        Edge("layer_count <= k", {"k": 2, "layer_count": 3, "layer_size": 3}),
+    ),
+}
+"""What is said of the conditions, by label."""

@@ -64,6 +64,11 @@ def assumed_unit(label: str, name: str) -> fmpq:
     return fmpq(*map(int, STATEMENTS[label].given(name).xreplace(UNITS).as_numer_denom()))
 
 
+def assumed_share(label: str, name: str, symbol: sympy.Symbol) -> Fraction:
+    """What an assumption says of a number, over the symbol that bounds it: a run may have as many times that."""
+    return Fraction(str(STATEMENTS[label].given(name) / symbol))
+
+
 def numbers_of(workers: int, slack: int, updates: int, extra: int = 0) -> dict[sympy.Symbol, object]:
     """n, s, T and r, as bounds name them."""
     return {n: workers, staleness: slack, T: updates, extra_count: extra}

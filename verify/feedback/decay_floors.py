@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import delta, dissimilarity, k, residual_decay, slope_share, variance
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.decayed_runs import ONE, ZERO
+from sparsync.verify.feedback.runs.decayed_runs import ONE, ZERO
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

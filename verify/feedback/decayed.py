@@ -26,9 +26,9 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.decayed_runs import ONE, ZERO, bound_above, contraction, scale
 from sparsync.verify.feedback.queries import bound_sides
 from sparsync.verify.feedback.residual import _POSITIVE, ROOTS, Action, Vector, _plain, _square, planar_runs
+from sparsync.verify.feedback.runs.decayed_runs import ONE, ZERO, bound_above, contraction, scale
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
@@ -187,7 +187,9 @@ def drift_margin(count: int, levels: int, decay: Fraction) -> Fraction:
         corrected = residual * float(decay) + 1
         payload = SELECTORS["top_k"](corrected, count)
         residual = payload.remainder(corrected)
-    kept, total = (_square([Fraction(value) for value in vector.tolist()]) for vector in (residual, corrected))
+    kept, total = (
+        sum((Fraction(value) ** 2 for value in vector.tolist()), Fraction(0)) for vector in (residual, corrected)
+    )
     stated = STATEMENTS["decayed_drift_equal"].fraction(k=count, d=dimension, residual_decay=decay)
     return -abs(stated - kept / total)
 

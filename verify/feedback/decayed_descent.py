@@ -29,9 +29,9 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.decayed_runs import ONE, ZERO, Numbers, Resting, contraction, scale
 from sparsync.verify.feedback.queries import _plain, _quotient
-from sparsync.verify.feedback.simulations import DIMENSION, STANDARD_ERRORS, share_of_bound, top_k_rows
+from sparsync.verify.feedback.runs.decayed_runs import ONE, ZERO, Numbers, Resting, contraction, scale
+from sparsync.verify.feedback.runs.simulations import DIMENSION, STANDARD_ERRORS, share_of_bound, top_k_rows
 from sparsync.verify.feedback.worker_rates import Matrix, _outer, _sum, _transformed
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile

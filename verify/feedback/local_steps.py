@@ -1,8 +1,8 @@
 """What evidence is there for the rate of local steps of `theory/feedback/local_steps.py`, besides its derivation?
 
-Runs of `decayed_runs.py` in fractions; the saturated run of `adversarial_runs.py`, which attains the rate for β = 1 and
-one local step; a resting run, which attains it for β = 0; and simulations of Top-k with local steps, workers that
-differ, and noise. Ours.
+Runs of `runs/decayed_runs.py` in fractions; the saturated run of `runs/adversarial_runs.py`, which attains the rate for
+β = 1 and one local step; a resting run, which attains it for β = 0; and simulations of Top-k with local steps, workers
+that differ, and noise. Ours.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from sparsync.theory.language.symbols import L, T, delta, eta, gap, local_count, residual_decay, sigma_squared
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.decayed_runs import (
+from sparsync.verify.feedback.queries import _plain, _quotient
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.decayed_runs import (
     ONE,
     ZERO,
     LocalRun,
@@ -29,8 +30,7 @@ from sparsync.verify.feedback.decayed_runs import (
     parameters,
     scale,
 )
-from sparsync.verify.feedback.queries import _plain, _quotient
-from sparsync.verify.feedback.simulations import DIMENSION, LARGEST_SLOPE, STANDARD_ERRORS, top_k_rows
+from sparsync.verify.feedback.runs.simulations import DIMENSION, LARGEST_SLOPE, STANDARD_ERRORS, top_k_rows
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

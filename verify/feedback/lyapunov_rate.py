@@ -25,7 +25,7 @@ from sparsync.verify.feedback.rates import (
     resting_runs,
     saturated_runs,
 )
-from sparsync.verify.feedback.simulations import (
+from sparsync.verify.feedback.runs.simulations import (
     resting_energies,
     share_of_bound,
     simulation_outcome,

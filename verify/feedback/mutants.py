@@ -4,17 +4,25 @@ import sympy
 
 from sparsync.theory.language.symbols import (
     L,
+    T,
     balance,
+    beta,
     compression,
     d,
     delta,
     dissimilarity,
     eta,
+    gap,
     k,
     kappa,
+    mu,
     n,
+    residual,
     residual_decay,
+    residual_weight,
     sigma_squared,
+    start_distance,
+    variance,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
 
@@ -117,5 +125,108 @@ DECAYED: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED}
+LIMITS: dict[str, Mutant] = {
+    "erased_distance_rounds": wrong_bound(
+        "erased_distance", "T − 1 for T messages", lambda bound: bound.subs(T, T - 1), "smt", "rational", "property"
+    ),
+    "erased_gradient_rounds": wrong_bound(
+        "erased_gradient", "T for T − 1 messages", lambda bound: bound.subs(T, T + 1), "rational"
+    ),
+    "noisy_gradient_workers": wrong_bound(
+        "noisy_gradient", "one worker for n", lambda bound: bound.subs(n, 1), "smt", "rational", "property"
+    ),
+    "ef_heterogeneous_worst_norms": wrong_bound(
+        "ef_heterogeneous_worst",
+        "norms added where squares are",
+        lambda _bound: eta**2 * dissimilarity * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "smt",
+        "rational",
+        "property",
+        "simulated",
+    ),
+    "ef_heterogeneous_convex_condition": wrong_bound(
+        "ef_heterogeneous_convex",
+        "the factor of the condition forgotten",
+        lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+        "smt",
+        "property",
+    ),
+    "server_feedback_sign": wrong_bound(
+        "server_feedback",
+        "+ e for − e",
+        lambda bound: bound.subs(residual, -residual),
+        "smt",
+        "rational",
+        "property",
+    ),
+    "bidirectional_rate_half": wrong_bound(
+        "bidirectional_rate", "the factor 2 forgotten", lambda bound: bound / 2, "smt", "rational", "property"
+    ),
+}
+
+
+def _squares(bound: sympy.Expr) -> sympy.Expr:
+    """The bound on the lag where the residual and the momentum add up as if they were orthogonal."""
+    return bound.subs(beta, 0) / (1 - beta) ** 2 + bound.subs(delta, 1)
+
+
+STOCHASTIC: dict[str, Mutant] = {
+    "ef21_rate_workers": wrong_bound(
+        "ef21_rate",
+        "noise as if it fell with the step size",
+        lambda bound: bound.subs(variance, eta * L * variance),
+        "property",
+        "simulated",
+    ),
+    "ef21_floor_minkowski": wrong_bound(
+        "ef21_floor",
+        "the bias as large as if the noise lay against all of it",
+        lambda _bound: variance * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "simulated",
+    ),
+    "ef21_momentum_rate_speed_up": wrong_bound(
+        "ef21_momentum_rate", "n² for n", lambda bound: bound.subs(n, n**2), "smt"
+    ),
+    "econtrol_rate_speed_up": wrong_bound("econtrol_rate", "n² for n", lambda bound: bound.subs(n, n**2), "smt"),
+    "convex_feedback_rate_weight": wrong_bound(
+        "convex_feedback_rate",
+        "the residual's share of the noise forgotten",
+        lambda bound: bound.subs(variance, variance / (1 + residual_weight)),
+        "smt",
+        "property",
+        "simulated",
+    ),
+    "strongly_convex_feedback_rate_start": wrong_bound(
+        "strongly_convex_feedback_rate", "2μ for μ", lambda bound: bound.subs(mu, 2 * mu), "smt"
+    ),
+    "feedback_at_tight_rate_noise": wrong_bound(
+        "feedback_at_tight_rate",
+        "the noise of one step only",
+        lambda bound: bound.subs(T, 1).subs(start_distance, 0) + bound.subs(variance, 0),
+        "property",
+        "simulated",
+    ),
+    "momentum_residual_after": wrong_bound(
+        "momentum_residual",
+        "momentum after aggregation for momentum before",
+        lambda bound: (1 - beta) ** 2 * bound,
+        "smt",
+        "property",
+        "simulated",
+    ),
+    "momentum_lag_sum": wrong_bound(
+        "momentum_lag", "squares added up and not norms", _squares, "smt", "property", "simulated"
+    ),
+    "momentum_rate_after_reach": wrong_bound(
+        "momentum_rate_after",
+        "(1 − γ)² for 1 − γ at the start",
+        lambda bound: bound.subs(gap, (1 - beta) * gap),
+        "smt",
+    ),
+    "momentum_after_path_before": wrong_bound(
+        "momentum_after_path", "η for η/(1 − γ)", lambda bound: bound.subs(eta, eta * (1 - beta)), "smt", "property"
+    ),
+}
+
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED, **LIMITS, **STOCHASTIC}
 """Every mutant of these statements, by name."""

@@ -1,8 +1,8 @@
 """What evidence is there for the rates of `theory/feedback/rates.py`, besides their derivations?
 
 On f = Lx²/2 with C(u) = (1 − λ)u, |λ| ≤ a drawn at every step, error feedback is linear, so that E x², E xe and E e²
-are followed exactly, in fractions. The run of `adversarial_runs.py` nearly attains the rates with a bounded second
-moment; simulations are in `simulations.py`, queries in `queries.py`. Ours.
+are followed exactly, in fractions. The run of `runs/adversarial_runs.py` nearly attains the rates with a bounded second
+moment; simulations are in `runs/simulations.py`, queries in `queries.py`. Ours.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.admission import bound_at, substituted
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
-from sparsync.verify.feedback.near_limit import near_limit_check
 from sparsync.verify.feedback.queries import lyapunov_queries, rate_queries, root_rate_queries
-from sparsync.verify.feedback.simulations import simulation_check
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.near_limit import near_limit_check
+from sparsync.verify.feedback.runs.simulations import simulation_check
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check

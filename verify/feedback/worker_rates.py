@@ -15,9 +15,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sparsync.verify.feedback.admission import bound_at
-from sparsync.verify.feedback.near_limit import apart_check
 from sparsync.verify.feedback.queries import worker_queries
-from sparsync.verify.feedback.simulations import simulation_check
+from sparsync.verify.feedback.runs.near_limit import apart_check
+from sparsync.verify.feedback.runs.simulations import simulation_check
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import property_check

@@ -8,7 +8,7 @@ it, and the run up to step [t] does not. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.algebra_tactics Require Import ring.
 From sparsync Require Import feedback residual descent euclidean witnesses.
-From sparsync Require Import probability random_residual random_k random_descent random_variance random_workers.
+From sparsync Require Import probability random_residual random_descent random_variance random_workers.
 
 Set Implicit Arguments.
 Unset Strict Implicit.

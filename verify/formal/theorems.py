@@ -32,6 +32,8 @@ class Proof:
         concludes: the theorem's conclusion as its source has it.
         bound: the right side in it.
         symbols: parts of the right side to the statement's symbols, or to expressions in them.
+        given: of the first theorem of a statement, by the name of a number that the statement assumes: the hypothesis
+            as a definition has it, and the part of it that is the number.
         leaves: what of the statement is not formal, in plain words; empty where the theorem covers all that is stated.
     """
 
@@ -39,6 +41,7 @@ class Proof:
     concludes: str
     bound: str
     symbols: dict[str, str] = field(default_factory=dict)
+    given: dict[str, tuple[str, str]] = field(default_factory=dict)
     leaves: str = ""
 
 
@@ -51,6 +54,16 @@ SEMINORM = (
 """What `residual_minkowski_along` takes for granted on any probability space."""
 UPPER = "that a function with a Lipschitz gradient obeys the quadratic upper bound, which is a hypothesis beside it"
 """What ordered fields in general do not give."""
+_SHARE = "(1 - delta)"
+_KEPT = "expect P (fun o => N (v - C (draw o) v) ^+ 2) <= (1 - delta) * N v ^+ 2"
+_RESIDUAL_GIVEN = {
+    "kept_back": (_KEPT, _SHARE),
+    "second_moment": ("expect P (fun o => N (g s o) ^+ 2) <= sigma2", "sigma2"),
+}
+_RATE_GIVEN = {
+    "kept_back": ("mean_square (fun o => v - C w t (draw w t o) v) <= (1 - delta) * square v", _SHARE),
+    "second_moment": ("mean_square (g w t) <= sigma2", "sigma2"),
+}
 _RATE = {"(f x0 - f_min)": "gap", "eta": "step_size", "L": "smoothness"}
 _VIRTUAL = {"step t": "step_size", "mean (gradient^~ t)": "gradient"}
 
@@ -129,7 +142,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     ),
     "random_k": (
         Proof(
-            "random_k.random_k_keeps_back",
+            "random_residual.random_k_keeps_back",
             "expect P (fun o => square dot (u - payload_on (draw o) u)) = random_share R d k * square dot u",
             "random_share R d k",
         ),
@@ -140,6 +153,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "expect P (fun o => N (e t o) ^+ 2) <= mean_young_bound delta eta sigma2",
             "mean_young_bound delta eta sigma2",
             {"eta": "step_size", "sigma2": "second_moment"},
+            _RESIDUAL_GIVEN,
             leaves=INFINITE,
         ),
         Proof(
@@ -156,6 +170,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "expect P (fun o => N (e t o) ^+ 2) <= mean_minkowski_bound delta eta sigma2",
             "mean_minkowski_bound delta eta sigma2",
             {"eta": "step_size", "sigma2": "second_moment"},
+            _RESIDUAL_GIVEN,
             leaves=INFINITE,
         ),
         Proof(
@@ -173,6 +188,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "mean_square (fun o => grad (x t o)) <= smooth_rate (f x0 - f_min) eta L delta sigma2 T",
             "smooth_rate (f x0 - f_min) eta L delta sigma2 T",
             {**_RATE, "sigma2": "second_moment"},
+            _RATE_GIVEN,
             leaves=f"{INFINITE}; {UPPER}",
         ),
     ),
@@ -183,6 +199,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "mean_square (fun o => grad (x t o)) <= smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T",
             "smooth_rate_minkowski (f x0 - f_min) eta L delta sigma2 T",
             {**_RATE, "sigma2": "second_moment"},
+            _RATE_GIVEN,
             leaves=f"{INFINITE}; {UPPER}",
         ),
     ),
@@ -193,6 +210,10 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "mean_square (fun o => grad (x t o)) <= variance_rate (f x0 - f_min) eta L delta variance T",
             "variance_rate (f x0 - f_min) eta L delta variance T",
             _RATE,
+            {
+                "kept_back": ("mean_square (fun o => v - C t (draw t o) v) <= (1 - delta) * square v", _SHARE),
+                "variance": ("mean_square (noise t) <= variance", "variance"),
+            },
             leaves=f"{INFINITE}; {UPPER}",
         ),
     ),
@@ -203,10 +224,26 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
             "workers_rate (f x0 - f_min) eta L delta weight variance zeta2 T #|W|",
             {**_RATE, "weight": "residual_weight", "zeta2": "dissimilarity", "#|W|": "n"},
+            {
+                "kept_back": _RATE_GIVEN["kept_back"],
+                "variance": ("mean_square (noise w t) <= variance", "variance"),
+                "dissimilarity": ("mean_value (fun w => square (local w (x t o) - grad (x t o))) <= zeta2", "zeta2"),
+            },
             leaves=f"{INFINITE}; {UPPER}",
         ),
     ),
     "decayed_residual": (
+        Proof(
+            "random_residual.mean_decayed_residual",
+            "expect P (fun o => N (e t o) ^+ 2) <= mean_decayed_bound delta beta change2",
+            "mean_decayed_bound delta beta change2",
+            {"beta": "residual_decay", "change2": "second_moment*step_size**2"},
+            {
+                "kept_back": (_KEPT, _SHARE),
+                "change_energy": ("expect P (fun o => N (h s o) ^+ 2) <= change2", "change2"),
+            },
+            leaves=INFINITE,
+        ),
         Proof(
             "residual.decayed_residual",
             "N (e t) ^+ 2 <= decayed_bound delta beta G",
@@ -556,21 +593,29 @@ THEOREMS: dict[str, Theorem] = {
         assumes="as `mean_residual_minkowski`",
         witness="random_witnesses.random_k_residual_has_runs",
     ),
+    "random_residual.mean_decayed_residual": Theorem(
+        states="With a memory that decays, E N(e_t)² ≤ H(1 − δ)/(1 − β√(1 − δ))².",
+        assumes=(
+            "as `mean_residual_minkowski`, with βe_s + h_s for e_s + ηg_s and E N(h_s)² ≤ H for the bound of the "
+            "second moment; 0 ≤ β ≤ 1"
+        ),
+        witness="random_residual.mean_decayed_has_runs",
+    ),
     "random_residual.sure_compressor": Theorem(
         states="A compressor that contracts every vector and draws nothing meets both hypotheses on what is drawn.",
         assumes="finitely many outcomes; N(v − Cv)² ≤ (1 − δ)N(v)²",
         witness="euclidean.top_k_compresses",
     ),
-    "random_k.random_k_keeps_back": Theorem(
+    "random_residual.random_k_keeps_back": Theorem(
         states="If k of d coordinates are drawn uniformly, E|u − Cu|² = (1 − k/d)|u|² for every u.",
         assumes="0 < d; k ≤ d; every set of k coordinates has the probability 1/C(d, k)",
         witness="random_witnesses.random_k_residual_has_runs",
     ),
-    "random_k.no_set_contracts": Theorem(
+    "random_residual.no_set_contracts": Theorem(
         states="A set that leaves a coordinate out keeps back all of some vector: Rand-k contracts in the mean alone.",
         assumes="|S| < d",
     ),
-    "random_k.random_k_residual": Theorem(
+    "random_residual.random_k_residual": Theorem(
         states="With Rand-k in ℝ^d, E|e_t|² ≤ 4(1 − δ)η²σ²/δ² with δ = k/d.",
         assumes=(
             "finitely many outcomes; 0 < k ≤ d; for s < t: k coordinates drawn uniformly, independent of e_s + ηg_s, "

@@ -19,6 +19,7 @@ from sparsync.theory.language.symbols import kappa
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.ball_expressions import ball_value
 from sparsync.verify.tools.balls import PRECISION_BITS, Positivity, exact_ball
+from sparsync.verify.tools.minima import alternatives
 from sparsync.verify.tools.outcome import Outcome, Profile
 
 LARGEST_LEVEL = Fraction(31, 5)
@@ -173,21 +174,29 @@ NEAR_ONE_CLAIMS: dict[str, Positivity] = {
 def gain_claims(label: str) -> tuple[Positivity, ...]:
     """A bound on the energy sent of a Gaussian, as the statement has it, on all levels from `FIRST_LEVEL` on.
 
+    A bound that is the smaller of two is two claims. That a share is at most 1 is none: it is 1 at z = 0.
     The twin claims an eighth too much: more than what a bound that is weaker by a sixteenth leaves.
     """
     statement = STATEMENTS[label]
     sign = 1 if isinstance(statement.relation, sympy.GreaterThan) else -1
 
-    def room(z: arb, *, factor: Fraction) -> arb:
-        bound: arb = ball_value(statement.bound, {kappa: share(z), NormalQuantile(kappa): z})
-        return sign * (share(z) + z * peak(z) - exact_ball(factor) * bound)
+    def room(z: arb, *, bound: sympy.Expr, factor: Fraction) -> arb:
+        stated: arb = ball_value(bound, {kappa: share(z), NormalQuantile(kappa): z})
+        return sign * (share(z) + z * peak(z) - exact_ball(factor) * stated)
 
     box = ((FIRST_LEVEL, LARGEST_LEVEL),)
     wrong = 1 + Fraction(sign, 8)
-    return (
-        Positivity(str(statement.relation), partial(room, factor=Fraction(1)), box, partial(room, factor=wrong)),
-        NEAR_ONE_CLAIMS[label],
+    claims = (
+        Positivity(
+            f"{statement.relation.lhs} {statement.relation.rel_op} {bound}",
+            partial(room, bound=bound, factor=Fraction(1)),
+            box,
+            partial(room, bound=bound, factor=wrong),
+        )
+        for bound in alternatives(statement.bound)
+        if not (bound.is_Rational and bound >= 1)
     )
+    return (*claims, NEAR_ONE_CLAIMS[label])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from itertools import product
 import mpmath
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.laws import edges
 from sparsync.verify.laws.balls import LAPLACE_CLAIMS, RUNG_CLAIMS, threshold_check
 from sparsync.verify.laws.equations import equation_check
 from sparsync.verify.laws.levels import LEVEL_LAWS
@@ -77,3 +78,6 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "shifted_gaussian_slope": {"numeric": slope_check},
 }
 """Every check of these statements, by label and grade."""
+
+EDGES = {label: edges.EDGES[label] for label in CHECKS}
+"""What is said of the conditions of these statements, by label."""

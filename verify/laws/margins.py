@@ -97,7 +97,7 @@ GAINS: dict[str, Gain] = {
     "generalised_gaussian_gain_lower": Gain("generalised_gaussian_law", _exponents(0.125, 2)),
     "generalised_gaussian_gain_upper": Gain("generalised_gaussian_law", _exponents(1, 2)),
     "generalised_gaussian_heavy_gain_upper": Gain("generalised_gaussian_law", _exponents(0.125, 1)),
-    "generalised_gaussian_light_gain_lower": Gain("generalised_gaussian_law", _exponents(2, 32)),
+    "generalised_gaussian_light_gain_lower": Gain("generalised_gaussian_law", _exponents(0.125, 32)),
     "generalised_gaussian_light_gain_upper": Gain("generalised_gaussian_law", _exponents(2, 32)),
     "shifted_gaussian_gain_lower": Gain("shifted_gaussian_law"),
     # κ ≤ 1/2 from the upper quartile of |N(0, 1)| above the mean on.
@@ -153,7 +153,7 @@ def gain_margin(height: float, parameters: Parameters, *, label: str) -> Fractio
         exact = tuple(mpmath.mpf(parameter) for parameter in parameters)
         level = law.level(mpmath.mpf(height), *exact)
         share, kept = as_fraction(law.share(level, *exact)), as_fraction(law.kept(level, *exact))
-    bound = Fraction(statement.evaluate(kappa=share, **dict(zip(law.parameters, parameters, strict=True))))
+    bound = Fraction(statement.evaluate(kappa=share, **_named(law, parameters)))
     if isinstance(statement.relation, sympy.Equality):
         return (ROUNDING * abs(bound) - abs(kept - bound)) / kept
     sign = 1 if isinstance(statement.relation, sympy.GreaterThan) else -1
@@ -162,6 +162,10 @@ def gain_margin(height: float, parameters: Parameters, *, label: str) -> Fractio
 
 def _ratio(label: str, share: Fraction, parameters: Parameters) -> Fraction:
     """ε to 40 digits; the difference of two needs more than a float has."""
-    named = dict(zip(LEVEL_LAWS[label].parameters, parameters, strict=True))
-    value = number(STATEMENTS[label].exact(kappa=share, **named))
+    value = number(STATEMENTS[label].exact(kappa=share, **_named(LEVEL_LAWS[label], parameters)))
     return as_fraction(value._to_mpmath(mpmath.libmp.dps_to_prec(DECIMAL_DIGITS)))
+
+
+def _named(law: LevelLaw, parameters: Parameters) -> dict[str, Fraction]:
+    """The parameters as the binary fractions that mpmath computes with; a statement reads a float as a decimal."""
+    return dict(zip(law.parameters, map(Fraction, parameters), strict=True))

@@ -32,8 +32,16 @@ LOOSE: dict[str, dict[Grade, str]] = {
     },
     "dssp_regret": {"property": "drawn runs have 0.34 of the bound or less; worst cases are those of ssp_regret"},
     "elastic_regret": {"property": "drawn runs have 0.43 of the bound or less; worst cases are those of ssp_regret"},
+    "ef21_momentum_rate": {"simulated": "of runs of Top-k the bound is 145 times the least gradient, or more"},
+    "econtrol_rate": {
+        "property": "of the worst run found the bound is 9 times the least gradient; one look at x_0 gives 15",
+        "simulated": "of runs of Top-k the bound is 1100 times the least gradient, or more",
+    },
     "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
     "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
+    "small_dimension_failure": {
+        "simulated": "the frequencies of a small run are known to 0.023 of the probability, of a record to 0.010"
+    },
     "nonconvex_rate": {
         "simulated": "its run, for a = 63/64 and as long as a test may take, comes to 0.949 of the bound"
     },

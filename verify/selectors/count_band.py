@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import sympy
 import torch
@@ -19,10 +19,11 @@ from sparsync.kernels.band_search import count_band, search_threshold
 from sparsync.kernels.reference import gaussian_k
 from sparsync.theory.language.symbols import bit_width, d, k, selected_count, start_level
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.contraction.ladder import kept_back_count
+from sparsync.verify.contraction.ladder import MORE_THAN_ALL, kept_back_count
 from sparsync.verify.contraction.margins import exact_bound
 from sparsync.verify.contraction.strategies import star_shaped
 from sparsync.verify.contraction.weights import Weights, constant, cube_difference, odd
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -293,3 +294,38 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "candidate_list": {"property": lists_check},
 }
 """Every check of these statements, and of those about the released rule, by label and grade."""
+
+
+def most_answers(*, selected: int, held: int, target: int) -> int:
+    """The most answers that agree with one list that holds so many of the selected entries."""
+    answers: dict[tuple[int, tuple[int, ...]], set[int | None]] = defaultdict(set)
+    for (cut, listed), found in _answers_by_list(target).items():
+        if len(listed) == selected:
+            for part in combinations(listed, held):
+                answers[cut, part] |= found
+    return max(map(len, answers.values()))
+
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "threshold_selector": (Edge("selected_count <= d", {"d": 1, "selected_count": 2}),),
+    "count_band": (Edge("k <= d", {"d": 1, "k": 2}),),
+    "count_band_square": (MORE_THAN_ALL,),
+    "count_band_cubic": (Edge("k <= d", {"d": 1, "k": 2}),),
+    "band_search_passes": (
+        Unneeded("start_level <= bit_width", "no interval holds more than all 2^b thresholds; the bound is b there"),
+    ),
+    "candidate_list": (
+        Edge(
+            "selected_count > floor(4*k/3)",
+            {"capacity": 2, "k": 2, "selected_count": 2},
+            left=lambda: most_answers(selected=2, held=2, target=2),
+        ),
+        Edge(
+            "selected_count <= capacity",
+            {"capacity": 2, "k": 1, "selected_count": 3},
+            left=lambda: most_answers(selected=3, held=2, target=1),
+        ),
+    ),
+    "band_threshold_unique": (Edge("lowest <= highest", {"highest": 1, "lowest": 2}, left=lambda: 0),),
+}
+"""What is said of the conditions, by label."""

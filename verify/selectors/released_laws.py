@@ -21,12 +21,13 @@ from sparsync.theory.language.quantiles import NormalQuantile
 from sparsync.theory.language.symbols import kappa
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.balls import PRECISION_BITS, Positivity, ball_check, exact_ball
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 
 DENSITIES = tuple(Fraction(1, divisor) for divisor in (2, 3, 10, 50, 100, 1000, 10_000, 1_000_000))
 """Where the quantiles of `released_window` are enclosed."""
-UNIFORM_DENSITIES = tuple(Fraction(share, 1000) for share in (1, 5, 20, 25, 30, 50, 80))
+UNIFORM_DENSITIES = tuple(Fraction(share, 2000) for share in (2, 10, 40, 50, 60, 100, 160, 200))
 """Where the share returned of a uniform law is enclosed; nothing is returned at the first three."""
 SHIFTED_DENSITIES = tuple(Fraction(1, divisor) for divisor in (2, 10, 100, 1000))
 SHIFTS = tuple(Fraction(shift, 10) for shift in (-80, -40, -20, -5, 0, 1, 5, 20))
@@ -162,6 +163,20 @@ def narrow_margin(exponent: int) -> float:
     return STATEMENTS["released_window_narrow"].evaluate(kappa=density) - ratio - 1e-14
 
 
+def returned_share(density: Fraction) -> float:
+    """What three passes return of the uniform law on [−1, 1], pass by pass; floats, far from any tie."""
+    threshold, share = -NormalDist().inv_cdf(float(density) / 2) / math.sqrt(3), 0.0
+    for _ in range(3):
+        share = max(0.0, 1 - threshold)
+        if share < 2 * density / 3:
+            threshold /= 2
+        elif share > 4 * density / 3:
+            threshold *= 1.5
+        else:
+            break
+    return share
+
+
 def _with_claims(inside: Sequence[bool], claims: Sequence[Positivity], profile: Profile) -> Outcome:
     """Earned iff every enclosure holds its stated number and every claim has a cover."""
     covered = ball_check(*claims)(profile) if claims else Outcome(earned=True, detail={})
@@ -230,14 +245,14 @@ def _below_four_thirds() -> Positivity:
 
 
 def _uniform_claims() -> tuple[Positivity, ...]:
-    densities = ((Fraction(1, 1000), Fraction(2, 25)),)
+    densities = ((Fraction(11, 20_000), Fraction(107, 1000)),)
     root = arb(3).sqrt()
     return (
         Positivity(
-            claim="first pass: z/√3 > 1",
-            function=lambda share: _level(share) / root - 1,
+            claim="first pass: 1 − z/√3 < 2κ/3",
+            function=lambda share: 2 * share / 3 - (1 - _level(share) / root),
             box=densities,
-            false_twin=lambda share: _level(share) / (2 * root) - 1,
+            false_twin=lambda share: 2 * share / 3 - (1 - _level(share) / (2 * root)),
         ),
         Positivity(
             claim="second pass: 1 − z/(2√3) > 4κ/3",
@@ -284,3 +299,22 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "mean_shift_failure": {"ball": shifted_balls, "numeric": shifted_check, "simulated": unrecovered_check},
 }
 """The checks of this file, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "released_window": (Edge("kappa < 3/4", {"kappa": Fraction(99, 128)}),),
+    "released_window_narrow": (Edge("kappa < 3/4", {"kappa": Fraction(99, 128)}),),
+    "released_uniform": (
+        Edge(
+            "NormalQuantile(kappa) > sqrt(3)*(1 - 2*kappa/3)",
+            {"kappa": Fraction(23, 200)},
+            left=lambda: returned_share(Fraction(23, 200)),
+        ),
+        Edge(
+            "NormalQuantile(kappa) < 2*sqrt(3)*(1 - 4*kappa/3)",
+            {"kappa": Fraction(1, 2000)},
+            left=lambda: returned_share(Fraction(1, 2000)),
+        ),
+    ),
+    "mean_shift_failure": (Edge("kappa <= 1", {"kappa": Fraction(33, 32), "mean_shift": 0}),),
+}
+"""What is said of the conditions, by label."""

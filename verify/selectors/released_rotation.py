@@ -5,7 +5,7 @@ Rises and falls are found here by trying every number of moves; the worst start 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count, islice, pairwise
 
@@ -13,17 +13,27 @@ import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import fall_count, rise_count
+from sparsync.theory.selectors.released_rotation import WINDOW_END, WINDOW_START
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.selectors.released_rule import STEPS, Window, all_starts_end, multiples, passes_to, trap_queries
+from sparsync.verify.selectors.released_rule import (
+    STEPS,
+    Window,
+    all_starts_end,
+    ending_starts,
+    multiples,
+    passes_to,
+    trap_queries,
+)
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
 
 QUERIED_RATIOS = (Fraction(3, 2), Fraction(4, 3), Fraction(32, 27), Fraction(9, 8))
 """Where the solvers are asked about every start."""
-COVERED_PAIRS_COUNT = 8
+COVERED_PAIRS_COUNT = 9
 """Pairs of rise and fall whose starts are covered exactly: up to 84 passes, for windows of ratio 1.0137 and more."""
-DRAWN_PAIRS_COUNT = 14
+DRAWN_PAIRS_COUNT = 15
 """Pairs that a search draws: up to 569 passes, for windows of ratio 1.0021 and more."""
 JUST_BELOW = 1 - Fraction(1, 10**9)
 """A ratio times this is below it, and above what matters next."""
@@ -32,26 +42,42 @@ Pair = tuple[int, int, int, int]
 """Moves and power of three of the rise, then of the fall: 3^a/2^q > 1 and 2^q/3^a > 1."""
 
 
+def starts_of(label: str, ratio: Fraction) -> Window:
+    """The starts that a statement speaks of, for the window [1, r)."""
+    ends = {WINDOW_START: 1, WINDOW_END: sympy.Rational(ratio.numerator, ratio.denominator)}
+    least, end = (STATEMENTS[label].given(name).xreplace(ends) for name in ("least_start", "end_of_starts"))
+    return Fraction(int(least.p), int(least.q)), Fraction(int(end.p), int(end.q))
+
+
+def are_largest(label: str, cases: Sequence[tuple[Fraction, int]]) -> bool:
+    """Whether no start more, at either end, ends within the passes at every ratio."""
+    covered = [(ratio, starts_of(label, ratio), ending_starts(ratio, passes)) for ratio, passes in cases]
+    less = [any(lower < least < upper for lower, upper in found) for _ratio, (least, _end), found in covered]
+    more = [any(lower <= end < upper for lower, upper in found) for _ratio, (_least, end), found in covered]
+    return not all(less) and not all(more)
+
+
 def passes_margin(ratio: Fraction, start: Fraction) -> Fraction:
-    """bound − passes for a start in [1/2, 3r/2) and the window [1, r)."""
+    """bound − passes for a start and the window [1, r)."""
     bound = int(STATEMENTS["released_passes"].evaluate(window_ratio=ratio))
     taken = passes_to((Fraction(1), ratio), start, bound + 1)
     return Fraction(-1 if taken is None else bound - taken)
 
 
 def covers_check(_profile: Profile) -> Outcome:
-    """`rational`: at every ratio tried the stated passes cover all starts, and one pass less does not."""
+    """`rational`: at every ratio the stated passes cover all starts, one pass less does not; no range is larger."""
     ratios = _tried_ratios()
     stated = [int(STATEMENTS["released_passes"].evaluate(window_ratio=ratio)) for ratio in ratios]
-    covered = [
-        all_starts_end(ratio, passes) and not all_starts_end(ratio, passes - 1)
-        for ratio, passes in zip(ratios, stated, strict=True)
-    ]
-    return Outcome(earned=bool(covered) and all(covered), detail={"ratios_count": len(ratios), "passes": stated})
+    cases = list(zip(ratios, stated, strict=True))
+    covered = [_is_sharp("released_passes", ratio, Fraction(passes)) for ratio, passes in cases]
+    largest = are_largest("released_passes", cases)
+    return Outcome(
+        earned=bool(covered) and all(covered) and largest, detail={"ratios_count": len(ratios), "passes": stated}
+    )
 
 
 def passes_queries() -> tuple[Query, ...]:
-    """Every real start in [1/2, 3r/2) meets the window [1, r], its ends included, within the stated passes."""
+    """Every real start that is spoken of meets the window [1, r], its ends included, within the stated passes."""
     return tuple(_meeting_query(ratio) for ratio in QUERIED_RATIOS)
 
 
@@ -63,8 +89,8 @@ def least_pair(ratio: Fraction) -> Pair:
 
 
 def adjoining_pairs() -> Iterator[Pair]:
-    """The pairs of rise and fall in the order of falling ratios, from that of 5 passes on."""
-    ratio = Fraction(3, 2)
+    """The pairs of rise and fall in the order of falling ratios, from that of 3 passes on."""
+    ratio = Fraction(2)
     while True:
         pair = least_pair(ratio * JUST_BELOW)
         yield pair
@@ -99,16 +125,17 @@ def worst_covers(_profile: Profile) -> Outcome:
     """`rational`: at both ends of a pair's ratios the stated passes cover all starts, and one pass less does not."""
     pairs = list(islice(adjoining_pairs(), COVERED_PAIRS_COUNT))
     cases = [(pair, ratio) for pair in pairs for ratio in _ends(pair)]
+    counted = [(ratio, math.floor(stated_passes(pair, ratio))) for pair, ratio in cases]
     adjoin = all(ratios_of(pair)[0] == ratios_of(following)[1] for pair, following in pairwise(pairs))
-    covered = [_is_sharp(ratio, stated_passes(pair, ratio)) for pair, ratio in cases]
+    covered = [_is_sharp("released_worst_passes", ratio, stated_passes(pair, ratio)) for pair, ratio in cases]
     return Outcome(
-        earned=bool(covered) and all(covered) and adjoin,
+        earned=bool(covered) and all(covered) and adjoin and are_largest("released_worst_passes", counted),
         detail={"ratios_count": len(covered), "passes": [str(stated_passes(*case)) for case in cases]},
     )
 
 
 def worst_margin(pair: Pair, ratio: Fraction, start: Fraction) -> Fraction:
-    """bound − passes for a start in [1/2, 3r/2) and the window [1, r); less, where the worst start misses the bound."""
+    """bound − passes for a start and the window [1, r); less, where the worst start misses the bound."""
     bound = stated_passes(pair, ratio)
     limit = math.ceil(bound) + 1
     taken = passes_to((Fraction(1), ratio), start, limit)
@@ -163,7 +190,8 @@ def _meeting_query(ratio: Fraction) -> Query:
         return (counted - 1) * (counted - sympy.Rational(ratio.numerator, ratio.denominator))
 
     missed = (sympy.Gt(outside(multiple), 0) for multiple in multiples(stated) if multiple != 1)
-    near = (2 * start >= 1, 2 * ratio.denominator * start < 3 * ratio.numerator)
+    least, end = starts_of("released_passes", ratio)
+    near = (least.denominator * start >= least.numerator, end.denominator * start < end.numerator)
     return Query(
         claim=f"a start met at no later of {stated} passes is in the window, r = {ratio}",
         premises=(*near, *missed),
@@ -196,15 +224,23 @@ def _ends(pair: Pair) -> Window:
     return least, product * JUST_BELOW
 
 
-def _is_sharp(ratio: Fraction, passes: Fraction) -> bool:
+def _is_sharp(label: str, ratio: Fraction, passes: Fraction) -> bool:
     """Whether so many passes are enough from every start, and no fewer."""
-    return all_starts_end(ratio, math.floor(passes)) and not all_starts_end(ratio, math.ceil(passes) - 1)
+    starts = starts_of(label, ratio)
+    enough = all_starts_end(ratio, math.floor(passes), starts)
+    return enough and not all_starts_end(ratio, math.ceil(passes) - 1, starts)
+
+
+def _placed(label: str, ratio: Fraction, place: Fraction) -> Fraction:
+    """A start at a place between 0 and 1 in the range of starts."""
+    least, end = starts_of(label, ratio)
+    return least + place * (end - least)
 
 
 def _passes_members() -> st.SearchStrategy[tuple[Fraction, Fraction]]:
     ratios = st.integers(0, STEPS).map(lambda step: Fraction(256, 243) + Fraction(step, STEPS))
     places = st.integers(0, STEPS**2 - 1).map(lambda step: Fraction(step, STEPS**2))
-    return st.tuples(ratios, places).map(lambda drawn: (drawn[0], (1 + drawn[1] * (3 * drawn[0] - 1)) / 2))
+    return st.tuples(ratios, places).map(lambda drawn: (drawn[0], _placed("released_passes", *drawn)))
 
 
 def _worst_members() -> st.SearchStrategy[tuple[Pair, Fraction, Fraction]]:
@@ -215,7 +251,7 @@ def _worst_members() -> st.SearchStrategy[tuple[Pair, Fraction, Fraction]]:
     def placed(pair: Pair, ratio_place: Fraction, start_place: Fraction) -> tuple[Pair, Fraction, Fraction]:
         least, product = ratios_of(pair)
         ratio = least + ratio_place * (product - least)
-        return pair, ratio, (1 + start_place * (3 * ratio - 1)) / 2
+        return pair, ratio, _placed("released_worst_passes", ratio, start_place)
 
     return st.builds(placed, pairs, places, places)
 
@@ -233,3 +269,31 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file, by label and grade."""
+
+
+def passes_needed(ratio: Fraction) -> int:
+    """How many passes cover all starts of `released_worst_passes`, by trying."""
+    starts = starts_of("released_worst_passes", ratio)
+    return next(passes for passes in count(1) if all_starts_end(ratio, passes, starts))
+
+
+def _worst(condition: str, pair: Pair, ratio: Fraction) -> Edge:
+    """A pair that is not the least for a ratio."""
+    names = ("rise_count", "rise_power", "fall_count", "fall_power")
+    numbers = {**dict(zip(names, pair, strict=True)), "window_ratio": ratio}
+    return Edge(condition, numbers, left=lambda: passes_needed(ratio))
+
+
+NARROW = Fraction(256, 243) * JUST_BELOW
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "released_passes": (Edge("window_ratio >= 256/243", {"window_ratio": NARROW}, left=lambda: passes_needed(NARROW)),),
+    "released_worst_passes": (
+        _worst("Eq(fall_count*rise_power - fall_power*rise_count, 1)", (6, 4, 2, 1), Fraction(7, 5)),
+        _worst("window_ratio >= 3**rise_power/2**rise_count", (3, 2, 8, 5), Fraction(10, 9)),
+        _worst("window_ratio >= 2**fall_count/3**fall_power", (3, 2, 5, 3), Fraction(7, 6)),
+        _worst(
+            "window_ratio < 2**fall_count*3**rise_power/(2**rise_count*3**fall_power)", (3, 2, 5, 3), Fraction(4, 3)
+        ),
+    ),
+}
+"""What is said of the conditions, by label."""

@@ -19,6 +19,7 @@ from sparsync.kernels.band_search import count_band
 from sparsync.kernels.reference import gaussian_k_released
 from sparsync.theory.language.symbols import pass_count
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -86,11 +87,10 @@ def starts_margin(ratio: Fraction, passes: int) -> float:
     return bound * (1 + ROUNDING) + ROUNDING - math.log(product)
 
 
-def all_starts_end(ratio: Fraction, passes: int) -> bool:
-    """Whether every start in [1/2, 3r/2) ends in [1, r) within P passes: an exact cover by intervals."""
-    return any(
-        lower <= Fraction(1, 2) and upper >= ratio * Fraction(3, 2) for lower, upper in ending_starts(ratio, passes)
-    )
+def all_starts_end(ratio: Fraction, passes: int, starts: Window) -> bool:
+    """Whether every start of an interval ends in [1, r) within P passes: an exact cover by intervals."""
+    least, end = starts
+    return any(lower <= least and upper >= end for lower, upper in ending_starts(ratio, passes))
 
 
 def vectors_check(_profile: Profile) -> Outcome:
@@ -205,3 +205,8 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "released_starts": {"property": property_check(_starts_members, starts_margin)},
 }
 """The checks of this file, by label and grade; `verify/selectors/count_band.py` merges them into its own."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "released_starts": (Edge("window_ratio >= 1", {"pass_count": 3, "window_ratio": Fraction(31, 32)}),),
+}
+"""What is said of the conditions, by label."""

@@ -11,7 +11,9 @@ from itertools import product
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import largest_batch, target_batch
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -47,12 +49,15 @@ def time_margin(workers: Sequence[Worker], target: Fraction, updates: int) -> Fr
     """The least of the bounds on the times of the updates minus these, and of the times minus TB/R."""
     rate = sum((own for _, own in workers), Fraction(0))
     margins = []
-    for number, time in enumerate(update_times(workers, target, updates), start=1):
-        bound = STATEMENTS["accumulation_time"].fraction(
+    label = "accumulation_time"
+    due = target * assumed_share(label, "due", target_batch)
+    largest = max(batch for batch, _ in workers) / assumed_share(label, "largest_report", largest_batch)
+    for number, time in enumerate(update_times(workers, due, updates), start=1):
+        bound = STATEMENTS[label].fraction(
             n=len(workers),
             T=number,
             target_batch=target,
-            largest_batch=max(batch for batch, _ in workers),
+            largest_batch=largest,
             total_rate=rate,
         )
         margins += [bound - time, time - number * target / rate]

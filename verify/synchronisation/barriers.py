@@ -22,12 +22,15 @@ from sparsync.theory.language.symbols import (
     exchange_time,
     flag_time,
     least_speed_up,
+    mean_duration,
     message_size,
     n,
     period,
     synchronised_share,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -272,7 +275,8 @@ def order_statistic_check(_profile: Profile) -> Outcome:
 def wait_deviation(workers: int, awaited: int) -> float:
     """(simulated mean wait − stated)/standard error, for durations of mean 2."""
     generator = numpy.random.default_rng([SEED, workers, awaited])
-    durations = generator.exponential(2.0, size=(DRAWS_COUNT, workers))
+    mean = float(2 * assumed_share("backup_waiting", "mean", mean_duration))
+    durations = generator.exponential(mean, size=(DRAWS_COUNT, workers))
     waits = numpy.partition(durations, awaited - 1, axis=1)[:, awaited - 1]
     stated = STATEMENTS["backup_waiting"].evaluate(n=workers, awaited_count=awaited, mean_duration=2)
     return float((waits.mean() - stated) / (waits.std(ddof=1) / numpy.sqrt(DRAWS_COUNT)))
@@ -318,9 +322,14 @@ def waiting_margin(
 ) -> Fraction:
     """The bound on the share of waiting minus that of a worker."""
     part = length / commits
-    interval = part * (1 - share)
+    statement = STATEMENTS["adsp_waiting_share"]
+    numbers = {symbol: sympy.Rational(value) for symbol, value in ((period, length), (commit_count, commits))}
+    numbers[commit_time] = sympy.Rational(part * share)
+    interval, commit = (
+        Fraction(str(statement.given(name).xreplace(numbers).doit())) for name in ("computing", "waiting")
+    )
     durations = [step * (interval or part) for step in steps]
-    waited = waiting_share_of(interval, part * share, durations, cut * part)
+    waited = waiting_share_of(interval, commit, durations, cut * part)
     bound = STATEMENTS["adsp_waiting_share"].fraction(commit_time=part * share, commit_count=commits, period=length)
     return bound - waited
 
@@ -346,6 +355,13 @@ def waiting_queries() -> tuple[Query, ...]:
         ),
     )
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "osp_time": (Unneeded("deferred_size <= message_size", "no more bytes can be deferred than a message has"),),
+    "selsync_speed_up": (Unneeded("synchronised_share <= 1", "no more than all steps are followed by an exchange"),),
+    "backup_waiting": (Edge("awaited_count <= n", {"awaited_count": 4, "mean_duration": Fraction(5, 4), "n": 3}),),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "osp_time": {

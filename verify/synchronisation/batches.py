@@ -10,7 +10,9 @@ from itertools import product
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import dissimilarity, variance
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -66,7 +68,8 @@ def equal_error(reports: Sequence[Report]) -> Fraction:
 def weighted_margin(reports: Sequence[Report]) -> Fraction:
     """Minus the difference of the error from the statement's."""
     noise = sum((batch * size**2 for batch, _, size in reports), Fraction(0)) / _total(reports)
-    stated = STATEMENTS["batch_weighted_error"].fraction(total_batch=_total(reports), variance=noise)
+    assumed = noise / assumed_share("batch_weighted_error", "variance", variance)
+    stated = STATEMENTS["batch_weighted_error"].fraction(total_batch=_total(reports), variance=assumed)
     return -abs(weighted_error(reports) - stated)
 
 
@@ -76,10 +79,12 @@ def equal_margin(reports: Sequence[Report]) -> Fraction:
     alike = [(batch, mean, size) for batch, mean, _ in reports]
     count, total = len(alike), _total(alike)
     centre = sum((mean for _, mean, _ in alike), Fraction(0)) / count
-    bound = STATEMENTS["equal_weight_error"].fraction(
+    label = "equal_weight_error"
+    bound = STATEMENTS[label].fraction(
         n=count,
-        variance=size**2,
-        dissimilarity=sum(((mean - centre) ** 2 for _, mean, _ in alike), Fraction(0)) / count,
+        variance=size**2 / assumed_share(label, "variance", variance),
+        dissimilarity=sum(((mean - centre) ** 2 for _, mean, _ in alike), Fraction(0))
+        / (count * assumed_share(label, "dissimilarity", dissimilarity)),
         harmonic_batch=count / sum((Fraction(1, batch) for batch, _, _ in alike), Fraction(0)),
         batch_spread=sum(((Fraction(count * batch, total) - 1) ** 2 for batch, _, _ in alike), Fraction(0)) / count,
     )

@@ -9,8 +9,9 @@ from math import sqrt
 
 import sympy
 
-from sparsync.theory.language.symbols import L, T, coherence, gap, tau, variance
+from sparsync.theory.language.symbols import L, T, coherence, gap, j, tau, variance
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.smt import Query, smt_check
 
@@ -32,17 +33,22 @@ def small_queries() -> tuple[Query, ...]:
 def _small_query(used: Sequence[int], delay: int) -> Query:
     share, start, noise, least, half_root = sympy.symbols("nu start noise least w", real=True)
     energies = sympy.symbols(f"G_:{len(used)}", real=True)
-    # 1/√1 and 1/√2.
-    roots = (sympy.S.One, half_root)
+    statement = STATEMENTS["coherence_rate"]
+    smooth, agrees, noisy = (
+        sympy.Rational(assumed_share("coherence_rate", name, symbol))
+        for name, symbol in (("smoothness", L), ("coherence", coherence), ("variance", variance))
+    )
     value, premises = start, [share > 0, share <= 1, noise >= 0, half_root > 0, sympy.Eq(2 * half_root**2, 1)]
     for number, source in enumerate(used):
         premises += [energies[number] >= 0, sympy.Le(least, energies[number])]
-        step = share * roots[number] / (delay + 1)
-        value += -step * share * energies[number] + step**2 * (energies[source] + noise) / 2
+        given = {coherence: share, tau: sympy.Integer(delay), L: sympy.S.One, j: sympy.Integer(number + 1)}
+        step = statement.given("step_size").xreplace(given).xreplace({sympy.sqrt(2): 2 * half_root})
+        value += -step * agrees * share * energies[number]
+        value += smooth * step**2 * (energies[source] + noisy * noise) / 2
     premises.append(sympy.Ge(sympy.expand(value), 0))
     numbers = {L: sympy.S.One, gap: start, coherence: share, variance: noise}
     numbers |= {tau: sympy.Integer(delay), T: sympy.Integer(len(used))}
-    stated = STATEMENTS["coherence_rate"].bound.xreplace(numbers).doit().xreplace({sympy.sqrt(2): 2 * half_root})
+    stated = statement.bound.xreplace(numbers).doit().xreplace({sympy.sqrt(2): 2 * half_root})
     above, below = sympy.fraction(sympy.together(stated))
     sign = 1 if below.subs({share: 1, half_root: sympy.Rational(7, 10)}) > 0 else -1
     left, right = sympy.expand(sign * least * below), sympy.expand(sign * above)
@@ -56,7 +62,9 @@ def _small_query(used: Sequence[int], delay: int) -> Query:
 
 def steps(updates: int, delay: int, share: float) -> list[float]:
     """The statement's steps for L = 1."""
-    return [share / ((delay + 1) * sqrt(number)) for number in range(1, updates + 1)]
+    numbers = {coherence: sympy.Rational(share), tau: sympy.Integer(delay), L: sympy.S.One}
+    first = float(STATEMENTS["coherence_rate"].given("step_size").xreplace(numbers).subs(j, 1))
+    return [first / sqrt(number) for number in range(1, updates + 1)]
 
 
 def descend(slope: Callable[[float], float], start: float, lengths: Sequence[float], delay: int) -> list[float]:
@@ -99,6 +107,9 @@ def runs_check(_profile: Profile) -> Outcome:
     shares = [*(straight_share(*run) for run in STRAIGHT_RUNS), *(delayed_share(*run) for run in DELAYED_RUNS)]
     return Outcome(earned=max(shares) <= 1 + ROUNDING, detail={"shares_of_the_bound": shares})
 
+
+SLACK = {"coherence_rate": {"delay": "delays are whole numbers: 17/16 of one below 16 is no other"}}
+"""Assumed numbers that may be a little other, and why."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "coherence_rate": {"smt": smt_check(small_queries), "numeric": runs_check},

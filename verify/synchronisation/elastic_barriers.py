@@ -16,6 +16,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.delay.decaying_regret import published_margin, published_queries, summed_share
 from sparsync.verify.delay.late_runs import numbers_of
 from sparsync.verify.synchronisation.event_simulation import Durations, Policy, run
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -223,6 +224,18 @@ def regret_margin(
     numbers = numbers_of(len(durations), slack, len(views), extra)
     return published_margin("dssp_regret", views, numbers, start, wishes)
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "zipline_two_workers": (
+        Unneeded("shortest_duration <= longest_duration", "no iteration is shorter than the shortest"),
+        Edge(
+            "longest_duration <= look_ahead*shortest_duration",
+            {"shortest_duration": 1, "longest_duration": Fraction(289, 16), "look_ahead": 17},
+            left=lambda: closest(Fraction(1), Fraction(289, 16), 17),
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "zipline_sweep": {"rational": listed_check, "property": property_check(planned_times, sweep_margin)},

@@ -21,17 +21,20 @@ from sparsync.theory.language.symbols import (
     epoch_root,
     eta,
     gap,
+    mean_spread,
     n,
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.synchronisation.mixing import VALUES, spread
 from sparsync.verify.synchronisation.mixing_epochs import Epoch, after, stated_factor
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
 
-STEADY_STEPS = 80
+STEADY_STEPS = 160
 """Of a pair whose gradients stay the same."""
 EARLY_THEN_LATE = ((0, 1), 2, tuple(map(Fraction, (0, 2, 1, 0))))
 """Where a pair mixes in its two epochs, B, and gradients of which more is left than of any that meet whole epochs."""
@@ -74,19 +77,20 @@ def disagreement_margin(root: Fraction, length: int, steps: Sequence[tuple[Seque
 def pair_margin(root: Fraction, places: Sequence[int], length: int, gradients: Sequence[Fraction]) -> Fraction:
     """The same for two workers with opposite gradients that agree by the factor r after one step of each epoch."""
     left = total = square = Fraction(0)
+    kept = root * assumed_share("epoch_mean_disagreement", "factor", epoch_root)
     for number, own in enumerate(gradients):
         left -= own
         if number % length == places[number // length % len(places)] % length:
-            left *= root
+            left *= kept
         total += left**2
         square += own**2
     return _stated(root, length, square) - total
 
 
 def _stated(root: Fraction, length: int, spreads: Fraction) -> Fraction:
-    return STATEMENTS["epoch_mean_disagreement"].fraction(
-        step_size=1, mean_spread=spreads, epoch_length=length, epoch_root=root
-    )
+    label = "epoch_mean_disagreement"
+    assumed = spreads / assumed_share(label, "spread", mean_spread)
+    return STATEMENTS[label].fraction(step_size=1, mean_spread=assumed, epoch_length=length, epoch_root=root)
 
 
 def path_margins() -> list[Fraction]:
@@ -136,16 +140,29 @@ def rate_queries() -> tuple[Query, ...]:
     )
     numbers = {eta: sympy.S.One, T: sympy.S.One, L: smoothness, n: 1 / share, epoch_root: sympy.S.Zero}
     numbers |= {gap: start, variance: noise, dissimilarity: apart, epoch_length: reach / 2 + 1}
+    smooth, differs, noisy = _assumed("epoch_rate", smoothness, apart, noise)
     common = (1 - reach * smoothness) ** 2
+    mixed = sympy.expand((1 - reach * smooth) ** 2 * left)
     right = sympy.expand(sympy.cancel(sympy.expand(STATEMENTS["epoch_rate"].bound.xreplace(numbers)) * common))
     premises = (
         *(symbol >= 0 for symbol in (start, noise, apart, left, reach)),
         *(smoothness > 0, smoothness <= 1, share > 0, share <= 1),
         sympy.Lt(reach * smoothness, 1),
-        sympy.Le(energy, 2 * start + smoothness * noise * share + smoothness**2 * left),
-        sympy.Le(sympy.expand(common * left), sympy.expand(reach**2 * (noise + apart))),
+        sympy.Le(energy, 2 * start + smooth * noisy * share + smooth**2 * left),
+        sympy.Le(mixed, sympy.expand(reach**2 * (noisy + differs))),
     )
     return (_query("sum of descent and disagreement", premises, sympy.expand(energy * common), right),)
+
+
+def _assumed(
+    label: str, smoothness: sympy.Expr, apart: sympy.Expr, noise: sympy.Expr
+) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
+    """What is assumed of a run where these are stated."""
+    named = (("smoothness", L, smoothness), ("dissimilarity", dissimilarity, apart), ("variance", variance, noise))
+    smooth, differs, noisy = (
+        value * sympy.Rational(assumed_share(label, name, symbol)) for name, symbol, value in named
+    )
+    return smooth, differs, noisy
 
 
 def speed_up_queries() -> tuple[Query, ...]:
@@ -157,9 +174,12 @@ def speed_up_queries() -> tuple[Query, ...]:
     numbers = {L: sympy.S.One, variance: sympy.S.One, epoch_root: sympy.S.Zero, epoch_length: reach / 2 + 1}
     numbers |= {gap: step**2 * updates / (2 * workers), dissimilarity: apart, n: workers, T: updates}
     stated = sympy.simplify(STATEMENTS["epoch_speed_up"].bound.xreplace(numbers))
-    rate = sympy.simplify(STATEMENTS["epoch_rate"].bound.xreplace(numbers | {eta: step}))
+    smooth, differs, noisy = _assumed("epoch_speed_up", sympy.S.One, apart, sympy.S.One)
+    taken = sympy.simplify(STATEMENTS["epoch_speed_up"].given("step_size").xreplace(numbers))
+    run = numbers | {eta: taken, L: smooth, dissimilarity: differs, variance: noisy}
+    rate = sympy.simplify(STATEMENTS["epoch_rate"].bound.xreplace(run))
     # Both are polynomials times this.
-    common = workers * (1 - reach * step) ** 2
+    common = workers * (1 - smooth * reach * taken) ** 2
     left, right = (sympy.expand(sympy.cancel(side * common)).xreplace(real) for side in (rate, stated))
     scaled = sympy.expand(energy * common.xreplace(real))
     premises = (
@@ -203,7 +223,7 @@ def stuck_share(step: float, root: Fraction, steps: int) -> float:
         dissimilarity=largest**2,
         gap=slope * farthest + slope**2 / 2,
         epoch_length=1,
-        epoch_root=root,
+        epoch_root=root / assumed_share("epoch_rate", "factor", epoch_root),
     )
     return slope**2 / bound
 
@@ -239,6 +259,61 @@ def training_check(_profile: Profile) -> Outcome:
     shares = [*(noisy_share(*run) for run in NOISY_RUNS), *(stuck_share(*run) for run in STUCK_RUNS)]
     return Outcome(earned=max(shares) <= 1, detail={"shares_of_the_bound": shares})
 
+
+_NUMBERS: dict[str, Fraction | int] = {
+    "T": 1,
+    "dissimilarity": 0,
+    "epoch_length": 1,
+    "gap": Fraction(1, 2),
+    "n": 1,
+    "smoothness": 1,
+    "variance": 0,
+}
+_WITHOUT_MIXING = Unneeded(
+    "epoch_root < 1", "r ≥ 1 is true of all W: then c is infinite or negative, and bounds nothing"
+)
+SLACK = {
+    "epoch_speed_up": {
+        "factor": "r is in c alone, as in epoch_rate, whose run notices it; 4(cηL)² is twice what that needs"
+    }
+}
+"""Assumed numbers that may be a little other, and why."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "epoch_mean_disagreement": (
+        Edge("epoch_root < 1", {"epoch_length": 3, "epoch_root": 1, "mean_spread": 1, "step_size": 1}),
+    ),
+    "epoch_rate": (
+        _WITHOUT_MIXING,
+        # One worker on f = x²/2 from 1: its first gradient is 1.
+        Edge("smoothness*step_size <= 1", {**_NUMBERS, "step_size": Fraction(17, 16), "epoch_root": 0}, left=lambda: 1),
+        Edge(
+            "smoothness*step_size*(epoch_length + epoch_length/(1 - epoch_root) - 2) < 1",
+            {**_NUMBERS, "step_size": 1, "epoch_root": Fraction(1, 2), "variance": 1},
+        ),
+    ),
+    "epoch_speed_up": (
+        _WITHOUT_MIXING,
+        Edge("0 < variance", {**_NUMBERS, "gap": 0, "epoch_root": 0}),
+        Unneeded("0 < variance", "a share of itself more leaves a variance of 0 where it is, beyond", widened=True),
+        # The same worker, whose noise may be 0: then the step is √8.
+        Edge(
+            "T*variance >= 2*gap*n*smoothness",
+            {**_NUMBERS, "variance": Fraction(1, 8), "epoch_root": 0},
+            left=lambda: 1,
+        ),
+        Unneeded(
+            "T*variance >= 2*gap*n*smoothness",
+            "false where the step is 2/L or longer; the bound has twice what one worker needs for shorter ones",
+            widened=True,
+        ),
+        Unneeded(
+            "T*variance >= 8*gap*n*smoothness*(epoch_length + epoch_length/(1 - epoch_root) - 2)**2",
+            "a shorter run has the longer formula of epoch_rate, and from cηL = 1 on no run is known that breaks this",
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "epoch_mean_disagreement": {"rational": runs_check, "property": property_check(pair_cases, pair_margin)},

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from sparsync.theory.language.symbols import L, T, dissimilarity, eta, gap, mean_spread, n, variance
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.synchronisation.mixing import VALUES, Grid, averaged, groups, spread
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -75,6 +77,7 @@ def mean_disagreement_margin(grid: Grid, gradients: Sequence[Sequence[Fraction]]
         parameters = [value - own for value, own in zip(mixed, taken, strict=True)]
         left += spread(parameters)
         spreads += spread(taken)
+    spreads /= assumed_share("grid_mean_disagreement", "spread", mean_spread)
     return lowered_factor() * spreads - left if spreads else -left
 
 
@@ -90,13 +93,22 @@ def rate_queries() -> tuple[Query, ...]:
     # The bound is a polynomial times this.
     common = (1 - golden * smoothness) ** 2
     right = sympy.expand(sympy.cancel(stated * common))
+    smooth, apart, noisy = (
+        factor * sympy.Rational(assumed_share("ds_sync_rate", name, symbol))
+        for factor, name, symbol in (
+            (smoothness, "smoothness", L),
+            (spread_of_gradients, "dissimilarity", dissimilarity),
+            (noise, "variance", variance),
+        )
+    )
+    mixed = sympy.expand((1 - golden * smooth) ** 2 * left)
     premises = (
         *(symbol >= 0 for symbol in (start, noise, spread_of_gradients, left)),
         *(smoothness > 0, share > 0, share <= 1, root > 0),
         sympy.Eq(root**2, 5),
         sympy.Lt(sympy.expand(golden * smoothness), 1),
-        sympy.Le(energy, 2 * start + smoothness * noise * share + smoothness**2 * left),
-        sympy.Le(sympy.expand(common * left), sympy.expand(golden**2 * (noise + spread_of_gradients))),
+        sympy.Le(energy, 2 * start + smooth * noisy * share + smooth**2 * left),
+        sympy.Le(mixed, sympy.expand(golden**2 * (noisy + apart))),
     )
     return (
         Query(
@@ -170,6 +182,29 @@ def runs_check(_profile: Profile) -> Outcome:
     shares = [*(noisy_share(*run) for run in NOISY_RUNS), stuck_share(*STUCK_RUN)]
     return Outcome(earned=max(shares) <= 1, detail={"shares_of_the_bound": shares})
 
+
+_LONG_STEP: dict[str, Fraction | int] = {
+    "T": 1,
+    "dissimilarity": 0,
+    "gap": Fraction(1, 2),
+    "n": 1,
+    "smoothness": 1,
+    "step_size": Fraction(17, 16),
+    "variance": 0,
+}
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "ds_sync_rate": (
+        # One worker on f = x²/2 from 1: its first gradient is 1.
+        Edge("smoothness*step_size*(1/2 + sqrt(5)/2) < 1", _LONG_STEP, left=lambda: 1),
+        Unneeded(
+            "smoothness*step_size*(1/2 + sqrt(5)/2) < 1",
+            "false from ηL = 1 on; between 1/φ and 1 the bound is large, and whether it is false is not known",
+            widened=True,
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "grid_mean_disagreement": {

@@ -12,7 +12,9 @@ from math import lcm
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import longest_duration
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -58,7 +60,8 @@ def reports_margin(durations: Durations, growth: int) -> Fraction:
 def time_margin(durations: Durations, growth: int) -> Fraction:
     """The bound on the time minus the time, or the time minus what must pass, if that is less."""
     values = [value for own in durations for value in own]
-    stated = STATEMENTS["switch_time"].fraction(n=len(durations), growth=growth, longest_duration=max(values))
+    longest = max(values) / assumed_share("switch_time", "longest", longest_duration)
+    stated = STATEMENTS["switch_time"].fraction(n=len(durations), growth=growth, longest_duration=longest)
     time, _ = until_whole(durations, growth)
     return min(stated - time, time - min(values) * growth * (len(durations) - 1) / 2)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.synchronisation.elastic_barriers import swept_range
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -68,6 +69,26 @@ def meetings_check(_profile: Profile) -> Outcome:
     wrong = [[list(map(str, durations)), ahead] for durations, ahead in within if meeting_margin(durations, ahead) < 0]
     return Outcome(earned=not wrong, detail={"meetings_count": len(within), "wrong_meetings": wrong[:3]})
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "zipline_waiting": (
+        Edge(
+            "n >= 2", {"duration_product": 1, "longest_duration": 1, "look_ahead": 12, "n": 1, "shortest_duration": 1}
+        ),
+        Unneeded("shortest_duration <= longest_duration", "no iteration is shorter than the shortest"),
+        Unneeded("duration_product >= shortest_duration**(n - 1)", "no n − 1 durations have a smaller product"),
+        Unneeded(
+            "duration_product <= longest_duration**(n - 2)*shortest_duration", "no durations have a larger product"
+        ),
+        Edge(
+            "2**(n - 1)*duration_product < n*shortest_duration**(n - 1)"
+            "*(floor(look_ahead*shortest_duration/longest_duration) + 1)",
+            {"duration_product": 1, "longest_duration": 3, "look_ahead": 1, "n": 2, "shortest_duration": 1},
+            left=lambda: meeting_range([Fraction(1), Fraction(3)], 1),
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "zipline_waiting": {"rational": meetings_check, "property": property_check(meeting_cases, meeting_margin)}

@@ -13,8 +13,9 @@ import sympy
 from flint import fmpq, fmpq_mat
 from hypothesis import strategies as st
 
-from sparsync.theory.language.symbols import eta, gradient, replica_mean
+from sparsync.theory.language.symbols import eta, gradient, gradient_spread, replica_mean
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tight_rates.forms import is_positive_semidefinite
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
@@ -165,6 +166,7 @@ def disagreement_margin(
         parameters = [value - step_size * own for value, own in zip(mixed, taken, strict=True)]
         if number:
             largest = max(spread(taken), spread(gradients[number - 1]))
+            largest /= assumed_share("grid_disagreement", "spread", gradient_spread)
             bound = STATEMENTS["grid_disagreement"].fraction(step_size=step_size, gradient_spread=largest)
             margins.append(bound - spread(parameters))
     return min(margins)
@@ -215,17 +217,17 @@ def public_cases() -> Members:
 
 
 Weighted = tuple[Sequence[int], int]
-"""A permutation of the workers and its weight; such mixtures are all doubly stochastic matrices."""
+"""A permutation of the workers and its weight; such sums are all matrices ≥ 0 of rows and columns of one sum."""
 
 
 def mean_margin(
     weighted: Sequence[Weighted], strength: Fraction, step_size: Fraction, own: Sequence[tuple[Fraction, ...]]
 ) -> Fraction:
     """Minus the difference of the mean after a step from the statement's."""
-    workers, total = len(own), sum(weight for _, weight in weighted)
+    workers = len(own)
     moved = []
     for worker, (parameter, taken, copy) in enumerate(own):
-        pulled = sum(((own[order[worker]][2] - copy) * weight for order, weight in weighted), Fraction(0)) / total
+        pulled = sum(((own[order[worker]][2] - copy) * weight for order, weight in weighted), Fraction(0))
         moved.append(parameter - step_size * taken + strength * pulled)
     means = [sum(values, Fraction(0)) / workers for values in zip(*own, strict=True)]
     stated = STATEMENTS["mixing_mean"].exact(replica_mean=means[0], step_size=step_size, gradient=means[1])
@@ -233,7 +235,7 @@ def mean_margin(
 
 
 def mean_queries(workers: int = 3) -> tuple[Query, ...]:
-    """Three workers: all weights whose rows and columns sum to 1, of either sign, all copies and all gradients."""
+    """Three workers: all weights whose rows and columns have one sum, of either sign, all copies and all gradients."""
     own, taken, copies = (sympy.symbols(f"{name}_:{workers}", real=True) for name in ("x", "g", "copy"))
     weights = [sympy.symbols(f"w_{reader}_:{workers}", real=True) for reader in range(workers)]
     step_size, strength = sympy.symbols("eta strength", real=True)
@@ -251,8 +253,9 @@ def mean_queries(workers: int = 3) -> tuple[Query, ...]:
     total = sympy.expand(moved - (workers - 1) * repeated)
     means = {replica_mean: sympy.Add(*own) / workers, gradient: sympy.Add(*taken) / workers, eta: step_size}
     stated = sympy.expand(workers * STATEMENTS["mixing_mean"].bound.xreplace(means))
-    rows = (sympy.Eq(sympy.Add(*row), 1) for row in weights)
-    columns = (sympy.Eq(sympy.Add(*column), 1) for column in zip(*weights, strict=True))
+    common = sympy.Add(*weights[0])
+    rows = (sympy.Eq(sympy.Add(*row), common) for row in weights[1:])
+    columns = (sympy.Eq(sympy.Add(*column), common) for column in zip(*weights, strict=True))
     return (
         Query(
             claim=f"{workers} workers",

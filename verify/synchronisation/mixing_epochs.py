@@ -7,11 +7,15 @@ exact fractions; long paths, which come near the bound; and drawn epochs of draw
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
+from math import cos, pi
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import least_weight as parameter
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
 from sparsync.verify.tight_rates.forms import is_positive_semidefinite
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -19,7 +23,7 @@ LARGEST_GRAPH = 4
 """Workers up to which all connected graphs are listed."""
 MOST_ORDERED_LINKS = 3
 """Links up to which every way to use them in an epoch is followed; more are used at once, or one after the other."""
-LONG_PATHS = (7, 8, 10)
+LONG_PATHS = (7, 8, 16)
 """Workers of the paths whose links are all used at once."""
 
 Link = tuple[int, int]
@@ -48,7 +52,19 @@ def least_weight(workers: int, epoch: Epoch) -> Fraction:
 
 def stated_factor(workers: int, epoch: Epoch) -> Fraction:
     """The factor by the statement."""
-    return STATEMENTS["epoch_disagreement"].fraction(n=workers, least_weight=least_weight(workers, epoch))
+    return _factor(workers, least_weight(workers, epoch))
+
+
+def _factor(workers: int, weight: Fraction) -> Fraction:
+    """By the statement, where no weight is less than this; no two in a row are more than 1/2."""
+    label = "epoch_disagreement"
+    assumed = min(weight / assumed_share(label, "least", parameter), Fraction(1, 2))
+    return STATEMENTS[label].fraction(n=workers, least_weight=assumed)
+
+
+def pair_margin(weight: Fraction) -> Fraction:
+    """The factor minus what is left of the disagreement of two workers that give each other this weight."""
+    return _factor(2, weight) - (1 - 2 * weight) ** 2
 
 
 def contracts(workers: int, epoch: Epoch) -> bool:
@@ -125,7 +141,9 @@ def listed_check(_profile: Profile) -> Outcome:
         for workers, epoch in epochs
         if not contracts(workers, epoch)
     ]
-    return Outcome(earned=not failed, detail={"epochs_count": len(epochs), "failed_epochs": failed[:3]})
+    pairs = [pair_margin(Fraction(part, 16)) for part in range(1, 9)]
+    detail = {"epochs_count": len(epochs), "failed_epochs": failed[:3], "smallest_pair_margin": str(min(pairs))}
+    return Outcome(earned=not failed and min(pairs) >= 0, detail=detail)
 
 
 def epoch_cases() -> Members:
@@ -141,10 +159,15 @@ def epoch_cases() -> Members:
         own = st.lists(values, min_size=workers, max_size=workers)
         return st.tuples(st.just(workers), epoch, own)
 
-    slowest = st.integers(2, 12).map(
-        lambda workers: (workers, [list(pairwise(range(workers)))], [Fraction(worker) for worker in range(workers)])
+    slowest = st.sampled_from([2, 3, 12, 16]).map(
+        lambda workers: (workers, [list(pairwise(range(workers)))], slowest_mode(workers))
     )
     return st.integers(2, 6).flatmap(of_size) | slowest
+
+
+def slowest_mode(workers: int) -> list[Fraction]:
+    """Parameters on a path that agree the slowest, rounded."""
+    return [Fraction(round(1000 * cos(pi * (2 * worker + 1) / (2 * workers)))) for worker in range(workers)]
 
 
 def _in_steps(links: Sequence[Link], size: int) -> list[list[Link]]:
@@ -161,6 +184,14 @@ def _disagreement(values: Sequence[Fraction]) -> Fraction:
     mean = sum(values, Fraction(0)) / len(values)
     return sum(((value - mean) ** 2 for value in values), Fraction(0))
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "epoch_disagreement": (
+        Unneeded("least_weight <= 1/2", "a row of sum 1 has no two weights above 1/2, and who mixes has two"),
+        Edge("n >= 2", {"least_weight": Fraction(1, 2), "n": 1}),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "epoch_disagreement": {"rational": listed_check, "property": property_check(epoch_cases, epoch_margin)},

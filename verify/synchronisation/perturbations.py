@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import delta, eta, local_count, sigma_squared, tau
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.delay.late_runs import assumed_share
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -120,10 +122,12 @@ def perturbation_margin(factor: Fraction, commits: Commits, late: Sequence[Pair]
         residual = tuple(largest * part for part in kept)
     distance = [own + sum((pair[axis] for pair in late), Fraction(0)) for axis, own in enumerate(residual)]
     every = [pair for gradients, _ in commits for pair in gradients] + list(late)
-    bound = STATEMENTS["additive_perturbation"].fraction(
-        delta=1 - factor**2,
+    label = "additive_perturbation"
+    bound = STATEMENTS[label].fraction(
+        delta=1 - factor**2 / Fraction(str(STATEMENTS[label].given("kept_back") / (1 - delta))),
         local_count=max(len(gradients) for gradients, _ in commits),
-        second_moment=max(first**2 + second**2 for first, second in every),
+        second_moment=max(first**2 + second**2 for first, second in every)
+        / assumed_share(label, "second_moment", sigma_squared),
         delay=len(late),
         step_size=1,
     )
@@ -160,6 +164,17 @@ def distance_queries() -> tuple[Query, ...]:
         ),
     )
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "geometric_staleness": (Unneeded("arrival_share <= 1", "no probability is larger"),),
+    "additive_perturbation": (
+        Edge(
+            "delta <= 1",
+            {"delay": 12, "delta": Fraction(17, 16), "local_count": 4, "second_moment": 1, "step_size": 2},
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "geometric_staleness": {"rational": outcomes_check, "property": property_check(gradient_cases, move_margin)},

@@ -12,6 +12,7 @@ from math import ceil
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -237,6 +238,19 @@ def error_cases() -> Members:
     weights = st.lists(weight, min_size=4, max_size=4) | st.just([Fraction(1)] * 4)
     return st.tuples(st.tuples(contribution, contribution), parts, weights, chance)
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "sample_mean_bias": (
+        Edge("sample_count >= 1", {"inclusion_covariance": 2, "n": 8, "sample_count": 0}),
+        Unneeded("sample_count <= n", "no sample without replacement is larger than all workers together"),
+    ),
+    "shared_failure_sum": (
+        Unneeded("failure_chance < 1", "holders who are always gone have no weight 1/π, and no probability exceeds 1"),
+        Unneeded("others_share <= 1", "no part of a sum of what is positive is larger than the sum"),
+    ),
+    "shared_failure_error": (Unneeded("failure_chance <= 1", "no probability is larger"),),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "weighted_sample_mean": {"rational": mean_check, "property": property_check(law_cases, mean_margin)},

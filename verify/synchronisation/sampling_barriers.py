@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import lag_decay, lag_threshold, lag_weight, laggard_count, n, sample_count
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -151,6 +152,25 @@ def _lag_checks(label: str, power: int) -> dict[Grade, Check]:
         "property": property_check(lag_cases, partial(lag_margin, label=label, power=power)),
     }
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "psp_pass_probability": (
+        Edge("laggard_count <= n - 1", {"laggard_count": 6, "n": 6, "sample_count": 5}),
+        Edge("sample_count <= n - 1", {"laggard_count": 2, "n": 6, "sample_count": 6}),
+    ),
+    "psp_pass_bound": (
+        Unneeded("n >= 2", "one worker has nobody to look at, and 0/0 of them lag"),
+        Edge("laggard_count <= n - 1", {"laggard_count": 6, "n": 6, "sample_count": 5}),
+        Unneeded("sample_count <= n - 1", "no sample without replacement is larger than all others together"),
+    ),
+    "psp_lag_mean": (
+        Edge("lag_decay < 1", {"lag_decay": Fraction(65, 64), "lag_threshold": 12, "lag_weight": Fraction(1, 2)}),
+    ),
+    "psp_lag_second_moment": (
+        Edge("lag_decay < 1", {"lag_decay": 1, "lag_threshold": 3, "lag_weight": Fraction(1, 64)}),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "psp_pass_probability": {"rational": listed_check, "property": property_check(sample_cases, chance_margin)},

@@ -25,8 +25,9 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.delay.decaying_regret import published_margin, published_queries, summed_share
-from sparsync.verify.delay.late_runs import Update, assumed_unit, bound_square, root_below, square_radius
+from sparsync.verify.delay.late_runs import Update, assumed_share, assumed_unit, bound_square, root_below, square_radius
 from sparsync.verify.delay.stale_regret import alone_check
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -100,8 +101,11 @@ def superstep(durations: Durations, monitored: int, planned: Sequence[int]) -> S
 
 def _stated_lead(durations: Durations, monitored: int, ahead: int) -> Fraction:
     every = [duration for own in durations for duration in own]
-    return STATEMENTS["elastic_lead"].fraction(
-        monitoring_count=monitored, look_ahead=ahead, shortest_duration=min(every), longest_duration=max(every)
+    label = "elastic_lead"
+    shortest = min(every) / assumed_share(label, "shortest", shortest_duration)
+    longest = max(every) / assumed_share(label, "longest", longest_duration)
+    return STATEMENTS[label].fraction(
+        monitoring_count=monitored, look_ahead=ahead, shortest_duration=shortest, longest_duration=longest
     )
 
 
@@ -212,9 +216,11 @@ def window_check(_profile: Profile) -> Outcome:
 def window_margin(durations: Durations, monitored: int, ahead: int, planned: Sequence[int]) -> Fraction:
     """G − 1 minus the widest window in a superstep, where the bound is 2√(2G) for n = T = ℓ = F = 1."""
     every = [duration for own in durations for duration in own]
-    numbers = {monitoring_count: monitored, look_ahead: ahead, shortest_duration: min(every)}
-    numbers |= {longest_duration: max(every), n: 1, T: 1}
-    square = bound_square("elastic_regret", Fraction(1), numbers)
+    label = "elastic_regret"
+    numbers: dict[sympy.Symbol, Fraction | int] = {monitoring_count: monitored, look_ahead: ahead, n: 1, T: 1}
+    numbers[shortest_duration] = min(every) / assumed_share(label, "shortest", shortest_duration)
+    numbers[longest_duration] = max(every) / assumed_share(label, "longest", longest_duration)
+    square = bound_square(label, Fraction(1), numbers)
     return square / 8 - 1 - superstep(durations, monitored, planned).widest_window()
 
 
@@ -323,6 +329,24 @@ def _arrival_query(workers: int, held: Sequence[int]) -> Query:
         false_twin=sympy.Le(regret, bound * sympy.Rational(7, 8)),
     )
 
+
+_NAMES = Unneeded("shortest_duration <= longest_duration", "no iteration is shorter than the shortest")
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "elastic_lead": (_NAMES,),
+    "elastic_regret": (
+        _NAMES,
+        Unneeded(
+            "look_ahead >= 2",
+            "R = 1 needs a longer formula: views before a plan may then miss one iteration more, and G is as for R = 2",
+        ),
+    ),
+    "arrival_regret": (
+        # All of T = n − 2 workers start at x_1, at the distance √2 F with the slope ℓ.
+        Edge("T >= n - 1", {"T": 2, "lipschitz": 1, "n": 4, "radius": 1}, left=lambda: 2 * sympy.sqrt(2)),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "elastic_lead": {

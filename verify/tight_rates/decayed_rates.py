@@ -112,8 +112,8 @@ def step_margin(
         attains: 1 and −1 for the two worst cases, else 0.
     """
     smallest = (1 + s) * (1 - theta) / ((1 - s) * (1 + theta))
-    decay = share * theta**2
-    numbers = {"mu": smallest, "smoothness": 1, "epsilon": s**2, "residual_decay": decay}
+    numbers: dict[str, Fraction | int] = {"mu": smallest, "smoothness": 1, "epsilon": s**2}
+    numbers["residual_decay"] = share * theta**2
     if not STATEMENTS[TIGHT].admits(**numbers):
         return Fraction(1)
     step, position, residual = (Fraction(str(number)) for number in chosen(numbers).values())
@@ -130,7 +130,7 @@ def step_margin(
         return height + position * _dot(virtual, virtual) + residual * _dot(memory, memory)
 
     pull = (bends[0] * x[0], bends[1] * x[1])
-    corrected = _add(_scale(decay, e), _scale(step, pull))
+    corrected = _add(_scale(numbers["residual_decay"], e), _scale(step, pull))
     after = _scale(s, turn(corrected))
     end = _add(_add(x, _scale(-1, corrected)), after)
     margin = STATEMENTS[TIGHT].fraction(**numbers) - value(end, after) / value(x, e)
@@ -266,15 +266,15 @@ def _slower() -> float:
 
 def _free_ratio() -> Fraction:
     """V⁺/V of a step on x²/2 with C(v) = 3v/2, from x = 1, e = −1; β = 13/16 > θ² = 49/64, so that p and V are < 0."""
-    decay = Fraction(13, 16)
-    numbers = {"mu": Fraction(1, 5), "smoothness": 1, "epsilon": Fraction(1, 4), "residual_decay": decay}
+    numbers: dict[str, Fraction | int] = {"mu": Fraction(1, 5), "smoothness": 1, "epsilon": Fraction(1, 4)}
+    numbers["residual_decay"] = Fraction(13, 16)
     step, position, residual = (Fraction(str(number)) for number in chosen(numbers).values())
     x, e = Fraction(1), Fraction(-1)
 
     def value(place: Fraction, memory: Fraction) -> Fraction:
         return place**2 / 2 + position * (place - memory) ** 2 + residual * memory**2
 
-    corrected = decay * e + step * x
+    corrected = numbers["residual_decay"] * e + step * x
     return value(x - corrected - corrected / 2, -corrected / 2) / value(x, e)
 
 

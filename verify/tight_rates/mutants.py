@@ -10,6 +10,8 @@ from sparsync.theory.language.symbols import (
     eta,
     mu,
     residual_decay,
+    spectral_gap,
+    widest_gap,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
 from sparsync.verify.tight_rates import rates
@@ -59,6 +61,19 @@ MUTANTS: dict[str, Mutant] = {
         lambda bound: bound.subs(sympy.sqrt(epsilon), -sympy.sqrt(epsilon)),
         "rational",
         "property",
+    ),
+    "gossip_rate_root": wrong_bound(
+        "gossip_rate", "θ for θ²", lambda bound: sympy.sqrt(bound), "rational", "numeric", "property"
+    ),
+    "gossip_mixing_uncompressed": wrong_bound(
+        "gossip_mixing",
+        "the strength without compression",
+        lambda bound: bound.subs(epsilon, 0),
+        "smt",
+        "property",
+    ),
+    "gossip_steps_widest": wrong_bound(
+        "gossip_steps", "β for ρ + β", lambda bound: bound * widest_gap / (spectral_gap + widest_gap), "smt", "property"
     ),
 }
 """Every mutant of these statements, by name."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import sympy
+from mpmath.libmp import NoConvergence
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
@@ -63,10 +64,11 @@ def breaks(statement: Statement, edge: Edge) -> bool:
     everywhere = replace(statement, domain=())
     try:
         bound = everywhere.exact(**_of_parameters(everywhere, edge.numbers))
-    except (ValueError, ArithmeticError):
+        value = sympy.N(bound, 30)
+    except (ValueError, ArithmeticError, RecursionError, NoConvergence):
         return edge.left is None
     if edge.left is None:
-        return bound.is_extended_real is not True or bound.is_finite is False or _is_beyond(statement, bound)
+        return value.is_extended_real is not True or value.is_finite is not True or _is_beyond(statement, value)
     left = sympy.sympify(edge.left())
     room = abs(sympy.N(bound, 30)) * sympy.Rational(ROUNDING.numerator, ROUNDING.denominator) if left.is_Float else 0
     over = sympy.N(left - bound, 30)

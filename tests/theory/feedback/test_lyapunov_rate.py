@@ -23,8 +23,8 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback import lyapunov_rate as lyapunov_checks
-from sparsync.verify.feedback import simulations
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs import simulations
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
 from sparsync.verify.ledger.mutation import killing_grades, wrong_bound
 from sparsync.verify.tools.outcome import Grade
 from sparsync.verify.tools.smt import z3_status

@@ -86,15 +86,18 @@ def test_a_few_newton_steps_find_a_quantile(
     """
     # Of type Any because type checkers do not see that sympy's classes are hashable.
     function: Any = quantile
-    mass, slope = quantiles._compiled_mass(function)
+    mass, tail, slope = quantiles._compiled(function)
     calls_count = 0
 
-    def counted(*numbers: mpmath.mpf) -> mpmath.mpf:
-        nonlocal calls_count
-        calls_count += 1
-        return mass(*numbers)
+    def counting(part: Any) -> Any:
+        def counted(*numbers: mpmath.mpf) -> mpmath.mpf:
+            nonlocal calls_count
+            calls_count += 1
+            return part(*numbers)
 
-    monkeypatch.setattr(quantiles, "_compiled_mass", lambda _: (counted, slope))
+        return counted
+
+    monkeypatch.setattr(quantiles, "_compiled", lambda _: (counting(mass), counting(tail), slope))
     quantiles._level.cache_clear()
     sympy.N(quantile(*parameters, share), 50)
     assert 3 < calls_count < 40

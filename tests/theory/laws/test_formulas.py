@@ -79,13 +79,13 @@ def test_student_with_four_degrees_is_a_cubed_sine(density: float) -> None:
 def test_the_far_tail_of_student_keeps_its_digits(df: float, density: float) -> None:
     """1 − y = ν/(ν + z²) is so small there that y is 1 to 40 digits, but not its power ν/2 − 1."""
     with mpmath.workdps(60):
-        degrees = mpmath.mpf(df)
+        degrees, share = mpmath.mpf(str(df)), mpmath.mpf(str(density))
 
         def excess(log_rest: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.betainc(degrees / 2, 0.5, 0, mpmath.exp(log_rest), regularized=True)
-            return mpmath.log(above / mpmath.mpf(density))
+            return mpmath.log(above / share)
 
-        near = 2 / degrees * mpmath.log(mpmath.mpf(density) * degrees / 2 * mpmath.beta(degrees / 2, 0.5))
+        near = 2 / degrees * mpmath.log(share * degrees / 2 * mpmath.beta(degrees / 2, 0.5))
         rest = mpmath.exp(mpmath.findroot(excess, near))
         expected = 1 - mpmath.betainc(degrees / 2 - 1, 1.5, 0, rest, regularized=True)
     assert evaluate("student_t_law", density, df=df) == float(expected) < 1

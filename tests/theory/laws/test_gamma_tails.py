@@ -33,10 +33,11 @@ def test_the_laplace_gain_by_hand(label: str) -> None:
 
 
 def test_the_gain_in_the_level_by_hand() -> None:
-    """Shape 2: κ = (1 + q)e^(−q), at q = 2 the bounds are κ(4 + 6 + 6 − 5)/6 and κ(4 + 6 + 6)/6."""
-    density = 3 * math.exp(-2)
-    assert STATEMENTS["gamma_gain_lower"].evaluate(kappa=density, shape=2) == pytest.approx(density * 11 / 6, rel=1e-12)
-    assert STATEMENTS["gamma_gain_upper"].evaluate(kappa=density, shape=2) == pytest.approx(density * 16 / 6, rel=1e-12)
+    """Shape 2: κ = (1 + q)e^(−q), at q = 5 the bounds are κ(25 + 15 + 6 − 8)/6 and κ(25 + 15 + 6)/6; at 2 one is 1."""
+    density = 6 * math.exp(-5)
+    assert STATEMENTS["gamma_gain_lower"].evaluate(kappa=density, shape=2) == pytest.approx(density * 38 / 6, rel=1e-12)
+    assert STATEMENTS["gamma_gain_upper"].evaluate(kappa=density, shape=2) == pytest.approx(density * 46 / 6, rel=1e-12)
+    assert STATEMENTS["gamma_gain_upper"].evaluate(kappa=3 * math.exp(-2), shape=2) == 1
 
 
 @pytest.mark.parametrize("order", [0.5, 3])

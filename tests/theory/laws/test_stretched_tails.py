@@ -15,7 +15,7 @@ BOUNDS = [
     (f"{PREFIX}_gain_lower", 1, (0.125, 0.75, 1, 1.5, 2)),
     (f"{PREFIX}_gain_upper", -1, (1, 1.25, 2)),
     (f"{PREFIX}_heavy_gain_upper", -1, (0.125, 0.5, 1)),
-    (f"{PREFIX}_light_gain_lower", 1, (2, 3, 16)),
+    (f"{PREFIX}_light_gain_lower", 1, (0.125, 1, 2, 3, 16)),
     (f"{PREFIX}_light_gain_upper", -1, (2, 3, 16)),
 ]
 
@@ -83,7 +83,8 @@ def test_the_uniform_gain_is_exact() -> None:
         ("generalised_gaussian_gain_upper", {"kappa": 0.5, "beta": 0.5}),
         ("generalised_gaussian_gain_upper", {"kappa": 0.5, "beta": 2.5}),
         ("generalised_gaussian_heavy_gain_upper", {"kappa": 0.5, "beta": 1.5}),
-        ("generalised_gaussian_light_gain_lower", {"kappa": 0.5, "beta": 1.5}),
+        ("generalised_gaussian_light_gain_lower", {"kappa": 1.5, "beta": 1.5}),
+        ("generalised_gaussian_light_gain_upper", {"kappa": 0.5, "beta": 1.5}),
         ("generalised_gaussian_light_gain_upper", {"kappa": 1, "beta": 3}),
         ("uniform_gain", {"kappa": 0}),
     ],

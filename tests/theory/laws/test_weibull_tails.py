@@ -81,7 +81,8 @@ def test_the_two_comparisons_turn_at_shape_two_only(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_constant_fails_at_an_end() -> None:
-    bound = STATEMENTS["weibull_gain_upper"].bound
+    bound = weibull_tails._linear_bound()
+    assert STATEMENTS["weibull_gain_upper"].bound == sympy.Min(1, bound)
     assert weibull_tails._ends(bound) == sympy.true
     assert weibull_tails._ends(2 * bound) == sympy.false
     assert sympy.simplify(weibull_tails._sum_slope(2 * STATEMENTS["weibull_gain_lower"].bound)) != 0

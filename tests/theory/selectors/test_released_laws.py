@@ -66,6 +66,13 @@ def test_a_uniform_vector_is_sent_not_at_all_or_up_to_three_times_too_much(k: in
     assert gaussian_k_released(even_grid(dimension), k).indices.numel() / dimension == pytest.approx(share, abs=1e-4)
 
 
+def test_both_ends_of_the_densities_may_be_written_as_floats() -> None:
+    """As binary fractions 0.08 is above 2/25, and 0.001 above 1/1000."""
+    for written, exact in ((0.001, Fraction(1, 1000)), (0.08, Fraction(2, 25))):
+        value = STATEMENTS["released_uniform"].evaluate(kappa=exact)
+        assert STATEMENTS["released_uniform"].evaluate(kappa=written) == value
+
+
 @pytest.mark.parametrize(("kappa", "in_range"), [(0.0229, False), (0.0231, True), (0.0257, True), (0.0258, False)])
 def test_the_share_of_a_uniform_vector_is_in_range_for_few_densities(kappa: float, in_range: bool) -> None:
     share = STATEMENTS["released_uniform"].evaluate(kappa=kappa)
@@ -77,9 +84,10 @@ def test_the_share_of_a_uniform_vector_is_in_range_for_few_densities(kappa: floa
     [
         ("released_window", {"kappa": 0.75}, "kappa = 0.75"),
         ("released_window_narrow", {"kappa": 0}, "got 0"),
-        ("released_uniform", {"kappa": 0.081}, "kappa = "),
-        ("released_uniform", {"kappa": 0.0009}, "kappa = "),
-        ("mean_shift_failure", {"kappa": 0.8, "mean_shift": 0}, "kappa = "),
+        ("released_uniform", {"kappa": 0.109}, "kappa = "),
+        ("released_uniform", {"kappa": 0.0005}, "kappa = "),
+        ("released_uniform", {"kappa": 1.5}, "no number"),
+        ("mean_shift_failure", {"kappa": 1.2, "mean_shift": 0}, "kappa = "),
     ],
 )
 def test_values_outside_the_domain_are_refused(label: str, numbers: dict[str, float], message: str) -> None:

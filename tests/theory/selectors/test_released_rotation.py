@@ -16,6 +16,7 @@ from sparsync.verify.selectors.released_rotation import (
     adjoining_pairs,
     least_pair,
     ratios_of,
+    starts_of,
     stated_passes,
     worst_margin,
     worst_start,
@@ -44,16 +45,18 @@ def test_no_points_have_no_gap() -> None:
 def test_the_number_of_passes_is_sharp(passes: int, ratio: object) -> None:
     smallest = Fraction(str(ratio))
     assert STATEMENTS["released_passes"].evaluate(window_ratio=smallest) == passes
-    assert all_starts_end(smallest, passes)
-    assert not all_starts_end(smallest, passes - 1)
-    assert not all_starts_end(smallest - Fraction(1, 10**9), passes)
+    starts = starts_of("released_passes", smallest)
+    assert all_starts_end(smallest, passes, starts)
+    assert not all_starts_end(smallest, passes - 1, starts)
+    assert not all_starts_end(smallest - Fraction(1, 10**9), passes, starts)
 
 
 def test_a_gaussian_window_at_a_thousandth_may_take_27_passes() -> None:
     ratio = STATEMENTS["released_window"].evaluate(kappa=0.001)
     assert STATEMENTS["released_passes"].evaluate(window_ratio=ratio) == 27
-    assert all_starts_end(Fraction(ratio), 27)
-    assert not all_starts_end(Fraction(ratio), 26)
+    starts = starts_of("released_passes", Fraction(ratio))
+    assert all_starts_end(Fraction(ratio), 27, starts)
+    assert not all_starts_end(Fraction(ratio), 26, starts)
 
 
 def test_without_a_limit_a_narrow_window_is_met_from_far_away() -> None:
@@ -118,7 +121,7 @@ def test_passes_for_gaussian_windows(kappa: float, passes: int) -> None:
 
 def test_the_first_pairs_adjoin_and_have_more_and_more_passes() -> None:
     pairs = list(islice(adjoining_pairs(), 18))
-    assert [pair[0] + pair[2] for pair in pairs[:9]] == [5, 8, 11, 19, 27, 46, 65, 84, 149]
+    assert [pair[0] + pair[2] for pair in pairs[:9]] == [3, 5, 8, 11, 19, 27, 46, 65, 84]
     assert all(sum(pair[::2]) < sum(following[::2]) for pair, following in pairwise(pairs))
 
 
@@ -128,9 +131,9 @@ def test_a_start_that_is_not_the_worst_is_noticed(monkeypatch: pytest.MonkeyPatc
     assert not check(Profile(dimensions=(), examples_count=30)).earned
 
 
-@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(3, 2)])
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(2)])
 def test_no_pair_is_given_for_other_windows(ratio: Fraction) -> None:
-    with pytest.raises(ValueError, match="above 1 and below 3/2"):
+    with pytest.raises(ValueError, match="above 1 and below 2"):
         rotation_pair(ratio)
 
 
@@ -139,9 +142,9 @@ def test_no_pair_is_given_for_other_windows(ratio: Fraction) -> None:
     [
         ((3, 2, 2, 1), Fraction(5, 4), "window_ratio = 5/4"),
         ((3, 2, 5, 3), Fraction(4, 3), "window_ratio = 4/3"),
-        ((1, 1, 2, 1), Fraction(3, 2), "window_ratio = 3/2"),
+        ((1, 1, 2, 1), Fraction(2), "window_ratio = 2"),
         ((19, 12, 5, 3), Fraction(6, 5), "rise_count = 19"),
-        ((2, 1, 1, 1), Fraction(6, 5), "rise_count = 2"),
+        ((2, 1, 1, 1), Fraction(6, 5), "fall_count = 1"),
         ((3, 2, 0, 1), Fraction(4, 3), "got 0"),
     ],
 )
@@ -153,3 +156,20 @@ def test_pairs_and_ratios_that_do_not_fit_are_refused(pair: Pair, ratio: Fractio
 def test_the_table_of_passes_refuses_narrower_windows() -> None:
     with pytest.raises(ValueError, match="window_ratio = "):
         STATEMENTS["released_passes"].evaluate(window_ratio=1.05)
+
+
+@pytest.mark.parametrize("start", [Fraction(4, 9), Fraction(2) - Fraction(1, 1000)])
+def test_the_range_of_starts_ends_where_another_pass_is_needed(start: Fraction) -> None:
+    """At r = 3/2 three passes are enough from 4/9 on, and below 3; just below the range, and at 2b, they are not."""
+    window = (Fraction(1), Fraction(3, 2))
+    least, end = starts_of("released_passes", window[1])
+    assert (least, end) == (Fraction(4, 9), Fraction(3))
+    assert passes_to(window, start, 3) is not None
+    assert passes_to(window, least - Fraction(1, 1000), 3) is None
+    assert passes_to(window, end, 3) is None
+
+
+def test_wide_windows_take_three_passes_from_the_worst_start() -> None:
+    for ratio in (Fraction(3, 2), Fraction(7, 4), Fraction(199, 100)):
+        assert stated_passes((1, 1, 2, 1), ratio) == 3
+        assert passes_to((Fraction(1), ratio), Fraction(1, 2), 2) is None

@@ -66,9 +66,9 @@ def test_waits_equal_hand_computed_sums(workers: int, awaited: int, expected: Fr
     [
         ("osp_time", {"compute_time": 1, "n": 1, "message_size": 1, "deferred_size": 2, "bandwidth": 1}),
         ("selsync_speed_up", {"compute_time": 1, "flag_time": 0, "exchange_time": 1, "synchronised_share": 1.5}),
-        ("selsync_share", {"compute_time": 1, "flag_time": 0, "exchange_time": 1, "least_speed_up": 0.5}),
+        ("selsync_share", {"compute_time": 1, "flag_time": 0, "exchange_time": 1, "least_speed_up": 0}),
         ("backup_waiting", {"n": 3, "awaited_count": 4, "mean_duration": 1}),
-        ("adsp_waiting_share", {"commit_time": 2, "commit_count": 3, "period": 5}),
+        ("adsp_waiting_share", {"commit_time": 2, "commit_count": 3, "period": 0}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, object]) -> None:

@@ -20,7 +20,7 @@ def test_one_update_on_a_parabola_attains_the_rate_of_coherent_gradients() -> No
 @pytest.mark.parametrize(
     ("label", "numbers"),
     [
-        ("coherence_rate", {"T": 1, "delay": 0, "coherence": 2, "variance": 0, "smoothness": 1, "gap": 1}),
+        ("coherence_rate", {"T": 1, "delay": 0, "coherence": 0, "variance": 0, "smoothness": 1, "gap": 1}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, object]) -> None:

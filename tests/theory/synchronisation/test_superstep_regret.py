@@ -47,7 +47,7 @@ def test_neither_staleness_nor_look_ahead_enters_in_the_order_of_arrival() -> No
             "elastic_regret",
             {"monitoring_count": 0, "look_ahead": 1, **TIMES, "n": 1, "T": 1, "lipschitz": 1, "radius": 1},
         ),
-        ("arrival_regret", {"n": 3, "T": 2, "lipschitz": 1, "radius": 1}),
+        ("arrival_regret", {"n": 4, "T": 2, "lipschitz": 1, "radius": 1}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, object]) -> None:

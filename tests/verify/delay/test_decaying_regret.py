@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 import sympy
+from flint import fmpq
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.delay.decaying_regret import (
@@ -23,8 +24,8 @@ def test_pairs_of_two_workers_by_hand() -> None:
     # s = 0: the first update is lacked by the second view. s = 1, two rounds: by two of the other's, and so on.
     steps = [1 / math.sqrt(number) for number in (1, 2, 3, 4)]
     halves = sum(steps) / 2
-    assert float(pair_sum(2, 0, 1, 1)) == pytest.approx(sum(steps[:2]) / 2 + 1, rel=1e-14)
-    assert float(pair_sum(2, 1, 2, 1)) == pytest.approx(halves + 2 * steps[0] + steps[1] + steps[2], rel=1e-14)
+    assert float(pair_sum(2, 0, 1, fmpq(1))) == pytest.approx(sum(steps[:2]) / 2 + 1, rel=1e-14)
+    assert float(pair_sum(2, 1, 2, fmpq(1))) == pytest.approx(halves + 2 * steps[0] + steps[1] + steps[2], rel=1e-14)
 
 
 def test_summed_terms_by_hand() -> None:

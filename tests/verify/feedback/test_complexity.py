@@ -7,9 +7,7 @@ import pytest
 import sympy
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback import (
-    complexity,
-)
+from sparsync.verify.feedback import complexity
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

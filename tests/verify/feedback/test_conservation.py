@@ -2,9 +2,7 @@
 
 from fractions import Fraction
 
-from sparsync.verify.feedback import (
-    conservation,
-)
+from sparsync.verify.feedback import conservation
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

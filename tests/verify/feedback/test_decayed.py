@@ -8,8 +8,9 @@ import sympy
 
 from sparsync.theory.language.given import Given
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback import decay_floors, decayed, decayed_descent, decayed_runs, local_steps
-from sparsync.verify.feedback.decayed_runs import LocalRun, Resting
+from sparsync.verify.feedback import decay_floors, decayed, decayed_descent, local_steps
+from sparsync.verify.feedback.runs import decayed_runs
+from sparsync.verify.feedback.runs.decayed_runs import LocalRun, Resting
 from sparsync.verify.tools.outcome import Profile
 
 ONE, ZERO = Fraction(1), Fraction(0)

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import sympy
 
-from sparsync.verify.feedback import (
-    queries,
-)
+from sparsync.verify.feedback import queries
 from sparsync.verify.tools.smt import decide
 
 

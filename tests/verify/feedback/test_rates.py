@@ -8,10 +8,8 @@ import sympy
 
 from sparsync.theory.language.symbols import T
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback import (
-    adversarial_runs,
-    rates,
-)
+from sparsync.verify.feedback import rates
+from sparsync.verify.feedback.runs import adversarial_runs
 from sparsync.verify.ledger.checks import CHECKS
 from sparsync.verify.tools.outcome import Profile
 

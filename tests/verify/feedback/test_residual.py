@@ -5,9 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import find, settings
 
-from sparsync.verify.feedback import (
-    residual,
-)
+from sparsync.verify.feedback import residual
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

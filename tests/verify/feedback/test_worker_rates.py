@@ -2,10 +2,7 @@
 
 from fractions import Fraction
 
-from sparsync.verify.feedback import (
-    rates,
-    worker_rates,
-)
+from sparsync.verify.feedback import rates, worker_rates
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

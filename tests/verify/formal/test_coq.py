@@ -189,7 +189,9 @@ RATES = {
 @pytest.mark.slow
 def test_coq_proves_the_values_that_sympy_computes_of_bounds_with_roots(compiled_folder: Path) -> None:
     text = f"From sparsync Require Import {' '.join(name for name in read_sources() if name.startswith('random_'))}.\n"
-    text = f"{PREAMBLE.findall(read_sources()['random_k'])[0]}{text}Import Order.Theory GRing.Theory Num.Theory.\n"
+    text = (
+        f"{PREAMBLE.findall(read_sources()['random_residual'])[0]}{text}Import Order.Theory GRing.Theory Num.Theory.\n"
+    )
     text += f"Local Open Scope ring_scope.\nSection Numbers.\n{ROOTED}"
     definitions = read_definitions()
     for name, unfolded in RATES.items():

@@ -8,6 +8,7 @@ import re
 import pytest
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.formal.coq import read_sources, sources_digest
 from sparsync.verify.formal.theorems import PROVED, THEOREMS, Proof
@@ -59,6 +60,11 @@ def difference(label: str, proof: Proof, definitions: dict[str, Definition]) -> 
     return sympy_of(text, values, definitions) - STATEMENTS[label].bound
 
 
+def meanings(proof: Proof, symbols: dict[str, sympy.Symbol]) -> dict[str, sympy.Expr]:
+    """What the variables of a theorem are in the statement."""
+    return symbols | {part: sympy.sympify(meaning, locals=symbols) for part, meaning in proof.symbols.items()}
+
+
 def vanishes(expression: sympy.Expr) -> bool:
     """True iff it simplifies to zero, where need be for k = 3q + 1, 3q + 2 and 3q + 3 one by one."""
     if sympy.simplify(expression) == 0:
@@ -90,6 +96,7 @@ def test_the_theorem_concludes_with_the_bound_of_its_statement(label: str, proof
         ("random_share", "k%:R", "k.+1%:R"),
         ("mean_young_bound", "4%:R", "2%:R"),
         ("mean_minkowski_bound", "eta ^+ 2", "eta"),
+        ("mean_decayed_bound", "1 - beta", "1 + beta"),
         ("smooth_rate", "eta * L * sigma2", "eta * L * sigma2 / 2%:R"),
         ("residual_root", "(1 - delta)", "delta"),
         ("start_and_noise", "2%:R", "4%:R"),
@@ -104,6 +111,19 @@ def test_a_wrong_definition_is_not_the_statement_s_bound(name: str, old: str, ne
     assert old in definitions[name].body
     wrong = {**definitions, name: Definition(definitions[name].parameters, definitions[name].body.replace(old, new, 1))}
     assert not all(vanishes(difference(label, proof, wrong)) for label, proof in PROOFS)
+
+
+@pytest.mark.parametrize("label", PROVED)
+def test_numbers_that_a_statement_assumes_are_those_of_its_theorem(label: str) -> None:
+    statement, proof = STATEMENTS[label], PROVED[label][0]
+    given = {made.name: made.right for made in statement.assumptions if isinstance(made, Given)}
+    assert set(proof.given) == set(given)
+    symbols = {str(symbol.name): symbol for symbol in statement.parameters}
+    source = " ".join("\n".join(map(without_comments, read_sources().values())).split())
+    for name, (hypothesis, number) in proof.given.items():
+        assert hypothesis in source
+        assert number in hypothesis.partition(" <= ")[2]
+        assert vanishes(sympy_of(number, meanings(proof, symbols), {}) - given[name])
 
 
 @pytest.mark.parametrize("name", THEOREMS)

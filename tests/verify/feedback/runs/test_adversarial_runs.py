@@ -4,9 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sparsync.verify.feedback import (
-    adversarial_runs,
-)
+from sparsync.verify.feedback.runs import adversarial_runs
 
 ONE, ZERO = Fraction(1), Fraction(0)
 

@@ -2,9 +2,7 @@
 
 import numpy
 
-from sparsync.verify.feedback import (
-    simulations,
-)
+from sparsync.verify.feedback.runs import simulations
 
 
 def test_rows_keep_their_largest_magnitudes() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.feedback.admission import admitting
-from sparsync.verify.feedback.adversarial_runs import SaturatedRun
+from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
 from sparsync.verify.tools.outcome import Outcome, Profile
 
 LARGEST_SLOPE = 3 * math.sqrt(3) / 8
