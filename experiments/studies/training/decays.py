@@ -21,8 +21,8 @@ from sparsync.verify.tools import intervals
 from sparsync.verify.tools.provenance import provenance
 
 DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
-STEP_SIZES = tuple(2.0**-power for power in range(1, 11))
-"""η of an outer step, over 1/L."""
+STEP_SIZES = tuple(2.0**-power for power in range(-4, 10))
+"""η of an outer step, over 1/L; from 2H on a step that sends everything diverges."""
 DIMENSION, WORKER_COUNT, CONDITION_NUMBER = 64, 4, 20.0
 _ROUNDS = {"smoke": 60, "quick": 400, "record": 400, "full": 2000}
 _SEEDS = {"smoke": 5, "quick": 8, "record": 16, "full": 32}
@@ -65,7 +65,8 @@ def run_decays(
 
     Returns:
         For each setting `by_decay`: β, the `step_size` found best, the `excess` f − f* (a mean over the seeds of the
-        logarithm, as a number again), the `log_ratio` of it to that of β = 1 with `low` and `high`, and the `verdict`.
+        logarithm, as a number again), the `log_ratio` of it to that of β = 1 with `low` and `high`, and the `verdict`;
+        only `decay`, `step_size` and the verdict where a run diverged.
     """
     rounds, seed_count = _ROUNDS[profile_name], _SEEDS[profile_name]
     cases = []
@@ -140,16 +141,13 @@ def compared(searched: Tensor, measured: Tensor) -> list[dict[str, Any]]:
     chosen = torch.stack([measured[place, step] for place, step in enumerate(best.tolist())])
     rows = []
     for place, decay in enumerate(DECAYS):
-        difference = intervals.paired_difference(chosen[place].tolist(), chosen[-1].tolist())
-        rows.append(
-            {
-                "decay": decay,
-                "step_size": STEP_SIZES[int(best[place])],
-                "excess": float(chosen[place].mean().exp()),
-                "log_ratio": difference.value,
-                "low": difference.low,
-                "high": difference.high,
-                "verdict": "itself" if decay == 1 else intervals.compared(difference, more="worse", less="better"),
-            }
-        )
+        row: dict[str, Any] = {"decay": decay, "step_size": STEP_SIZES[int(best[place])]}
+        if chosen[[place, -1]].isfinite().all():
+            difference = intervals.paired_difference(chosen[place].tolist(), chosen[-1].tolist())
+            word = intervals.compared(difference, more="worse", less="better")
+            row |= {"excess": float(chosen[place].mean().exp()), "verdict": "itself" if decay == 1 else word}
+            row |= {"log_ratio": difference.value, "low": difference.low, "high": difference.high}
+        else:
+            row["verdict"] = "diverged"
+        rows.append(row)
     return rows

@@ -47,6 +47,15 @@ def test_with_all_sent_the_decay_changes_nothing() -> None:
     assert all(torch.equal(found[place], found[-1]) for place in range(len(DECAYS)))
 
 
+def test_a_run_that_diverges_is_a_verdict() -> None:
+    measured = torch.zeros(len(DECAYS), len(decays.STEP_SIZES), 2, dtype=torch.float64)
+    measured[0] = torch.inf
+    rows = decays.compared(torch.zeros_like(measured), measured)
+    assert rows[0]["verdict"] == "diverged"
+    assert "log_ratio" not in rows[0]
+    assert rows[1]["verdict"] == "inconclusive"
+
+
 def test_where_workers_differ_no_memory_is_worse_and_the_seeds_are_paired() -> None:
     setting = Setting(local_steps=1, sent_count=6, spread=1.0, noise=0.0)
     searched, measured = (
