@@ -148,9 +148,8 @@ def test_what_fails_within_a_library_names_statement_and_numbers(
 def test_a_compressor_that_contracts_every_vector_draws_anew(label: str) -> None:
     """One draw that is kept for ever contracts every vector on the average, and never sends some coordinates."""
     text = "; ".join(STATEMENTS[label].assumption_texts)
-    assert any(words in text for words in ("for every $u$", r"for every $u\neq0$")) == (
-        "independent of all before" in text
-    )
+    anew = "independent of all before" in text or "whatever came before" in text
+    assert (r"\mathbb{E}\,\lVert u-C" in text) <= anew
 
 
 def test_draws_that_are_kept_break_the_descent_of_workers() -> None:
