@@ -72,6 +72,8 @@ LONG = frozenset(
         "mean_of_local_top_k",
         "mean_shift_failure",
         "moment_sample_ratio",
+        "momentum_rate_after",
+        "momentum_rate_before",
         "nonconvex_rate",
         "nonconvex_rate_lyapunov",
         "nonconvex_rate_minkowski",

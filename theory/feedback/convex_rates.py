@@ -113,7 +113,7 @@ def strongly_convex_feedback_rate() -> Statement:
             *WORKERS,
         ),
         relation=sympy.Le(weighted_excess, bound, evaluate=False),
-        domain=(*DELTA_DOMAIN, sympy.Lt(mu, L), sympy.Gt(_LEFT, 0), sympy.Le(STRONG_SHARE, 1)),
+        domain=(*DELTA_DOMAIN, sympy.Lt(mu, L), sympy.Lt(delta - _LEFT, delta), sympy.Le(STRONG_SHARE, 1)),
         source="argument of Stich and Karimireddy 2019; constants: ours",
         derivation=(
             *_common_steps(),

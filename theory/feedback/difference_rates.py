@@ -31,7 +31,7 @@ SMOOTH_WORKERS = (
 )
 MEAN_CONTRACTION = (
     r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
-    r"whatever came before"
+    r"and what the $C_i$ draw is independent of all before"
 )
 NOISE = (
     r"given all before it, $g_i$ has the mean $\nabla f_i(x)$, and the mean over $i$ of its variance is at most "

@@ -55,7 +55,7 @@ MOMENTUM_DOMAIN = (*DELTA_DOMAIN, sympy.Lt(beta, 1))
 _A = sympy.sqrt(1 - delta)
 _REACH = eta / (1 - beta)
 """H: what a gradient moves x by in the end."""
-_LAG_ROOT = _REACH * sympy.sqrt(sigma_squared) * (_A / (1 - _A) + beta / (1 - beta))
+_LAG_ROOT = eta * sympy.sqrt(sigma_squared) * (_A / ((1 - _A) * (1 - beta)) + beta / (1 - beta) ** 2)
 
 _M, _E, _G, _U, _C, _Z = sympy.symbols("m e g u c z", real=True)
 _SIGMA = sympy.Symbol("s", nonnegative=True)
@@ -212,7 +212,8 @@ def _before_path() -> sympy.Expr:
 
 def _rate(label: str, title: str, algorithm: str) -> Statement:
     lag = L * _LAG_ROOT
-    start = gap / (_REACH * T) + _REACH * L * sigma_squared / 2
+    # Written out: what is simplified is shorter so.
+    start = gap * (1 - beta) / (eta * T) + eta * L * sigma_squared / (2 * (1 - beta))
     bound = _root_bound(lag, start)
     return Statement(
         label=label,

@@ -20,6 +20,7 @@ from sparsync.theory.language.symbols import (
     T,
     delta,
     dissimilarity,
+    epsilon,
     eta,
     mu,
     n,
@@ -115,6 +116,29 @@ def strong_queries() -> tuple[Query, ...]:
 def _paid(claim: str, left: sympy.Expr, right: sympy.Expr, *premises: Any) -> Query:
     smaller, larger = sympy.expand(left), sympy.expand(right)
     return Query(claim, premises, smaller <= larger, 2 * smaller <= larger)
+
+
+def last_queries() -> tuple[Query, ...]:
+    """Two updates: r and q are V after them, D before; w = θ, t = √ε, v = σ₀², and μ = L(1 − z)/(1 + z) at L = 1.
+
+    (1 − √ε)zθ = θ² − √ε, so that the root in θ is (θ² + √ε)/θ.
+    """
+    root, factor = sympy.symbols("t w", positive=True)
+    ratio = (factor**2 - root) / ((1 - root) * factor)
+    values = {T: 2, L: 1, epsilon: root**2, mu: (1 - ratio) / (1 + ratio), variance: _v, start_distance: _D}
+    bound = STATEMENTS[LAST].bound.subs(values, simultaneous=True)
+    roots = (power for power in bound.atoms(sympy.Pow) if power.exp == sympy.S.Half)
+    rational = sympy.together(bound.xreplace({power: sympy.sqrt(sympy.factor(power.base)) for power in roots}))
+    numerator, denominator = sympy.fraction(sympy.cancel(rational).xreplace({root: _t, factor: _w}))
+    step = ((1 - _t) * _w + _w**2 - _t) ** 2
+    noise, scale = step * _v, _w**2 * (1 + _t)
+    sign = sympy.sign(denominator.subs({_t: sympy.Rational(1, 4), _w: sympy.Rational(3, 4)}))
+    premises = (
+        _t >= 0, _t < 1, _w > 0, _w < 1, _w**2 > _t, _v >= 0, _D >= 0,
+        sympy.expand(scale * (_r - _w**2 * _D)) <= sympy.expand(noise),
+        sympy.expand(scale * (_q - _w**2 * _r)) <= sympy.expand(noise),
+    )  # fmt: skip
+    return (_at_most("V_2 ≤ bound", _q, (sign * numerator, sign * denominator), *premises),)
 
 
 def _at_most(claim: str, left: sympy.Expr, sides: tuple[sympy.Expr, sympy.Expr], *premises: Any) -> Query:
@@ -270,7 +294,11 @@ CHECKS: dict[str, dict[Grade, Check]] = {
         "property": property_check(strong_cases, strong_margin),
         "simulated": strongly_convex_check,
     },
-    LAST: {"property": property_check(last_cases, last_margin), "simulated": last_check},
+    LAST: {
+        "smt": smt_check(last_queries),
+        "property": property_check(last_cases, last_margin),
+        "simulated": last_check,
+    },
 }
 """Every check of these statements, by label and grade."""
 
