@@ -113,10 +113,15 @@ def _entry(key: str, body: str) -> Publication:
     return Publication(
         key=key,
         authors=tuple(re.split(r"\s+and\s+", fields["author"])),
-        title=re.sub(r"[{}]", "", fields["title"]),
+        title=_readable(fields["title"]),
         year=fields["year"],
         address=address,
     )
+
+
+def _readable(title: str) -> str:
+    """A title without LaTeX: no braces, and Greek letters as such."""
+    return re.sub(r"[{}$]", "", title).replace(r"\alpha", "α")
 
 
 def _line(found: Publication) -> str:

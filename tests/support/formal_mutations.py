@@ -95,7 +95,7 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
         "R := 3%:R * (1 - delta) * eta ^+ 2 * sigma2",
     ),
     "the share of Rand-k off by one": (
-        "random_k",
+        "random_residual",
         "R := 1 - k%:R / d%:R.",
         "R := 1 - k.+1%:R / d%:R.",
     ),

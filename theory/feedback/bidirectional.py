@@ -106,48 +106,53 @@ def bidirectional_rate() -> Statement:
             sympy.Le(_SHARE**2 + eta * L, 1),
         ),
         source="ours; methods: Richtárik, Sokolov and Fatkhullin 2021; Gruntkowska, Tyurin and Richtárik 2023",
-        derivation=(
-            Step(
-                "the descent lemma at x with the mean direction d: −η⟨∇f, d⟩ + ηD²/2 with D = d − ∇f is "
-                "−η(‖∇f‖² + ‖d‖²)/2 + ηD², of which ηD²/2 is the error's",
-                _descent,
-            ),
-            Step(
-                "p = ‖x − w‖, m = ‖d‖, v = ‖x⁺ − w‖ ≤ p + ηm, p⁺ ≤ av: v² ≤ p²/a + η²m²/(1 − a), the difference to "
-                "(p + ηm)² being ((1 − a)p − aηm)²/(a(1 − a))",
-                lambda: _split_square(DOWN, _P, eta * _M),
-            ),
-            Step(
-                "so Σp² ≤ (aη/(1 − a))²Σm² and Σv² ≤ (η/(1 − a))²Σm²",
-                _sum_down,
-                argued="that a sum of p_{t+1}² over t < T − 1 is that of p_t², as p_0 = 0",
-            ),
-            Step(
-                "q² = mean ‖∇f_i(w) − d_i‖², ‖w⁺ − w‖ ≤ (1 + a)v: q⁺ ≤ c(q + L(1 + a)v), and by the same square "
-                "Σq² ≤ (cL(1 + a)η/((1 − a)(1 − c)))²Σm²",
-                _sum_up,
-                argued="that roots of sums and means of squares obey the triangle inequality (Minkowski)",
-            ),
-            Step("‖∇f(x) − d‖ ≤ Lp + q, and LηA + LηB with the two factors A, B is ηLK", _gain),
-            Step(
-                "summed: (η/2)Σ‖∇f(x_t)‖² ≤ f(x_0) − f* − (η/2)(1 − ηL − (ηLK)²)Σm²",
-                lambda: _summed(bound),
-                concludes=bound,
-            ),
-            Step(
-                "1 + K = (1 + ac)/((1 − a)(1 − c)), and ηL = 1/(1 + K) leaves 1 − ηL − (ηLK)² = K/(1 + K)²",
-                _simple_step,
-            ),
-            Step("(1 + ac)/((1 − a)(1 − c)) times δ↓δ↑ tends to 8, and for a = 0 times δ↑ to 2", _small),
-            Step(
-                "f = Lx²/2, C(v) = (1 + a)v, C_i(v) = (1 + c)v: at η = 2(1 − a)(1 − c)/(L(1 + a)(1 + c)) the update of "
-                "(x, w, d) has the eigenvalue −1",
-                _limit,
-            ),
-            Step(
-                "2(1 + ac) − (1 + a)(1 + c) = (1 − a)(1 − c): that step is at least ηL = 1/(1 + K), and tends to it",
-                _ratio,
-            ),
+        derivation=_rate_steps(bound),
+    )
+
+
+def _rate_steps(bound: sympy.Expr) -> tuple[Step, ...]:
+    """The errors of both ways as gains, summed; then how large a step may be."""
+    return (
+        Step(
+            "the descent lemma at x with the mean direction d: −η⟨∇f, d⟩ + ηD²/2 with D = d − ∇f is "
+            "−η(‖∇f‖² + ‖d‖²)/2 + ηD², of which ηD²/2 is the error's",
+            _descent,
+        ),
+        Step(
+            "p = ‖x − w‖, m = ‖d‖, v = ‖x⁺ − w‖ ≤ p + ηm, p⁺ ≤ av: v² ≤ p²/a + η²m²/(1 − a), the difference to "
+            "(p + ηm)² being ((1 − a)p − aηm)²/(a(1 − a))",
+            lambda: _split_square(DOWN, _P, eta * _M),
+        ),
+        Step(
+            "so Σp² ≤ (aη/(1 − a))²Σm² and Σv² ≤ (η/(1 − a))²Σm²",
+            _sum_down,
+            argued="that a sum of p_{t+1}² over t < T − 1 is that of p_t², as p_0 = 0",
+        ),
+        Step(
+            "q² = mean ‖∇f_i(w) − d_i‖², ‖w⁺ − w‖ ≤ (1 + a)v: q⁺ ≤ c(q + L(1 + a)v), and by the same square "
+            "Σq² ≤ (cL(1 + a)η/((1 − a)(1 − c)))²Σm²",
+            _sum_up,
+            argued="that roots of sums and means of squares obey the triangle inequality (Minkowski)",
+        ),
+        Step("‖∇f(x) − d‖ ≤ Lp + q, and LηA + LηB with the two factors A, B is ηLK", _gain),
+        Step(
+            "summed: (η/2)Σ‖∇f(x_t)‖² ≤ f(x_0) − f* − (η/2)(1 − ηL − (ηLK)²)Σm²",
+            lambda: _summed(bound),
+            concludes=bound,
+        ),
+        Step(
+            "1 + K = (1 + ac)/((1 − a)(1 − c)), and ηL = 1/(1 + K) leaves 1 − ηL − (ηLK)² = K/(1 + K)²",
+            _simple_step,
+        ),
+        Step("(1 + ac)/((1 − a)(1 − c)) times δ↓δ↑ tends to 8, and for a = 0 times δ↑ to 2", _small),
+        Step(
+            "f = Lx²/2, C(v) = (1 + a)v, C_i(v) = (1 + c)v: at η = 2(1 − a)(1 − c)/(L(1 + a)(1 + c)) the update of "
+            "(x, w, d) has the eigenvalue −1",
+            _limit,
+        ),
+        Step(
+            "2(1 + ac) − (1 + a)(1 + c) = (1 − a)(1 − c): that step is at least ηL = 1/(1 + K), and tends to it",
+            _ratio,
         ),
     )
 

@@ -2,7 +2,7 @@
 
 The virtual iterate x̃ = x − mean e_i moves by −η mean g_i, and ‖x̃ − x*‖² + ω mean ‖e_i‖² is the Lyapunov function; its
 weight ω is free. The virtual iterate and its use for convex functions: Stich, Cordonnier and Jaggi 2018; without
-bounded gradients: Stich and Karimireddy 2020. Lyapunov functions, several workers and all constants: ours.
+bounded gradients: Stich and Karimireddy 2019. Lyapunov functions, several workers and all constants: ours.
 """
 
 import sympy
@@ -63,7 +63,7 @@ def convex_feedback_rate() -> Statement:
     ω = 1/a, a = √(1 − δ), h = ηL(1 + a)/(1 − a), and noise costs at most twice what it costs SGD, for every δ. At
     η = √(n/T) and ω = √η it is (‖x_0 − x*‖² + σ₀²)/(2√(nT)) to first order, as if every worker sent everything.
 
-    Source: the argument of Stich and Karimireddy 2020 for one worker; Lyapunov function, workers and constants: ours.
+    Source: the argument of Stich and Karimireddy 2019 for one worker; Lyapunov function, workers and constants: ours.
     """
     bound = (start_distance / (2 * eta * T) + eta * _NOISE / 2) / sympy.Min(1, 2 - CONVEX_SHARE)
     return Statement(
@@ -75,7 +75,7 @@ def convex_feedback_rate() -> Statement:
         ),
         relation=sympy.Le(mean_excess, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(CONVEX_SHARE, 2)),
-        source="argument of Stich and Karimireddy 2020; constants: ours",
+        source="argument of Stich and Karimireddy 2019; constants: ours",
         derivation=(
             *_common_steps(),
             Step("μ = 0: ⟨∇f(x), x − x*⟩ ≥ D + q²/2L for D = f(x) − f*, q = ‖∇f(x)‖", _convex_gain),
@@ -100,7 +100,7 @@ def strongly_convex_feedback_rate() -> Statement:
     in the start, and with η of order ln T/(μT), ω of order √η, noise costs σ₀²/(nμT) up to the logarithm. f of the
     average with the same weights is not larger.
 
-    Source: the argument of Stich, Cordonnier and Jaggi 2018 and of Stich and Karimireddy 2020; constants: ours.
+    Source: the argument of Stich, Cordonnier and Jaggi 2018 and of Stich and Karimireddy 2019; constants: ours.
     """
     start = mu * start_distance / (4 * (_SHRINKS ** (-T) - 1))
     bound = (start + eta * _STRONG_NOISE / 2) / (1 - mu / L)
@@ -114,7 +114,7 @@ def strongly_convex_feedback_rate() -> Statement:
         ),
         relation=sympy.Le(weighted_excess, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(mu, L), sympy.Gt(_LEFT, 0), sympy.Le(STRONG_SHARE, 1)),
-        source="argument of Stich and Karimireddy 2020; constants: ours",
+        source="argument of Stich and Karimireddy 2019; constants: ours",
         derivation=(
             *_common_steps(),
             Step("⟨∇f(x), x − x*⟩ ≥ (1 − μ/L)D + q²/2L + μ‖x − x*‖²/2: 1 − μ/L times the interpolation", _strong_gain),

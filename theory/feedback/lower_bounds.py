@@ -173,32 +173,37 @@ def noisy_gradient() -> Statement:
         relation=sympy.Ge(gradient_energy, bound, evaluate=False),
         domain=(sympy.Le(chain_length, T), sympy.Lt(0, gap + variance)),
         source="argument of Arjevani et al. 2019; chain and constants: ours",
-        derivation=(
-            *piecewise_chain_steps(),
-            _scaling_step(),
-            Step(
-                "the entry that is shown next, g with |g| ≤ φ, becomes g/p with probability p = φ²/(φ² + σ₀²) and 0 "
-                "otherwise: mean g, variance g²(1 − p)/p ≤ σ₀²",
-                _noise,
-            ),
-            Step("some worker sees it with probability 1 − (1 − p)^n, 1 − p = σ₀²/(φ² + σ₀²)", _some_worker),
-            _binomial_step(),
-            Step(
-                "so min_{t<T} E‖∇f(x_t)‖² is at least φ² times the probability that it is seen in fewer than N of the "
-                "first T − 1 rounds",
-                lambda: bound - _SLOPE_SQUARE * _fewer_than_all(_found()),
-                concludes=bound,
-                argued="that a round shows one coordinate at most, by induction over the rounds",
-            ),
-            _chebyshev_step(),
-            Step("1 − np ≤ (1 − p)^n: (1 − p)(1 − np) − (1 − (n + 1)p) = np² ≥ 0", _bernoulli),
-            Step(
-                "N² = (1 + ν)nT·L(f(x_0) − f*)/(10σ₀²) makes nTp/N tend to 1/(1 + ν) as N → ∞, and φ² times "
-                "√(nT/(Lσ₀²(f(x_0) − f*))) to 1/√(10(1 + ν))",
-                _best_length,
-            ),
-            Step("F/(ηT) + ηLσ₀²/(2n) is √(2Lσ₀²F/(nT)) at its best η, √20 times √(Lσ₀²F/(10nT))", _noise_ratio),
+        derivation=_noisy_steps(bound),
+    )
+
+
+def _noisy_steps(bound: sympy.Expr) -> tuple[Step, ...]:
+    """The chain, noise that hides its next entry, and how often some worker sees it."""
+    return (
+        *piecewise_chain_steps(),
+        _scaling_step(),
+        Step(
+            "the entry that is shown next, g with |g| ≤ φ, becomes g/p with probability p = φ²/(φ² + σ₀²) and 0 "
+            "otherwise: mean g, variance g²(1 − p)/p ≤ σ₀²",
+            _noise,
         ),
+        Step("some worker sees it with probability 1 − (1 − p)^n, 1 − p = σ₀²/(φ² + σ₀²)", _some_worker),
+        _binomial_step(),
+        Step(
+            "so min_{t<T} E‖∇f(x_t)‖² is at least φ² times the probability that it is seen in fewer than N of the "
+            "first T − 1 rounds",
+            lambda: bound - _SLOPE_SQUARE * _fewer_than_all(_found()),
+            concludes=bound,
+            argued="that a round shows one coordinate at most, by induction over the rounds",
+        ),
+        _chebyshev_step(),
+        Step("1 − np ≤ (1 − p)^n: (1 − p)(1 − np) − (1 − (n + 1)p) = np² ≥ 0", _bernoulli),
+        Step(
+            "N² = (1 + ν)nT·L(f(x_0) − f*)/(10σ₀²) makes nTp/N tend to 1/(1 + ν) as N → ∞, and φ² times "
+            "√(nT/(Lσ₀²(f(x_0) − f*))) to 1/√(10(1 + ν))",
+            _best_length,
+        ),
+        Step("F/(ηT) + ηLσ₀²/(2n) is √(2Lσ₀²F/(nT)) at its best η, √20 times √(Lσ₀²F/(10nT))", _noise_ratio),
     )
 
 

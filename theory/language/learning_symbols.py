@@ -54,7 +54,7 @@ loss = sympy.Symbol("loss", nonnegative=True)
 pace = sympy.Symbol("pace", positive=True)
 """Pace λ: an example has weight where its loss is below."""
 raised_pace = sympy.Symbol("raised_pace", positive=True)
-"""The pace λ⁺ ≥ λ of the next round."""
+"""The pace λ⁺ of the next round."""
 error_energy = sympy.Symbol("error_energy", nonnegative=True)
 """‖ē‖² of the mean ē of what all lack of the proposals."""
 damping = sympy.Symbol("damping", positive=True)

@@ -208,7 +208,7 @@ class Statement:
     ) -> bool:
         """Whether a condition of the domain holds; sympy finds the signs of cancelling roots by too few digits."""
         if type(condition) in _SIGNS:
-            difference = (condition.lhs - condition.rhs).xreplace(values)
+            difference = kept_short(condition.lhs - condition.rhs).xreplace(values)
             with self._naming(numbers_by_name):
                 return sign(difference) in _SIGNS[type(condition)]
         return bool(condition.xreplace(values) == sympy.true)
@@ -250,8 +250,11 @@ _SIGNS: dict[type[Boolean], tuple[int, ...]] = {
 
 def _added(bound: sympy.Expr) -> sympy.Expr:
     """The bound with its sums added up, if none is too long."""
-    ranges = [limits for found in bound.atoms(sympy.Sum) for limits in found.limits]
-    if any(last - first >= LONGEST_SUM for _, first, last in ranges):
+    sums = bound.atoms(sympy.Sum)
+    long = [found for found in sums if any(last - first >= LONGEST_SUM for _, first, last in found.limits)]
+    if any(found.function.has(sympy.floor, sympy.ceiling) for found in long):
+        raise ValueError(f"a sum of more than {LONGEST_SUM} terms with whole parts is not added up")
+    if long:
         return bound
     # By itself sympy adds a hundred terms at most; of more it looks for a formula, and writes that out.
     return bound.replace(lambda part: isinstance(part, sympy.Sum) and len(part.limits) == 1, _sum_of_terms).doit()

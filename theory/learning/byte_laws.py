@@ -51,6 +51,7 @@ def split_epoch_bytes() -> Statement:
         relation=sympy.Eq(split_bytes, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step("an example's activations and its label go up, the gradient comes down", _example_traffic),
             Step(
@@ -75,6 +76,7 @@ def federated_epoch_bytes() -> Statement:
         relation=sympy.Eq(federated_bytes, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "d values down and d up, for each client in each exchange",
@@ -96,10 +98,14 @@ def large_batch_epoch_bytes() -> Statement:
     return Statement(
         label="large_batch_epoch_bytes",
         title="Bytes of synchronous SGD through a server",
-        assumptions=("after each batch of $B$ of the $p$ examples all $d$ values go to each of $n$ clients and back",),
+        assumptions=(
+            "after each batch of $B$ of the $p$ examples all $d$ values go to each of $n$ clients and back",
+            "$B$ divides $p$",
+        ),
         relation=sympy.Eq(large_batch_bytes, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "p/B exchanges",
@@ -121,13 +127,18 @@ def ring_epoch_bytes() -> Statement:
         title="Bytes of synchronous SGD on a ring",
         assumptions=(
             "after each batch of $B$ of the $p$ examples $n$ clients add $d$ values up by a ring all-reduce",
-            "$n$ divides $d$",
+            "$n$ divides $d$, and $B$ divides $p$",
         ),
         relation=sympy.Eq(ring_bytes, bound),
         domain=(),
         source="classical; in these terms ours",
+        kind="definition",
         derivation=(
-            Step("n − 1 passes that add and n − 1 that share, each of d/n values of every client", _ring_passes),
+            Step(
+                "n − 1 passes that add and n − 1 that share, of d/n values of each client, leave all with the sum",
+                _ring_passes,
+                argued="for other numbers of clients than three",
+            ),
             Step(
                 "in each of p/B exchanges",
                 lambda: _ring_traffic() * example_count / total_batch - bound,
@@ -153,6 +164,7 @@ def split_federated_crossover() -> Statement:
         relation=sympy.Eq(split_crossover, bound),
         domain=(),
         source="ours; the setting is that of Singh et al. 2019",
+        kind="definition",
         derivation=(
             Step("with p* examples both send equally much", lambda: _excess(bound), concludes=bound),
             Step("with more, split learning sends more; so with fewer less", lambda: _excess(bound + _MORE) > 0),
@@ -173,6 +185,7 @@ def split_batch_crossover() -> Statement:
         relation=sympy.Eq(batch_crossover, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "with batches of B* both send equally much",

@@ -8,9 +8,19 @@ every step. The estimates are those of EF21 (Richtárik, Sokolov and Fatkhullin 
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
-from sparsync.theory.language.symbols import consensus_change, damping, delta, error_energy, largest_damping, n, penalty
+from sparsync.theory.language.symbols import (
+    batch_curvature,
+    consensus_change,
+    damping,
+    delta,
+    error_energy,
+    largest_damping,
+    n,
+    penalty,
+)
 from sparsync.theory.learning.consensus import CONSISTENT, CURVED, LEAST_SQUARES
 
 DAMPED = (
@@ -25,9 +35,9 @@ _MORE = sympy.Symbol("more", nonnegative=True)
 
 
 def admm_compressed_step() -> Statement:
-    """A step of z lets L rise by at most γ/(2 − γ)·ρ²n²/(2(2 + ρn))·‖ē‖², which some z attains; γ = 1 is ADMM.
+    """A step of z lets L rise by at most γ/(2 − γ)·ρ²n²/(2(2 + ρn))·‖ē‖², which some z attains.
 
-    So what was not sent bounds how far L rises in all, and where h_i = u_i it does not rise.
+    γ = 1 is ADMM. So what was not sent bounds how far L rises in all, and where h_i = u_i it does not rise.
 
     Source: ours.
     """
@@ -37,7 +47,7 @@ def admm_compressed_step() -> Statement:
         title="What unsent entries let the Lagrangian rise",
         assumptions=(LEAST_SQUARES, DAMPED),
         relation=sympy.Le(consensus_change, bound, evaluate=False),
-        domain=(sympy.Le(damping, 1),),
+        domain=(damping < 2,),
         source="ours",
         derivation=(
             Step("L(z) − min L is (2 + ρn)/2·‖z − θū‖²: with d = z − θū, d⁺ = (1 − γ)d − γθē", _distance),
@@ -73,8 +83,15 @@ def admm_compressed_damping() -> Statement:
             CURVED,
             CONSISTENT,
             DAMPED,
-            r"$\rho\geq\phi$, $\lVert u-C(u)\rVert^{2}\leq(1-\delta)\lVert u\rVert^{2}$",
-            r"largest $\gamma$ with a $b\geq0$ for which the four steps of the proof give descent",
+            Given("penalty", r"\rho", "≥", batch_curvature),
+            Given("kept_back", r"\lVert u-C(u)\rVert^{2}/\lVert u\rVert^{2}", "≤", 1 - delta),
+            Given(
+                "largest_step",
+                r"\gamma",
+                "≤",
+                sympy.Integer(1),
+                words=r"of all {} with a $b\geq0$ for which the four steps of the proof give descent",
+            ),
         ),
         relation=sympy.Eq(largest_damping, bound, evaluate=False),
         domain=(sympy.Lt(delta, 1),),

@@ -9,6 +9,7 @@ Statements and proofs are ours; that L falls for a large ρ is classical (Hong, 
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -33,7 +34,9 @@ LEAST_SQUARES = (
     r"$\mathcal{L}=\sum_{i\leq n}[f_i(w_i)+\alpha_i^{\top}(w_i-z)+\frac{\rho}{2}\lVert w_i-z\rVert^{2}]"
     r"+\lVert z\rVert^{2}$"
 )
-CURVED = r"$f_i$ is a weighted squared loss with $0\preceq\nabla^{2}f_i\preceq\phi I$"
+CURVED = Given(
+    "curvature", r"\lVert\nabla^{2}f_i\rVert", "≤", batch_curvature, words="$f_i$ is a weighted squared loss with {}"
+)
 CONSISTENT = r"$\nabla f_i(w_i)=-\alpha_i$, as after every step"
 Z_FIRST = (
     r"a step minimises $\mathcal{L}$ over $z$, then over all $w_i$, and then $\alpha_i\leftarrow\alpha_i+\rho(w_i-z)$"
@@ -137,7 +140,9 @@ def admm_descent() -> Statement:
 
 
 def admm_least_penalty() -> Statement:
-    """ρ ≥ φ is necessary, too: two batches with opposite targets keep z = 0, and L rises at every step for ρ < φ.
+    """ρ ≥ φ is necessary, too: for ρ < φ L rises in a step of one batch of which z is the next z already.
+
+    Two batches with opposite targets keep z = 0, and then L rises at every step.
 
     Source: ours.
     """
@@ -145,12 +150,13 @@ def admm_least_penalty() -> Statement:
     return Statement(
         label="admm_least_penalty",
         title="The least penalty with descent",
-        assumptions=(LEAST_SQUARES, CURVED, CONSISTENT, Z_FIRST, "any batches, of which there are at least two"),
+        assumptions=(LEAST_SQUARES, CURVED, CONSISTENT, Z_FIRST, "any batches, and any $z$ to begin with"),
         relation=sympy.Eq(least_penalty, bound),
-        domain=(sympy.Ge(n, 2),),
+        domain=(),
         source="ours",
         derivation=(
             Step("for h ≤ φ ≤ ρ nothing rises: (ρ − h)(ρ + 2h) ≥ 0", lambda: decided(_fall_of_more().is_nonnegative)),
+            Step("where z = θ(w + α/ρ) is the next z, Δw = ρ(z − w)/(h + ρ), and z = w for one w only", _alone_moves),
             Step("w and −w with α and −α have ū = 0, and so z = 0 again and again", _twins_stay),
             Step("then Δw⁺ = hΔw/(h + ρ), which never vanishes", _twins_move),
             Step(
@@ -178,7 +184,8 @@ def admm_wrong_order() -> Statement:
             LEAST_SQUARES,
             "one batch without examples",
             r"a step minimises $\mathcal{L}$ over $w$, then over $z$, and then $\alpha\leftarrow\alpha+\rho(w-z)$",
-            r"$w=(1-4/\rho^{2})z$ and $\alpha=2z$, as after two steps from anywhere",
+            Given("settled_model", "w", "=", (1 - 4 / penalty**2) * _Z),
+            Given("settled_multiplier", r"\alpha", "=", 2 * _Z, words="{}, as after two steps from anywhere"),
         ),
         relation=sympy.Eq(models_first_change, bound),
         domain=(),
@@ -295,6 +302,15 @@ def _fall_of_more() -> sympy.Expr:
     # ρ = h + more.
     curvature, more = sympy.symbols("curvature more", nonnegative=True)
     return sympy.expand(2 * penalty * _fall(curvature)).subs(penalty, curvature + more).expand()
+
+
+def _alone_moves() -> sympy.Basic:
+    """With α = b − hw: the move, and that z − w has a slope in w that never vanishes."""
+    own = {_A: _LINEAR - _H * _W}
+    moved = _next_model().subs(own) - _W - penalty * (_Z - _W) / (_H + penalty)
+    slope = sympy.diff((penalty / (2 + penalty) * (_W + _A / penalty)).subs(own) - _W, _W)
+    curved = sympy.Symbol("curved", nonnegative=True)
+    return decided(sympy.simplify(moved) == 0 and sympy.factor(slope.subs(_H, curved)).is_negative)
 
 
 def _twins_stay() -> sympy.Expr:

@@ -62,9 +62,7 @@ def kfac_eigenbasis() -> Statement:
         domain=(),
         source="Pauloski et al. 2020, as released; re-derived",
         derivation=(
-            Step(
-                "G V A = Q_G diag(b) V̂ diag(a) Q_Aᵀ, for two inputs and outputs turned by any angles", _turned_residue
-            ),
+            Step("G V A = Q_G diag(b) V̂ diag(a) Q_Aᵀ", _turned_residue, argued="for more than two inputs and outputs"),
             Step(
                 "abv + γv = w has the one solution w/(ab + γ)",
                 lambda: sympy.solve(_entry_equation(preconditioned_entry), preconditioned_entry)[0] - bound,
@@ -119,12 +117,20 @@ def block_diagonal_error() -> Statement:
         domain=(coupling < 1,),
         source="ours",
         derivation=(
-            Step("(D + γI)^(1/2) (F + γI)⁻¹ (D + γI)^(1/2) = (I + N)⁻¹, of two blocks of one row", _scaled_inverse),
-            Step("1/(1 + ν) − 1 = −ν/(1 + ν)", lambda: 1 / (1 + _EIGENVALUE) - 1 + _change(_EIGENVALUE)),
+            Step(
+                "(D + γI)^(1/2) (F + γI)⁻¹ (D + γI)^(1/2) = (I + N)⁻¹",
+                _scaled_inverse,
+                argued="for blocks other than two of one row",
+            ),
+            Step(
+                "(I + N)⁻¹ − I has the eigenvalues 1/(1 + ν) − 1 = −ν/(1 + ν)",
+                lambda: 1 / (1 + _EIGENVALUE) - 1 + _change(_EIGENVALUE),
+                argued="that a function of N has those of the eigenvalues of N",
+            ),
             Step("for ν = −yρ with 0 ≤ y ≤ 1 its size is at most ρ/(1 − ρ)", lambda: _is_largest(-1)),
             Step("for ν = yρ too", lambda: _is_largest(1)),
             Step("ν = −ρ attains it", lambda: -_change(-coupling) - bound, concludes=bound),
-            Step("two blocks have the eigenvalues ρ and −ρ", _paired_eigenvalues),
+            Step("two blocks have the eigenvalues ρ and −ρ", _paired_eigenvalues, argued="for blocks of several rows"),
         ),
     )
 
@@ -150,7 +156,11 @@ def block_diagonal_step() -> Statement:
         derivation=(
             Step("max_t of t∇ᵀu − ½t²uᵀHu is (∇ᵀu)²/(2uᵀHu); for u = H⁻¹∇ it is ½∇ᵀH⁻¹∇", _best_length),
             Step("1/μ ≤ (2 − μ)/(1 − ρ²) between 1 − ρ and 1 + ρ: (μ − 1 + ρ)(1 + ρ − μ) ≥ 0", _chord),
-            Step("so (xᵀMx)(xᵀM⁻¹x) ≤ y(2 − y)/(1 − ρ²) ≤ 1/(1 − ρ²) for xᵀx = 1 and y = xᵀMx", _largest_product),
+            Step(
+                "so (xᵀMx)(xᵀM⁻¹x) ≤ y(2 − y)/(1 − ρ²) ≤ 1/(1 − ρ²) for xᵀx = 1 and y = xᵀMx",
+                _largest_product,
+                argued="that what holds for every eigenvalue holds for the mean over them, weighted by x",
+            ),
             Step(
                 "equal weights on 1 − ρ and 1 + ρ attain it",
                 lambda: 1 / (_half_each(1) * _half_each(-1)) - bound,
@@ -214,8 +224,16 @@ def clamped_factor() -> Statement:
         domain=(negative_energy <= selection_error,),
         source="ours, by projection onto a convex set",
         derivation=(
-            Step("‖P − N − S‖² = ‖P − S‖² + 2⟨S, N⟩ + ‖N‖², in the eigenbasis of X", _clamped_difference),
-            Step("⟨S, N⟩ = νs ≥ 0, s being an entry of S = LLᵀ on its diagonal", _inner_product),
+            Step(
+                "‖P − N − S‖² = ‖P − S‖² + 2⟨S, N⟩ + ‖N‖², in the eigenbasis of X",
+                _clamped_difference,
+                argued="for more than two eigenvalues",
+            ),
+            Step(
+                "⟨S, N⟩ = νs ≥ 0, s being an entry of S = LLᵀ on its diagonal",
+                _inner_product,
+                argued="for more than two eigenvalues",
+            ),
             Step(
                 "so ‖P − S‖² is at most ‖X − S‖² − ‖N‖², where ⟨S, N⟩ = 0",
                 lambda: _without(selection_error, negative_energy) - bound,

@@ -8,6 +8,7 @@ code has them, which sends whole factors; the laws are ours. Headers come on top
 
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -30,6 +31,7 @@ NUMBER_BYTES = 4
 SENT = (
     r"$n$ workers; $d$ parameters, $f$ entries in the upper triangles of the factors",
     r"factors are averaged every $p$ steps, decompositions made every $q$ steps",
+    Given("number_bytes", r"\text{bytes of a number}", "=", sympy.Integer(NUMBER_BYTES)),
 )
 
 
@@ -49,6 +51,7 @@ def kfac_everyone_bytes() -> Statement:
         relation=sympy.Eq(everyone_bytes, bound, evaluate=False),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "of pq steps q average factors, and p make decompositions", lambda: _of_cycle() - bound, concludes=bound
@@ -68,6 +71,7 @@ def kfac_owners_bytes() -> Statement:
         relation=sympy.Eq(owners_bytes, bound, evaluate=False),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "at every step there are o numbers in the place of e at every q-th",
@@ -93,6 +97,7 @@ def kfac_crossover() -> Statement:
         relation=sympy.Eq(crossover_period, bound, evaluate=False),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "m² + m + l² + l numbers every q steps are ml at every step",

@@ -110,8 +110,9 @@ def permuted_distance_covariance() -> Statement:
         derivation=(
             double_centring_step(),
             Step(
-                "over all permutations b_σ(i)σ(j) has the mean S/(n(n − 1)) and b_σ(i)· the mean S/n: three examples",
+                "over all permutations b_σ(i)σ(j) has the mean S/(n(n − 1)) and b_σ(i)· the mean S/n",
                 _three_examples_permuted,
+                argued="for other numbers of examples than three",
             ),
             Step(
                 "with S₁ and S₂ at their means RS/(n(n − 1)) and RS/n, and R = n(n − 1)ā",
@@ -141,7 +142,11 @@ def permuted_distance_correlation() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("ψ_a ≥ 0: the diagonal of A has the sum −(n − 1)ā, the rest the opposite, and squares add", _floor),
+            Step(
+                "ψ_a ≥ 0: the diagonal of A has the sum −(n − 1)ā, the rest the opposite, and squares add",
+                _floor,
+                argued="that squares add up to the square of a sum over the number of its terms, or more",
+            ),
             Step(
                 "pairings change no variance, so that the mean is (n − 1)āb̄/(n²√(V(a, a)V(b, b)))",
                 _mean_over_variances,
@@ -190,7 +195,11 @@ def distance_covariance_bias() -> Statement:
                 lambda: _biased_by_corrected() - bound,
                 concludes=bound,
             ),
-            Step("C, too, has the mean zero over all permutations: three examples", _row_covariance_vanishes),
+            Step(
+                "C, too, has the mean zero over all permutations",
+                _row_covariance_vanishes,
+                argued="for other numbers of examples than three",
+            ),
         ),
     )
 
@@ -212,17 +221,21 @@ def permuted_corrected_square() -> Statement:
         source="ours; the mean Székely and Rizzo 2014",
         derivation=(
             Step(
-                "rows of U-centred distances have the sum zero, and so has everything: the mean is zero", _rows_vanish
+                "rows of U-centred distances have the sum zero, and so has everything: the mean is zero",
+                _rows_vanish,
+                argued="that over all permutations every place has the same mean",
             ),
             Step(
                 "with P = Σ A_ij², pairs that share one index have Σ A_ij A_il = −P in each of four patterns, and "
-                "disjoint ones 2P, as all patterns have the sum zero: four examples",
+                "disjoint ones 2P, as all patterns have the sum zero",
                 _patterns_of_four,
+                argued="for more than four examples",
             ),
             Step(
                 "a pattern has the mean of its sum for b over its places; all make 2P_a P_b/(n(n − 3)) together",
                 lambda: _permuted_second_moment() - bound,
                 concludes=bound,
+                argued="that places of one pattern have one mean over all permutations",
             ),
         ),
     )
@@ -354,7 +367,7 @@ def _patterns_of_four() -> sympy.Basic:
         for i in range(4)
     ]
     places = [(i, j) for i, j in product(range(4), repeat=2) if i != j]
-    sums = dict.fromkeys((0, 1, 2), sympy.S.Zero)
+    sums: dict[int, sympy.Expr] = dict.fromkeys(range(3), sympy.S.Zero)
     for (i, j), (k, last) in product(places, repeat=2):
         sums[len({i, j} & {k, last})] += centred[i][j] * centred[k][last]
     square = sympy.Add(*(centred[i][j] ** 2 for i, j in places))

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -24,7 +25,9 @@ from sparsync.theory.language.symbols import (
 CLIENTS = range(1, 5)
 """Of whom all sets of survivors are gone through; a mask is one client's, or two clients'."""
 FIXED = (
-    r"$x_i$ of $n$ clients have $|x_i|\leq b$, and $r b$ is a whole number",
+    Given(
+        "magnitude", r"|x_i|", "≤", magnitude_bound, words="$x_i$ of $n$ clients have {}, and $r b$ is a whole number"
+    ),
     r"each sends the nearest integer to $r x_i$; the sum over $r$ is what is decoded",
 )
 
@@ -54,19 +57,22 @@ def masks_cancel() -> Statement:
         domain=(),
         source="ours; the protocol is that of Bonawitz et al. 2017",
         derivation=(
-            Step("s_ij + s_ji = 0: for all pairs of four clients", _signs_cancel),
+            Step("s_ij + s_ji = 0", _signs_cancel, argued="for more than four clients"),
             Step(
-                "so masks of two survivors are in no sum: all sets of four clients, all masks unknown", _pairs_are_gone
+                "so masks of two survivors are in no sum, whoever survives",
+                _pairs_are_gone,
+                argued="for more than four clients",
             ),
             Step(
-                "with all other masks taken off the inputs are left: all sets of survivors of four clients",
+                "with all other masks taken off the inputs are left",
                 _inputs_left,
+                argued="for more than four clients",
             ),
             Step(
-                "a mask that is not taken off is added: each in turn, for all sets; no step divides, so that all holds "
-                "modulo 2^w",
+                "a mask that is not taken off is added, and all holds modulo 2^w",
                 _difference_of_lost,
                 concludes=bound,
+                argued="for more than four clients, and for several masks; that no step divides",
             ),
         ),
     )

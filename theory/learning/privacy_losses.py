@@ -6,6 +6,7 @@ selected. So selection is done to what is private already, and costs nothing; be
 
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -61,7 +62,8 @@ def clipped_sum_move() -> Statement:
 def selected_sum_move() -> Statement:
     """max ‖Top_k(g + v) − Top_k(g)‖² ≥ a² + (a + C/2)² over ‖v‖ ≤ C: no multiple of C bounds it.
 
-    An example may decide which entries are selected. So noise in proportion to C, added to the selected entries, makes
+    Of two entries and k = 1 it says so; more entries do not make the change smaller. An example may decide which
+    entries are selected. So noise in proportion to C, added to the selected entries, makes
     nothing private; where noise comes first, selection only reads what is private.
 
     Source: ours.
@@ -70,17 +72,29 @@ def selected_sum_move() -> Statement:
     return Statement(
         label="selected_sum_move",
         title="What one example changes in a selection from a sum",
-        assumptions=(r"$g$ is a sum whose largest entry is $a$, and $\lVert v\rVert\leq C$",),
+        assumptions=(
+            Given(
+                "example_length",
+                r"\lVert v\rVert",
+                "≤",
+                clip_norm,
+                words="$g$ is any sum whose largest entry is $a$, and {}",
+            ),
+        ),
         relation=sympy.Ge(selected_move, bound, evaluate=False),
-        domain=(sympy.Ge(largest_entry, clip_norm / 2),),
+        domain=(),
         source="ours",
         derivation=(
-            Step("of g = (a, a − C/2) the first entry is selected", lambda: largest_entry - _runner_up() > 0),
+            Step("of g = (a, a − C/2) with a > C/4 the first entry is selected", _first_is_selected),
             Step("v = (0, C) makes the second the largest", lambda: _runner_up() + clip_norm - largest_entry > 0),
             Step(
                 "(0, a + C/2) − (a, 0)",
                 lambda: sympy.expand((_runner_up() + clip_norm) ** 2 + largest_entry**2 - bound),
                 concludes=bound,
+            ),
+            Step(
+                "for a ≤ C/2 v = (0, C) moves the selection from g = (a, 0) by a² + C², which is no less",
+                _small_move,
             ),
             Step(
                 "over C² it is beyond every number as a grows",
@@ -103,21 +117,34 @@ def sampled_gaussian_divergence() -> Statement:
         label="sampled_gaussian_divergence",
         title="Rényi divergence of a step with a Poisson sample",
         assumptions=(
-            r"an example is in a step with probability $q$, and adds $C$ to a sum with noise $N(0,(\sigma C)^2)$",
-            r"$\alpha\geq2$ is whole",
+            Given(
+                "inclusion",
+                r"\Pr(\text{an example is in a step})",
+                "=",
+                sample_share,
+                words="{}, independently of all others",
+            ),
+            Given(
+                "noise_variance",
+                "v",
+                "=",
+                (noise_ratio * clip_norm) ** 2,
+                words=r"it adds $C$ along one direction to a sum with noise $N(0,vI)$, {}",
+            ),
         ),
         relation=sympy.Eq(renyi_divergence, bound),
-        domain=(sympy.Ge(order, 2), sympy.Lt(sample_share, 1)),
+        domain=(sympy.Ge(order, 2), sympy.Le(sample_share, 1)),
         source="Mironov et al. 2019",
         derivation=(
             Step("N(1, σ²) over N(0, σ²) at x is e^{(2x − 1)/(2σ²)}", _density_quotient),
             Step("E e^{j(2x − 1)/(2σ²)} = e^{j(j − 1)/(2σ²)} under N(0, σ²)", _gaussian_moment),
             Step(
-                f"the α-th power of 1 − q + q e^{{…}}, multiplied out: α ≤ {LARGEST_EXPANDED}",
+                "the α-th power of 1 − q + q e^{…}, multiplied out",
                 _powers_expand,
                 concludes=bound,
+                argued=f"for α > {LARGEST_EXPANDED}: the binomial theorem",
             ),
-            Step("q → 1 leaves the term j = α, and so α/(2σ²)", _whole_sample),
+            Step("q = 1 leaves the term j = α, and so α/(2σ²)", _whole_sample),
         ),
     )
 
@@ -136,7 +163,7 @@ def membership_bound() -> Statement:
             "TPR and FPR are the chances that the attack says yes with the example and without",
         ),
         relation=sympy.Le(membership_advantage, bound),
-        domain=(sympy.Ge(loss_factor, 1), sympy.Le(loss_excess, 1)),
+        domain=(),
         source="Kairouz et al. 2015",
         derivation=(
             Step(
@@ -144,7 +171,7 @@ def membership_bound() -> Statement:
                 lambda: sympy.expand(_slack() - (loss_factor - 1 + 2 * loss_excess - (loss_factor + 1) * _gained())),
                 concludes=bound,
             ),
-            Step("which is attained where both hold with equality", _both_attained),
+            Step("which is attained where both hold with equality: F = (1 − δ)/(1 + e^ε), for δ ≤ 1", _both_attained),
         ),
     )
 
@@ -157,6 +184,21 @@ def _clipped_length() -> sympy.Basic:
 
 def _runner_up() -> sympy.Expr:
     return largest_entry - clip_norm / 2
+
+
+def _first_is_selected() -> sympy.Basic:
+    """a above the other's magnitude, of either sign, with a = C/4 + more."""
+    more = sympy.Symbol("more", positive=True)
+    rooms = [largest_entry - sign * _runner_up() for sign in (1, -1)]
+    return sympy.And(*(room.subs(largest_entry, clip_norm / 4 + more) > 0 for room in rooms))
+
+
+def _small_move() -> sympy.Basic:
+    """C = 2(a + less): v makes the second entry the largest, and a² + C² is at least what is stated."""
+    less = sympy.Symbol("less", nonnegative=True)
+    room = largest_entry**2 + clip_norm**2 - selected_sum_move().bound
+    short = 2 * (largest_entry + less)
+    return sympy.And(short - largest_entry > 0, sympy.expand(room.subs(clip_norm, short)) >= 0)
 
 
 def _moment(power: sympy.Expr = order) -> sympy.Expr:
@@ -204,11 +246,12 @@ def _powers_expand() -> sympy.Basic:
 
 
 def _whole_sample() -> sympy.Basic:
-    claims = []
-    for power in range(2, LARGEST_EXPANDED + 1):
-        whole = sympy.log(_moment(sympy.Integer(power)).doit().subs(sample_share, 1)) / (power - 1)
-        claims.append(sympy.Eq(sympy.expand_log(whole, force=True), power / (2 * noise_ratio**2)))
-    return sympy.And(*claims)
+    """All terms but the last have a positive power of 1 − q."""
+    earlier = sympy.Symbol("earlier", integer=True, positive=True)
+    term = _moment().function
+    others = term.subs(TERM, order - earlier).subs(sample_share, 1)
+    whole = sympy.expand_log(sympy.log(term.subs(TERM, order).subs(sample_share, 1)), force=True) / (order - 1)
+    return sympy.And(sympy.Eq(others, 0), sympy.Eq(sympy.simplify(whole - order / (2 * noise_ratio**2)), 0))
 
 
 def _gained() -> sympy.Expr:
@@ -231,7 +274,9 @@ def _both_attained() -> sympy.Expr:
         [_FIRST, _SECOND],
     )
     bound = (loss_factor - 1 + 2 * loss_excess) / (loss_factor + 1)
-    return sympy.simplify(found[_FIRST] - found[_SECOND] - bound)
+    stated = (1 - loss_excess) / (1 + loss_factor)
+    is_stated = sympy.simplify(found[_SECOND] - stated) == 0
+    return sympy.simplify(found[_FIRST] - found[_SECOND] - bound) if is_stated else sympy.nan
 
 
 STATEMENTS = by_label(

@@ -4,8 +4,6 @@ N = d parameters, k of them selected by each client, values of s and positions o
 random sets, which is classical.
 """
 
-import itertools
-
 import sympy
 
 from sparsync.theory.language.statement import Statement, by_label
@@ -48,11 +46,12 @@ def random_union() -> Statement:
         domain=(sympy.Le(kappa, 1),),
         source="classical",
         derivation=(
-            Step("a set misses a position with probability C(d − 1, k)/C(d, k) = 1 − k/d: d ≤ 6", _missed_share),
+            Step("of C(d, k) sets C(d − 1, k) miss a position, which is the share 1 − k/d", _missed_share),
             Step(
                 "all n miss it with (1 − κ)^n, and there are d positions",
                 lambda: sympy.summation(1 - (1 - kappa) ** n, (_CLIENT, 1, d)) - bound,
                 concludes=bound,
+                argued="that chances of independent sets multiply, and that means add up",
             ),
         ),
     )
@@ -72,11 +71,15 @@ def largest_union() -> Statement:
         domain=(sympy.Le(k, d),),
         source="classical",
         derivation=(
-            Step("|A ∪ B| = |A| + |B| − |A ∩ B|: all pairs of subsets of four", _inclusion_exclusion),
+            Step(
+                "|A ∪ B| = |A| + |B| − |A ∩ B|: a position that is in a and b of them, 0 or 1, counts a + b − ab times",
+                _inclusion_exclusion,
+            ),
             Step(
                 "so n sets of k have nk at most, and no set more than d",
                 lambda: sympy.Min(sympy.summation(k, (_CLIENT, 1, n)), d) - bound,
                 concludes=bound,
+                argued="that sets are added one by one",
             ),
         ),
     )
@@ -94,7 +97,9 @@ def least_union() -> Statement:
         relation=sympy.Ge(union_size, k, evaluate=False),
         domain=(sympy.Le(k, d),),
         source="classical",
-        derivation=(Step("|A ∪ B| ≥ |A|, which is k: all pairs of subsets of four", _contains, concludes=k),),
+        derivation=(
+            Step("|A ∪ B| ≥ |A|, which is k: at each position of a and b a + b − ab ≥ a", _contains, concludes=k),
+        ),
     )
 
 
@@ -111,6 +116,7 @@ def selected_epoch_bytes() -> Statement:
         relation=sympy.Le(selected_bytes, bound, evaluate=False),
         domain=(sympy.Le(k, d),),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "k pairs up and the union's down, for each client in each exchange",
@@ -128,7 +134,8 @@ def selected_epoch_bytes() -> Statement:
 def safe_selection() -> Statement:
     """κ ≤ 2s/((1 + n)(s + j)): then selected entries never cost more than all of them, however the selections lie.
 
-    Disjoint selections attain it. Positions count: with j = s it is 1/(1 + n).
+    Disjoint selections attain it. Positions count: with j = s it is 1/(1 + n). With j < s(n − 1)/(n + 1) disjoint
+    selections of that density would not fit in d positions, and it is (s − j)/(s + j).
 
     Source: ours.
     """
@@ -138,10 +145,10 @@ def safe_selection() -> Statement:
         title="Density up to which selecting never sends more",
         assumptions=(*SELECTED, r"$k=\kappa d$; dense exchanges send $d$ values both ways"),
         relation=sympy.Eq(safe_density, bound),
-        domain=(sympy.Ge(index_bytes, value_bytes),),
+        domain=(sympy.Ge(index_bytes, value_bytes * (n - 1) / (n + 1)),),
         source="ours",
         derivation=(
-            Step("nκ* ≤ 1, as j ≥ s: the union of κ*d each is n κ*d at most", _union_is_linear),
+            Step("nκ* ≤ 1, as j ≥ s(n − 1)/(n + 1): the union of κ*d each is n κ*d at most", _union_is_linear),
             Step(
                 "at κ* disjoint selections cost what all entries do",
                 lambda: _selected_of(bound) - n * (d + d) * value_bytes,
@@ -152,26 +159,21 @@ def safe_selection() -> Statement:
     )
 
 
-def _missed_share() -> sympy.Basic:
-    pairs = [(size, count) for size in range(1, 7) for count in range(size + 1)]
-    return sympy.And(
-        *(
-            sympy.Eq(sympy.binomial(size - 1, count) / sympy.binomial(size, count), 1 - sympy.Rational(count, size))
-            for size, count in pairs
-        )
-    )
+def _missed_share() -> sympy.Expr:
+    return sympy.combsimp(sympy.binomial(d - 1, k) / sympy.binomial(d, k)) - (1 - k / d)
 
 
-def _subsets() -> list[set[int]]:
-    return [set(some) for size in range(5) for some in itertools.combinations(range(4), size)]
+def _places() -> list[tuple[int, int]]:
+    """How often a position is in either of two sets."""
+    return [(a, b) for a in (0, 1) for b in (0, 1)]
 
 
 def _inclusion_exclusion() -> sympy.Basic:
-    return sympy.sympify(all(len(a | b) == len(a) + len(b) - len(a & b) for a in _subsets() for b in _subsets()))
+    return sympy.sympify(all(int(bool(a or b)) == a + b - a * b for a, b in _places()))
 
 
 def _contains() -> sympy.Basic:
-    return sympy.sympify(all(len(a | b) >= len(a) for a in _subsets() for b in _subsets()))
+    return sympy.sympify(all(a + b - a * b >= a for a, b in _places()))
 
 
 def _selected_exchange(union: sympy.Expr) -> sympy.Expr:
@@ -184,9 +186,10 @@ def _selected_of(density: sympy.Expr) -> sympy.Expr:
 
 
 def _union_is_linear() -> sympy.Basic:
-    """1 − nκ* in n = 1 + x and j = s + y has no negative coefficient above or below."""
+    """1 − nκ* in n = 1 + x and j = s(n − 1)/(n + 1) + y has no negative coefficient above or below."""
     more_clients, more_bytes = sympy.symbols("x y", nonnegative=True)
-    room = (1 - n * safe_selection().bound).subs(index_bytes, value_bytes + more_bytes).subs(n, 1 + more_clients)
+    positions = value_bytes * (n - 1) / (n + 1) + more_bytes
+    room = (1 - n * safe_selection().bound).subs(index_bytes, positions).subs(n, 1 + more_clients)
     parts = sympy.fraction(sympy.cancel(room))
     return sympy.sympify(all(sympy.expand(part).is_nonnegative is True for part in parts))
 

@@ -7,6 +7,7 @@ the weights are 1 where ℓ_j < λ is theirs; what the pace may do, and when, is
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -17,6 +18,8 @@ from sparsync.theory.language.symbols import (
     selected_count,
     weighted_loss,
 )
+
+LARGEST_WEIGHT = Given("largest_weight", "v_j", "≤", sympy.Integer(1), words=r"weights have $v_j\geq0$ and {}")
 
 _WEIGHT = sympy.Symbol("v", nonnegative=True)
 _REST = sympy.Symbol("rest", nonnegative=True)
@@ -34,7 +37,7 @@ def pace_weights() -> Statement:
     return Statement(
         label="pace_weights",
         title="The weights of self-paced learning",
-        assumptions=(r"weights $v\in[0,1]$",),
+        assumptions=(LARGEST_WEIGHT,),
         relation=sympy.Eq(weighted_loss, bound, evaluate=False),
         domain=(),
         source="Kumar, Packer and Koller 2010",
@@ -53,10 +56,10 @@ def pace_weights() -> Statement:
 
 
 def pace_raise() -> Statement:
-    """New weights and a raised pace let F fall by at least (λ⁺ − λ)N, whichever of the two comes first.
+    """New weights and a new pace change F by −(λ⁺ − λ)N at most, whichever of the two comes first.
 
-    N counts the losses below λ. Weights by λ⁺ let F fall further, by λ⁺ − ℓ for each loss between. A pace that falls
-    may let F rise, by as much: so λ ← min(μλ, τ) needs μ ≥ 1 and τ ≥ λ from the start.
+    N counts the losses below λ. Weights by λ⁺ let F fall further, by |λ⁺ − ℓ| for each loss between. A raised pace lets
+    F fall; one that falls may let it rise, by as much: so λ ← min(μλ, τ) needs μ ≥ 1 and τ ≥ λ from the start.
 
     Source: ours.
     """
@@ -65,12 +68,13 @@ def pace_raise() -> Statement:
         label="pace_raise",
         title="Weights by the old pace or the new",
         assumptions=(
-            r"$F=\sum_j v_j(\ell_j-\lambda)$ with any weights $v_j\in[0,1]$ before",
+            r"$F=\sum_j v_j(\ell_j-\lambda)$ with any weights before",
+            LARGEST_WEIGHT,
             r"$v_j=1$ for $\ell_j<\lambda$, or for $\ell_j<\lambda^{+}$, and 0 elsewhere after",
             r"$N$ losses are below $\lambda$",
         ),
         relation=sympy.Le(objective_change, bound, evaluate=False),
-        domain=(sympy.Ge(raised_pace, pace),),
+        domain=(),
         source="ours",
         derivation=(
             Step(
@@ -82,8 +86,9 @@ def pace_raise() -> Statement:
                 lambda: _raised_terms() - bound,
                 concludes=bound,
             ),
-            Step("weights by λ⁺ are the best for λ⁺, and add ℓ_j − λ⁺ ≤ 0 for λ ≤ ℓ_j < λ⁺", _adds_nothing_positive),
-            Step("with λ⁺ < λ and the same weights the change is positive", _falling_pace),
+            Step("weights by λ⁺ add ℓ_j − λ⁺ ≤ 0 for λ ≤ ℓ_j < λ⁺", _adds_nothing_positive),
+            Step("for λ⁺ < λ they leave out ℓ_j − λ⁺ ≥ 0 for λ⁺ ≤ ℓ_j < λ", _leaves_out_nothing_negative),
+            Step("with λ⁺ < λ and the same weights of N ≥ 1 examples the change is positive", _falling_pace),
         ),
     )
 
@@ -108,6 +113,11 @@ def _adds_nothing_positive() -> sympy.Basic:
     short = sympy.Symbol("short", nonnegative=True)
     added = (raised_pace - short) - raised_pace
     return decided(added.is_nonpositive)
+
+
+def _leaves_out_nothing_negative() -> sympy.Basic:
+    more = sympy.Symbol("more", nonnegative=True)
+    return decided(((raised_pace + more) - raised_pace).is_nonnegative)
 
 
 def _falling_pace() -> sympy.Basic:

@@ -187,7 +187,9 @@ def drift_margin(count: int, levels: int, decay: Fraction) -> Fraction:
         corrected = residual * float(decay) + 1
         payload = SELECTORS["top_k"](corrected, count)
         residual = payload.remainder(corrected)
-    kept, total = (sum(Fraction(value) ** 2 for value in vector.tolist()) for vector in (residual, corrected))
+    kept, total = (
+        sum((Fraction(value) ** 2 for value in vector.tolist()), Fraction(0)) for vector in (residual, corrected)
+    )
     stated = STATEMENTS["decayed_drift_equal"].fraction(k=count, d=dimension, residual_decay=decay)
     return -abs(stated - kept / total)
 

@@ -1,8 +1,8 @@
 """What evidence is there for the rate and the floor of EF21 of `theory/feedback/difference_rates.py`, besides their
 derivations?
 
-The run of `difference_runs.py` attains both; linear runs of several workers are followed exactly. Two solvers are asked
-for the rate from its one-step inequality, and for the largest bias that noise can become. Ours.
+The run of `runs/difference_runs.py` attains both; linear runs of several workers are followed exactly. Two solvers are
+asked for the rate from its one-step inequality, and for the largest bias that noise can become. Ours.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def worst_margin(kind: str, *case: object) -> Fraction:
 def convex_margin(
     root: Fraction, share: Fraction, pull: Bend, offsets: Sequence[Pair], kept: Sequence[Sequence[Turned]]
 ) -> float:
-    """The same of a function that is not quadratic; a run without rounds stands for the cycle, at μ = L."""
+    """The same of a function that is not quadratic; a run without rounds stands for the cycle."""
     slopes = (*pull.below, *pull.above)
     smoothness, convexity = max(slopes), min(slopes)
     step = share * largest_step(root, smoothness + convexity)
@@ -222,14 +222,18 @@ def worst_cases() -> Members:
 
 
 def convex_cases() -> Members:
-    """Runs on bent functions; and the cycle of a quadratic with μ = L and a small step."""
+    """Runs on bent functions; and the cycle of a quadratic, in the direction of L."""
     bends = st.builds(Bend, st.tuples(_SIZES, _SIZES), st.tuples(_SIZES, _SIZES))
     runs = st.integers(2, 3).flatmap(
         lambda workers: st.tuples(_ROOTS, _SHARES, bends, _offsets(workers), _rounds(workers))
     )
-    equal = Bend((ONE, ONE), (ONE, ONE))
+    bowls = st.sampled_from([Bend((slope, ONE), (slope, ONE)) for slope in (ONE, Fraction(1, 4))])
     cycle: Members = st.tuples(
-        _ROOTS, st.just(Fraction(1, 64)), st.just(equal), st.just([(ONE, ZERO), (-ONE, ZERO)]), st.just([])
+        _ROOTS,
+        st.sampled_from([Fraction(1, 64), Fraction(1, 8), Fraction(1, 2)]),
+        bowls,
+        st.just([(ONE, ZERO), (-ONE, ZERO)]),
+        st.just([]),
     )
     return st.one_of(runs, cycle)
 

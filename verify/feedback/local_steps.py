@@ -1,8 +1,8 @@
 """What evidence is there for the rate of local steps of `theory/feedback/local_steps.py`, besides its derivation?
 
-Runs of `decayed_runs.py` in fractions; the saturated run of `adversarial_runs.py`, which attains the rate for β = 1 and
-one local step; a resting run, which attains it for β = 0; and simulations of Top-k with local steps, workers that
-differ, and noise. Ours.
+Runs of `runs/decayed_runs.py` in fractions; the saturated run of `runs/adversarial_runs.py`, which attains the rate for
+β = 1 and one local step; a resting run, which attains it for β = 0; and simulations of Top-k with local steps, workers
+that differ, and noise. Ours.
 """
 
 from __future__ import annotations

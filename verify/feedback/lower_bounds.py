@@ -1,7 +1,7 @@
 """What evidence is there for the lower bounds, besides their derivations? Methods on the chains, and two solvers.
 
-Every method of `chain_runs.py` is run for every way in which messages may arrive, exactly; the best answer to what is
-known attains each bound (`rational`), and none of the others beats it (`property`). Ours.
+Every method of `runs/chain_runs.py` is run for every way in which messages may arrive, exactly; the best answer to what
+is known attains each bound (`rational`), and none of the others beats it (`property`). Ours.
 """
 
 from __future__ import annotations

@@ -139,18 +139,25 @@ LIMITS: dict[str, Mutant] = {
         "ef_heterogeneous_worst",
         "norms added where squares are",
         lambda _bound: eta**2 * dissimilarity * (1 - delta) / (1 - sympy.sqrt(1 - delta)) ** 2,
+        "smt",
         "rational",
+        "property",
+        "simulated",
     ),
     "ef_heterogeneous_convex_condition": wrong_bound(
         "ef_heterogeneous_convex",
         "the factor of the condition forgotten",
         lambda bound: bound * 4 * mu * L / (L + mu) ** 2,
+        "smt",
+        "property",
     ),
     "server_feedback_sign": wrong_bound(
         "server_feedback",
         "+ e for − e",
         lambda bound: bound.subs(residual, -residual),
+        "smt",
         "rational",
+        "property",
     ),
     "bidirectional_rate_half": wrong_bound(
         "bidirectional_rate", "the factor 2 forgotten", lambda bound: bound / 2, "smt", "rational", "property"

@@ -1,8 +1,8 @@
 """What evidence is there for the rates of `theory/feedback/rates.py`, besides their derivations?
 
 On f = Lx²/2 with C(u) = (1 − λ)u, |λ| ≤ a drawn at every step, error feedback is linear, so that E x², E xe and E e²
-are followed exactly, in fractions. The run of `adversarial_runs.py` nearly attains the rates with a bounded second
-moment; simulations are in `simulations.py`, queries in `queries.py`. Ours.
+are followed exactly, in fractions. The run of `runs/adversarial_runs.py` nearly attains the rates with a bounded second
+moment; simulations are in `runs/simulations.py`, queries in `queries.py`. Ours.
 """
 
 from __future__ import annotations

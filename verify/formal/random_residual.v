@@ -11,7 +11,11 @@ for gradients that may depend on all that happened. Then in the mean square
     E N (e t) ^ 2 <= eta ^ 2 sigma2 (1 - delta) / (1 - sqrt (1 - delta)) ^ 2
     E N (e t) ^ 2 <= 4 (1 - delta) eta ^ 2 sigma2 / delta ^ 2
 
-for every seminorm [N]. A compressor without draws is an instance; the mean of the residuals of several workers obeys
+for every seminorm [N]; with a memory that decays, [u t = beta *: e t + h t] and [E N (h t) ^ 2 <= change2],
+
+    E N (e t) ^ 2 <= change2 (1 - delta) / (1 - beta sqrt (1 - delta)) ^ 2.
+
+A compressor without draws is an instance; the mean of the residuals of several workers obeys
 the same bounds. Hypotheses are about the steps before [t] alone: a finite space has room for finitely many draws. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
@@ -143,6 +147,55 @@ Qed.
 
 End Residual.
 
+(** ** A memory that decays, with a compressor that draws *)
+Section Decayed.
+
+Variables (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R) (D : eqType).
+Variables (C : nat -> D -> V -> V) (draw : nat -> Omega -> D) (h e : nat -> Omega -> V).
+Variables (beta delta change2 : R) (t : nat).
+
+Definition decayed_push (s : nat) (o : Omega) : V := beta *: e s o + h s o.
+Definition decayed_feeds_back : Prop :=
+  (forall o, e 0%N o = 0) /\ forall s o, e s.+1 o = decayed_push s o - C s (draw s o) (decayed_push s o).
+Definition decayed_draws_afresh : Prop := forall s, (s < t)%N -> independent P (draw s) (decayed_push s).
+Definition change_energy : Prop := forall s, (s < t)%N -> expect P (fun o => N (h s o) ^+ 2) <= change2.
+
+Hypotheses (prob : probability P) (semi : seminorm N) (delta_gt0 : 0 < delta) (delta_le1 : delta <= 1).
+Hypotheses (beta_ge0 : 0 <= beta) (beta_le1 : beta <= 1) (change2_ge0 : 0 <= change2).
+
+(** The run up to step [t], and nothing behind it. *)
+Let kept s : {ffun Omega -> V} := if (s <= t)%N then finfun (e s) else 0.
+Let changed s : {ffun Omega -> V} := if (s < t)%N then finfun (h s) else 0.
+Let G := Num.sqrt change2.
+
+Definition mean_decayed_bound (delta beta change2 : R) : R :=
+  change2 * (1 - delta) / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
+
+Theorem mean_decayed_residual :
+  decayed_feeds_back -> contracts_before P N C draw delta t -> decayed_draws_afresh -> change_energy ->
+  expect P (fun o => N (e t o) ^+ 2) <= mean_decayed_bound delta beta change2.
+Proof.
+move=> [e0 e_next] contr fresh few; have [triangle scales] := semi.
+have N0 := mean_norm0 prob (seminorm0 semi).
+have shrinks (u : {ffun Omega -> V}) : mean_norm P N (beta *: u) <= beta * mean_norm P N u.
+  rewrite -[X in X * _](ger0_norm beta_ge0) -sqrtr_sqr -sqrtrM ?sqr_ge0 // ler_wsqrtr // -expectZ.
+  by apply: ler_expect => // o; rewrite ffunE scales exprMn real_normK ?num_real.
+have bounded s : mean_norm P N (changed s) <= G.
+  rewrite /changed; case: ifP => st; last by rewrite N0 sqrtr_ge0.
+  rewrite ler_wsqrtr //; apply: le_trans (few s st); apply: ler_expect => // o; rewrite ffunE lexx //.
+have keeps : keeps_back (mean_norm P N) changed kept delta beta.
+  split=> [|s]; first by rewrite /kept /=; apply/ffunP => o; rewrite !ffunE e0.
+  rewrite /kept /changed; case: ltnP => [st | _]; last by rewrite N0 expr0n /= mulr_ge0 ?sqr_ge0 ?subr_ge0.
+  rewrite (ltnW st) !mean_norm_square //; have := contracts_unknowing prob (contr s st) (fresh s st).
+  by congr (_ <= _ * _); apply: eq_expect => o; rewrite !ffunE ?e_next.
+have := decayed_residual N0 (@mean_norm_ge0 _ _ P _ N) (mean_norm_triangle prob (seminorm_ge0 semi) triangle) shrinks
+  delta_gt0 delta_le1 beta_ge0 beta_le1 bounded t keeps.
+rewrite /kept leqnn mean_norm_square // /decayed_bound sqr_sqrtr // /mean_decayed_bound [change2 * _]mulrC.
+by congr (_ <= _); apply: eq_expect => o; rewrite ffunE.
+Qed.
+
+End Decayed.
+
 (** ** Nothing drawn *)
 Section Sure.
 
@@ -159,6 +212,26 @@ by rewrite (expect_const prob).
 Qed.
 
 End Sure.
+
+(** With one outcome, and the scalar compressor: all hypotheses of the bound on a memory that decays. *)
+Theorem mean_decayed_has_runs (R : rcfType) (delta beta G : R) (t : nat) (P : unit -> R := fun=> 1)
+    (N : R^o -> R := fun u => `|u : R|) (draw : nat -> unit -> unit := fun _ _ => tt) :
+  0 < delta -> delta <= 1 -> 0 <= beta -> beta <= 1 -> 0 <= G ->
+  exists (C : nat -> unit -> R^o -> R^o) (h e : nat -> unit -> R^o),
+    [/\ probability P, seminorm N, decayed_feeds_back C draw h e beta
+      & [/\ contracts_before P N C draw delta t, decayed_draws_afresh P draw h e beta t
+          & change_energy P N h (G ^+ 2) t]].
+Proof.
+move=> delta_gt0 delta_le1 beta_ge0 beta_le1 G_ge0.
+have prob : probability P by split=> [o|]; rewrite ?ler01 // sumr_const card_unit.
+have [C [h [e [contr next _ few level]]]] := decayed_attained delta_gt0 delta_le1 beta_le1 G_ge0.
+exists (fun _ _ => C), (fun s _ => h s), (fun s _ => e s); split=> //.
+- by split=> [u v | a u]; [exact: ler_norm_add | exact: normrM].
+- by split=> [o | s o]; [rewrite level expr0 subrr mulr0 | exact: next].
+have [contr_mean _] := @sure_compressor R [finType of unit] P [lmodType R of R^o] N prob C delta (fun=> 0) contr.
+split=> [s _ | s _ | s _]; [exact: contr_mean | exact: constant_independent |].
+rewrite (expect_const prob) /N ler_sqr ?nnegrE ?normr_ge0 //.
+Qed.
 
 (** ** Coordinates drawn uniformly
 

@@ -72,6 +72,22 @@ Theorem mean_residual_bound (R : rcfType) (Omega : finType) (P : Omega -> R) (V 
   E (fun o => N (e t o) ^+ 2) <= 4%:R * (1 - delta) * eta ^+ 2 * sigma2 / delta ^+ 2.
 Proof. by move=> *; apply: (@random_residual.mean_residual_bound R Omega P V N D C draw g). Qed.
 
+Theorem mean_decayed_residual (R : rcfType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R)
+    (D : eqType) (C : nat -> D -> V -> V) (draw : nat -> Omega -> D) (h e : nat -> Omega -> V)
+    (beta delta change2 : R) (t : nat)
+    (E := fun Z : Omega -> R => \sum_o P o * Z o) (Pr := fun A : pred Omega => \sum_(o | A o) P o) :
+  let u s o := beta *: e s o + h s o in
+  (forall o, 0 <= P o) /\ \sum_o P o = 1 ->
+  (forall v z, N (v + z) <= N v + N z) /\ (forall a v, N (a *: v) = `|a| * N v) ->
+  0 < delta -> delta <= 1 -> 0 <= beta -> beta <= 1 -> 0 <= change2 ->
+  (forall o, e 0%N o = 0) /\ (forall s o, e s.+1 o = u s o - C s (draw s o) (u s o)) ->
+  (forall s, (s < t)%N -> forall v, E (fun o => N (v - C s (draw s o) v) ^+ 2) <= (1 - delta) * N v ^+ 2) ->
+  (forall s, (s < t)%N -> forall c v,
+    Pr (fun o => (draw s o == c) && (u s o == v)) = Pr (fun o => draw s o == c) * Pr (fun o => u s o == v)) ->
+  (forall s, (s < t)%N -> E (fun o => N (h s o) ^+ 2) <= change2) ->
+  E (fun o => N (e t o) ^+ 2) <= change2 * (1 - delta) / (1 - beta * Num.sqrt (1 - delta)) ^+ 2.
+Proof. by move=> *; apply: (@random_residual.mean_decayed_residual R Omega P V N D C draw h). Qed.
+
 Theorem sure_compressor (R : realFieldType) (Omega : finType) (P : Omega -> R) (V : lmodType R) (N : V -> R)
     (C : V -> V) (delta : R) (u : Omega -> V)
     (E := fun Z : Omega -> R => \sum_o P o * Z o) (Pr := fun A : pred Omega => \sum_(o | A o) P o) :

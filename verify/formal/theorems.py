@@ -234,6 +234,17 @@ PROVED: dict[str, tuple[Proof, ...]] = {
     ),
     "decayed_residual": (
         Proof(
+            "random_residual.mean_decayed_residual",
+            "expect P (fun o => N (e t o) ^+ 2) <= mean_decayed_bound delta beta change2",
+            "mean_decayed_bound delta beta change2",
+            {"beta": "residual_decay", "change2": "second_moment*step_size**2"},
+            {
+                "kept_back": (_KEPT, _SHARE),
+                "change_energy": ("expect P (fun o => N (h s o) ^+ 2) <= change2", "change2"),
+            },
+            leaves=INFINITE,
+        ),
+        Proof(
             "residual.decayed_residual",
             "N (e t) ^+ 2 <= decayed_bound delta beta G",
             "decayed_bound delta beta G",
@@ -581,6 +592,14 @@ THEOREMS: dict[str, Theorem] = {
         states="E N(e_t)² ≤ 4(1 − δ)η²σ²/δ².",
         assumes="as `mean_residual_minkowski`",
         witness="random_witnesses.random_k_residual_has_runs",
+    ),
+    "random_residual.mean_decayed_residual": Theorem(
+        states="With a memory that decays, E N(e_t)² ≤ H(1 − δ)/(1 − β√(1 − δ))².",
+        assumes=(
+            "as `mean_residual_minkowski`, with βe_s + h_s for e_s + ηg_s and E N(h_s)² ≤ H for the bound of the "
+            "second moment; 0 ≤ β ≤ 1"
+        ),
+        witness="random_residual.mean_decayed_has_runs",
     ),
     "random_residual.sure_compressor": Theorem(
         states="A compressor that contracts every vector and draws nothing meets both hypotheses on what is drawn.",

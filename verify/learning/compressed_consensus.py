@@ -11,13 +11,14 @@ from itertools import pairwise, product
 import sympy
 from hypothesis import strategies as st
 
-from sparsync.theory.language.symbols import delta, n, penalty
+from sparsync.theory.language.symbols import batch_curvature, delta, n, penalty
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.learning.consensus import (
     ZERO,
     BatchOf,
     State,
     Vector,
+    admitted_curvature,
     best_consensus,
     consistent,
     dot,
@@ -25,9 +26,10 @@ from sparsync.verify.learning.consensus import (
     mean_proposal_of,
     plus,
     scaled,
-    trace,
+    twins,
     with_consensus,
 )
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -72,12 +74,22 @@ def step_margin(batches: Sequence[BatchOf], state: State, error: Vector, rho: Fr
 def has_weight(gamma: Fraction, root: Fraction, theta: Fraction) -> bool:
     """Whether a weight b/ρ is large enough for the errors, and small enough for the models."""
     least = gamma / (2 - gamma) * theta / (2 * (1 - root))
-    return 0 < gamma <= 1 and least <= (1 - root) / (2 * root**2)
+    most = Fraction(str(STATEMENTS["admm_compressed_damping"].given("largest_step")))
+    return 0 < gamma <= most and least <= (1 - root) / (2 * root**2)
 
 
 def stated_damping(root: Fraction, count: int, rho: Fraction) -> Fraction:
-    """At δ = 1 − q²."""
-    return STATEMENTS["admm_compressed_damping"].fraction(delta=1 - root**2, n=count, penalty=rho)
+    """At the δ for which the statement assumes that q² is kept back: at 1 − q²."""
+    statement = STATEMENTS["admm_compressed_damping"]
+    (found,) = sympy.solve(statement.given("kept_back") - sympy.Rational(str(root**2)), delta)
+    return statement.fraction(delta=Fraction(str(found)), n=count, penalty=rho)
+
+
+def least_penalty(batches: Sequence[BatchOf]) -> Fraction:
+    """The least ρ that the statement assumes, for the φ with which it just admits the batches."""
+    assumed = STATEMENTS["admm_compressed_damping"].given("penalty")
+    curvature = admitted_curvature("admm_compressed_damping", batches)
+    return Fraction(str(assumed.subs(batch_curvature, sympy.Rational(str(curvature)))))
 
 
 def run_falls(batches: Sequence[BatchOf], state: State, rho: Fraction, step_count: int) -> bool:
@@ -127,7 +139,7 @@ def step_check(_profile: Profile) -> Outcome:
     batches = listed_batches()
     state = consistent(batches, [ZERO, (Fraction(1), Fraction(-2))], (Fraction(1), Fraction(1)))
     errors = [(Fraction(1), Fraction(0)), (Fraction(-2), Fraction(1, 3))]
-    gammas = [Fraction(part, 4) for part in range(1, 5)]
+    gammas = [Fraction(part, 4) for part in range(1, 8)]
     margins = [
         step_margin(batches, state, error, rho, gamma)
         for error, rho, gamma in product(errors, (Fraction(1), Fraction(9)), gammas)
@@ -144,7 +156,10 @@ def damping_check(_profile: Profile) -> Outcome:
             wrong.append(str((root, count, rho)))
     batches = listed_batches()
     state = consistent(batches, [ZERO, (Fraction(1), Fraction(-2))], (Fraction(1), Fraction(1)))
-    falls = run_falls(batches, state, max(trace(batch) for batch in batches), 5)
+    # Of opposite batches one entry is everything, so that nothing but too small a penalty lets L rise.
+    opposite, start = twins(Fraction(1), Fraction(1), Fraction(3))
+    falls = run_falls(batches, state, least_penalty(batches), 5)
+    falls = falls and run_falls(opposite, start, least_penalty(opposite), 5)
     return Outcome(earned=not wrong and falls, detail={"wrong_cases": wrong[:3], "run_falls": falls})
 
 
@@ -178,7 +193,7 @@ def step_cases() -> Members:
     numbers = st.integers(-4, 4).map(lambda halves: Fraction(halves, 2))
     vectors = st.tuples(numbers, numbers)
     rho = st.integers(1, 40).map(lambda quarters: Fraction(quarters, 4))
-    gamma = st.integers(1, 8).map(lambda eighths: Fraction(eighths, 8))
+    gamma = st.integers(1, 15).map(lambda eighths: Fraction(eighths, 8))
     batches = listed_batches()
     drawn = st.tuples(vectors, vectors, vectors, vectors, rho, gamma)
     return drawn.map(lambda parts: (batches, consistent(batches, parts[:2], parts[2]), parts[3], parts[4], parts[5]))
@@ -189,3 +204,9 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "admm_compressed_damping": {"smt": smt_check(damping_queries), "rational": damping_check},
 }
 """Every check of these statements, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "admm_compressed_step": (Edge("damping < 2", {"damping": 2, "error_energy": 1, "n": 1, "penalty": 1}),),
+    "admm_compressed_damping": (Edge("delta < 1", {"delta": Fraction(33, 32), "n": 12, "penalty": Fraction(33, 16)}),),
+}
+"""Beyond the conditions."""

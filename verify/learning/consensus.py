@@ -5,7 +5,7 @@ and none across. Two batches with opposite targets attain what is stated. Ours.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import batch_curvature
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import substituted
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -25,8 +26,8 @@ BatchOf = Sequence[Example]
 ZERO: Vector = (Fraction(0), Fraction(0))
 STEPS = 3
 """Of each run; the digits of a fraction double at each."""
-NEAR = tuple(Fraction(part, 32) for part in range(25, 41))
-"""Penalties over φ: both sides of 1, nearer than a sixteenth."""
+NEAR = (*(Fraction(part, 32) for part in range(25, 41)), Fraction(127, 128), Fraction(129, 128))
+"""Penalties over φ: both sides of 1, as near as a 128th."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ def gradient(batch: BatchOf, model: Vector) -> Vector:
 def trace(batch: BatchOf) -> Fraction:
     """Of ∇²f_i: no eigenvalue is larger, and of one example that one is as large."""
     return 2 * sum((dot(features, features) for features, _ in batch), Fraction(0))
+
+
+def admitted_curvature(label: str, batches: Sequence[BatchOf]) -> Fraction:
+    """The φ with which the statement just admits batches whose largest curvature is the largest trace."""
+    share = STATEMENTS[label].given("curvature") / batch_curvature
+    return max(trace(batch) for batch in batches) / Fraction(str(share))
 
 
 def lagrangian(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fraction:
@@ -152,9 +159,8 @@ def consensus_margin(batches: Sequence[BatchOf], state: State, rho: Fraction) ->
 def printed_margin(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fraction:
     """Minus the difference of the excess from the statement's."""
     mean = mean_proposal_of(state, rho)
-    values = [
-        lagrangian(batches, State(state.models, z, state.multipliers), rho) for z in (mean, best_consensus(state, rho))
-    ]
+    ends = (State(state.models, z, state.multipliers) for z in (mean, best_consensus(state, rho)))
+    values = [lagrangian(batches, one, rho) for one in ends]
     stated = STATEMENTS["admm_printed_step"].fraction(proposal_energy=dot(mean, mean), n=len(batches), penalty=rho)
     return -abs(values[0] - values[1] - stated)
 
@@ -169,7 +175,7 @@ def moves(before: State, after: State) -> tuple[Fraction, Fraction]:
 
 def descent_margin(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fraction:
     """The bound minus the change of L, the least of a few steps, each from the one before."""
-    phi = max(trace(batch) for batch in batches)
+    phi = admitted_curvature("admm_descent", batches)
     margins = []
     for _ in range(STEPS):
         after = step(batches, state, rho)
@@ -190,7 +196,7 @@ def twins_margin(size: Fraction, target: Fraction, model: Fraction, part: Fracti
 
 def together_margin(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fraction:
     """L less F(z) and the bound."""
-    phi = max(trace(batch) for batch in batches)
+    phi = admitted_curvature("admm_together", batches)
     apart = (plus(model, state.consensus, -1) for model in state.models)
     bound = STATEMENTS["admm_together"].fraction(
         penalty=rho, batch_curvature=phi, model_distance=sum((dot(one, one) for one in apart), Fraction(0))
@@ -200,14 +206,19 @@ def together_margin(batches: Sequence[BatchOf], state: State, rho: Fraction) -> 
 
 
 def penalty_margin(batches: Sequence[BatchOf], state: State, part: Fraction, model: Fraction) -> Fraction:
-    """Minus the largest rise, where ρ is at least the one stated; else how much twins rise, and −1 if they do not."""
-    phi = max(max(trace(batch) for batch in batches), Fraction(1, 2))
-    rho = part * phi
-    twin = twins(Fraction(1), Fraction(1), model)
-    twin_rise = _largest_rise(*twin, rho / phi * trace(twin[0][0]))
-    if rho < STATEMENTS["admm_least_penalty"].fraction(batch_curvature=phi, n=max(2, len(batches))):
-        return twin_rise if twin_rise > 0 else Fraction(-1)
-    return -max(_largest_rise(batches, state, rho), twin_rise)
+    """Minus the largest rise, where ρ is at least the one stated; else the least of two that rise, or −1.
+
+    ρ is the part of the largest trace. What rises is a pair of opposite batches, and one of them with its next z.
+    """
+    twin, start = twins(Fraction(1), Fraction(1), model)
+    phi, rho = trace(twin[0]), part * trace(twin[0])
+    alone = State(start.models[:1], ZERO, start.multipliers[:1])
+    alone = replace(alone, consensus=best_consensus(alone, rho))
+    rises = [_largest_rise(twin, start, rho), _largest_rise(twin[:1], alone, rho)]
+    if rho < STATEMENTS["admm_least_penalty"].fraction(batch_curvature=admitted_curvature("admm_least_penalty", twin)):
+        return min(rises) if min(rises) > 0 else Fraction(-1)
+    own = max(max(trace(batch) for batch in batches), phi / 4)
+    return -max(_largest_rise(batches, state, part * own), *rises)
 
 
 def _largest_rise(batches: Sequence[BatchOf], state: State, rho: Fraction) -> Fraction:
@@ -223,9 +234,20 @@ def order_margin(model: Fraction, z: Fraction, multiplier: Fraction, rho: Fracti
     state = State(((model, Fraction(0)),), (z, Fraction(0)), ((multiplier, Fraction(0)),))
     for _ in range(2):
         state = models_first([[]], state, rho)
+    return _order_gap(state, rho)
+
+
+def _order_gap(state: State, rho: Fraction) -> Fraction:
     change = lagrangian([[]], models_first([[]], state, rho), rho) - lagrangian([[]], state, rho)
     energy = dot(state.consensus, state.consensus)
     return -abs(change - STATEMENTS["admm_wrong_order"].fraction(penalty=rho, consensus_energy=energy))
+
+
+def settled_margin(z: Fraction, rho: Fraction) -> Fraction:
+    """The same of a step from where the statement assumes that two steps lead."""
+    given, numbers = STATEMENTS["admm_wrong_order"].given, {"z": z, "penalty": rho}
+    model, multiplier = (substituted(given(name), numbers) for name in ("settled_model", "settled_multiplier"))
+    return _order_gap(State(((model, Fraction(0)),), (z, Fraction(0)), ((multiplier, Fraction(0)),)), rho)
 
 
 def listed_runs() -> list[tuple[list[BatchOf], State, Fraction]]:
@@ -271,24 +293,22 @@ def descent_check(_profile: Profile) -> Outcome:
 
 def penalty_check(_profile: Profile) -> Outcome:
     """`rational`: listed runs rise for no penalty from the one stated on, and twins for every one below."""
-    return _outcome(
-        [penalty_margin(batches, state, part, Fraction(3)) for batches, state, _ in listed_runs() for part in NEAR]
-    )
+    return _outcome([penalty_margin(*run[:2], part, Fraction(3)) for run in listed_runs() for part in NEAR])
 
 
 def order_check(_profile: Profile) -> Outcome:
     """`rational`: of listed starts and penalties the third step changes L by what is stated."""
     values = [Fraction(0), Fraction(1), Fraction(-5, 3)]
     rhos = [Fraction(part, 8) for part in range(4, 24, 2)]
-    return _outcome([order_margin(w, z, a, rho) for w, z, a, rho in product(values, values[1:], values, rhos)])
+    settled = [settled_margin(z, rho) for z, rho in product(values, rhos)]
+    return _outcome(
+        [order_margin(w, z, a, rho) for w, z, a, rho in product(values, values[1:], values, rhos)] + settled
+    )
 
 
 def together_check(_profile: Profile) -> Outcome:
     """`rational`: of listed states coming together gives away no more, and opposite batches as much."""
-    attained = []
-    for size, target, model, part in listed_twins():
-        batches, state = twins(size, target, model)
-        attained.append(-abs(together_margin(batches, state, part * trace(batches[0]))))
+    attained = [any_together_margin(case) for case in listed_twins()]
     return _outcome([together_margin(*run) for run in listed_runs()] + attained)
 
 
@@ -356,7 +376,7 @@ def any_together_margin(case: tuple[object, ...]) -> Fraction:
 
 def penalty_cases() -> Members:
     """(batches, state, penalty over φ, model of the twins)."""
-    drawn = st.tuples(run_cases(), st.sampled_from(NEAR), st.integers(2, 5).map(Fraction))
+    drawn = st.tuples(run_cases(), st.sampled_from(NEAR + 8 * NEAR[-2:]), st.integers(2, 5).map(Fraction))
     return drawn.map(lambda parts: (parts[0][0], parts[0][1], parts[1], parts[2]))
 
 

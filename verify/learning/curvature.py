@@ -12,6 +12,7 @@ from itertools import combinations, product
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.learning import edges
 from sparsync.verify.learning.block_matrices import block_check, error_room, step_room
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Case, Margin, Members, property_check
@@ -381,3 +382,6 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "clamped_factor": _grades(_clamped_cases, clamped_margin, _clamped_members),
 }
 """Every check of these statements, by label and grade."""
+
+EDGES = edges.CURVATURE
+"""Beyond the conditions."""

@@ -17,8 +17,6 @@ from sparsync.verify.tools.properties import Case, Members, property_check
 
 Shape = tuple[int, int]
 """Inputs and outputs of a layer, a bias being an input."""
-NUMBER_BYTES = 4
-
 LISTED_LAYERS: tuple[Sequence[Shape], ...] = (((1, 1),), ((3, 2), (4, 5)), ((9, 16), (144, 16), (65, 10)))
 
 
@@ -53,6 +51,11 @@ def largest_gradient_share(layers: Sequence[Shape], workers: int) -> int:
     return largest(counts, [inside**3 + outside**3 for inside, outside in layers], workers)
 
 
+def number_bytes(label: str) -> Fraction:
+    """Of one number, as the statement assumes."""
+    return Fraction(str(STATEMENTS[label].given("number_bytes")))
+
+
 def counted_bytes(layers: Sequence[Shape], workers: int, periods: tuple[int, int], scheme: str) -> Fraction:
     """Bytes a step of all workers, over as many steps as both periods divide."""
     factor_period, decomposition_period = periods
@@ -67,7 +70,7 @@ def counted_bytes(layers: Sequence[Shape], workers: int, periods: tuple[int, int
             numbers += workers * largest_basis_share(layers, workers)
         if scheme == "owners":
             numbers += workers * largest_gradient_share(layers, workers)
-    return Fraction(NUMBER_BYTES * numbers, steps)
+    return number_bytes(f"kfac_{scheme}_bytes") * Fraction(numbers, steps)
 
 
 def everyone_margin(layers: Sequence[Shape], workers: int, periods: tuple[int, int]) -> Fraction:

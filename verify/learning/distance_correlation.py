@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import first_excess, second_excess
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.learning import edges
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -278,3 +279,6 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """The checks of this file, by label and grade."""
+
+EDGES = edges.DISTANCES
+"""Beyond the conditions."""

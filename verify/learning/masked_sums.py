@@ -10,6 +10,7 @@ from itertools import combinations, product
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import magnitude_bound
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
@@ -123,6 +124,13 @@ def room_margin(values: Sequence[Fraction], scale: int) -> Fraction:
     return stated - abs(sum(rounded(value * scale) for value in values))
 
 
+def largest_room(count: int) -> Fraction:
+    """The bound for b = 4 less the sum of as many integers of the largest numbers assumed, in steps of 1/4."""
+    assumed = STATEMENTS["fixed_point_room"].given("magnitude").subs(magnitude_bound, 4)
+    stated = STATEMENTS["fixed_point_room"].fraction(n=count, fixed_scale=4, magnitude_bound=4)
+    return stated - count * rounded(4 * Fraction(str(assumed)))
+
+
 def listed_values() -> list[tuple[tuple[Fraction, ...], int]]:
     """Quarters, which are halfway between steps of 1/2 and of 1, and eighths."""
     eighths = [Fraction(eighth, 8) for eighth in (-8, -6, -3, 0, 2, 4, 6, 8)]
@@ -138,7 +146,7 @@ def error_check(_profile: Profile) -> Outcome:
 def room_check(_profile: Profile) -> Outcome:
     """`rational`: no listed sum of integers is larger, and some are as large."""
     margins = [room_margin(*case) for case in listed_values()]
-    largest = [room_margin([Fraction(3)] * count, 4) for count in range(1, 5)]
+    largest = [largest_room(count) for count in range(1, 5)]
     return Outcome(
         earned=min(margins) == 0 and not any(largest),
         detail={"cases_count": len(margins) + len(largest), "smallest_margin": str(min(margins))},

@@ -14,8 +14,9 @@ import torch
 from hypothesis import strategies as st
 
 from sparsync.kernels.selection import SELECTORS
-from sparsync.theory.language.symbols import loss_excess, loss_factor
+from sparsync.theory.language.symbols import clip_norm, loss_excess, loss_factor, noise_ratio, sample_share
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 from sparsync.verify.tools.smt import Query, smt_check
@@ -53,16 +54,19 @@ def move_margin(vectors: Sequence[tuple[Vector, Fraction]], limit: Fraction) -> 
 
 
 def selection_margin(largest: int, halves: int) -> Fraction:
-    """The squared distance of two selections of one entry, less the bound; C is so many halves of 4.
+    """The squared distance of two selections of one entry, less the bound; C is twice so many halves of 2.
+
+    The example is as long as the statement assumes it to be at most.
 
     Whole numbers below 2²⁰ in float64, so that nothing is rounded.
     """
     clip = 2 * halves
-    total = torch.tensor([largest, largest - halves], dtype=torch.float64)
-    other = total + torch.tensor([0, clip], dtype=torch.float64)
+    length = STATEMENTS["selected_sum_move"].given("example_length").subs(clip_norm, clip)
+    total = torch.tensor([largest, max(largest - halves, 0)], dtype=torch.float64)
+    other = total + torch.tensor([0, float(length)], dtype=torch.float64)
     moved = SELECTORS["top_k"](other, 1).dense() - SELECTORS["top_k"](total, 1).dense()
     stated = STATEMENTS["selected_sum_move"].fraction(largest_entry=largest, clip_norm=clip)
-    return int(moved.square().sum()) - stated
+    return Fraction(float(moved.square().sum())) - stated
 
 
 def vector_of(triple: tuple[int, int, int], scale: Fraction) -> tuple[Vector, Fraction]:
@@ -81,9 +85,7 @@ def move_check(_profile: Profile) -> Outcome:
 
 def selection_check(_profile: Profile) -> Outcome:
     """`rational`: the listed sums move as far as stated, by an example of length C."""
-    margins = [
-        selection_margin(largest, halves) for largest in (1, 2, 10, 1000) for halves in (1, 2) if halves <= largest
-    ]
+    margins = [selection_margin(largest, halves) for largest in (1, 2, 10, 1000) for halves in (1, 2, 3)]
     return _counted(margins)
 
 
@@ -102,14 +104,22 @@ def move_cases() -> Members:
 
 
 def selection_cases() -> Members:
-    """(a, C/2) with C/2 ≤ a."""
-    return st.integers(1, 2**9).flatmap(lambda largest: st.tuples(st.just(largest), st.integers(1, largest)))
+    """(a, C/2)."""
+    return st.tuples(st.integers(1, 2**9), st.integers(1, 2**9))
+
+
+def assumed_step(share: float, noise: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """The probability of an example and the deviation of the noise over C, as the statement assumes them."""
+    given = STATEMENTS["sampled_gaussian_divergence"].given
+    probability = given("inclusion").subs(sample_share, sympy.Rational(share))
+    variance = given("noise_variance").subs({noise_ratio: sympy.Rational(noise), clip_norm: 1})
+    return mpmath.mpf(str(sympy.N(probability, DIGITS))), mpmath.sqrt(mpmath.mpf(str(sympy.N(variance, DIGITS))))
 
 
 def divergence(order: int, share: float, noise: float) -> tuple[mpmath.mpf, mpmath.mpf]:
     """The Rényi divergence by quadrature, and the quadrature's estimate of the error of its integral, relative."""
     with mpmath.workdps(DIGITS):
-        q, sigma = mpmath.mpf(share), mpmath.mpf(noise)
+        q, sigma = assumed_step(share, noise)
 
         def density(x: mpmath.mpf) -> mpmath.mpf:
             quotient = 1 - q + q * mpmath.exp((2 * x - 1) / (2 * sigma**2))
@@ -125,7 +135,7 @@ def divergence(order: int, share: float, noise: float) -> tuple[mpmath.mpf, mpma
 def divergence_check(_profile: Profile) -> Outcome:
     """`numeric`: quadrature of the definition at listed orders, shares and noises."""
     wrong = []
-    cases = list(product((2, 3, 6), (0.01, 0.25, 0.75), (0.75, 2.0)))
+    cases = list(product((2, 3, 6), (0.01, 0.25, 0.75, 1.0), (0.75, 2.0)))
     for order, share, noise in cases:
         value, error = divergence(order, share, noise)
         with mpmath.workdps(DIGITS):
@@ -153,7 +163,9 @@ def response_margin(factor: Fraction) -> Fraction:
 
 def advantage_check(_profile: Profile) -> Outcome:
     """`rational`: listed rates do not exceed the bound, and that where both lines meet attains it."""
-    pairs = list(product((Fraction(1), Fraction(3, 2), Fraction(20)), (Fraction(0), Fraction(1, 8), Fraction(1))))
+    pairs = list(
+        product((Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(20)), (Fraction(0), Fraction(1, 8), Fraction(1)))
+    )
     margins = [advantage_margin(*pair, Fraction(rate, 16)) for pair in pairs for rate in range(17)]
     meeting = [advantage_margin(factor, excess, (1 - excess) / (1 + factor)) for factor, excess in pairs]
     responses = [response_margin(Fraction(factor)) for factor in (1, 2, 9)]
@@ -166,7 +178,7 @@ def advantage_check(_profile: Profile) -> Outcome:
 def advantage_cases() -> Members:
     """(e^ε, δ, F), where both lines meet among them."""
     pair = st.tuples(
-        st.integers(8, 400).map(lambda eighths: Fraction(eighths, 8)),
+        st.integers(1, 400).map(lambda eighths: Fraction(eighths, 8)),
         st.integers(0, 32).map(lambda part: Fraction(part, 32)),
     )
     rate = st.integers(0, 64).map(lambda part: Fraction(part, 64))
@@ -181,7 +193,7 @@ def _advantage_query() -> list[Query]:
     premises = (
         found <= loss_factor * named + loss_excess,
         1 - named <= loss_factor * (1 - found) + loss_excess,
-        loss_factor >= 1,
+        loss_factor > 0,
         loss_excess >= 0,
     )
     gained = (found - named) * below
@@ -199,3 +211,11 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """Every check of these statements, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "sampled_gaussian_divergence": (
+        Edge("order >= 2", {"order": 1, "sample_share": Fraction(1, 4), "noise_ratio": 10}),
+        Unneeded("sample_share <= 1", "it is a probability"),
+    ),
+}
+"""Beyond the conditions."""

@@ -7,6 +7,7 @@ from itertools import combinations, product
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -55,10 +56,10 @@ def least_margin(dimension: int, family: Family) -> Fraction:
     return len(union(family)) - STATEMENTS["least_union"].fraction(d=dimension, k=len(family[0]))
 
 
-def exchange_bytes(family: Family, size: int, index: int) -> int:
+def exchange_bytes(family: Family, size: Fraction | int, index: Fraction | int) -> Fraction:
     """Of one exchange: each client's pairs up, and the union's down to each."""
     ups = sum(len(own) * (size + index) for own in family)
-    return ups + len(family) * len(union(family)) * (size + index)
+    return Fraction(ups + len(family) * len(union(family)) * (size + index))
 
 
 def bytes_margin(dimension: int, family: Family, exchanges: int, size: int, index: int) -> Fraction:
@@ -69,7 +70,7 @@ def bytes_margin(dimension: int, family: Family, exchanges: int, size: int, inde
     return stated - exchanges * exchange_bytes(family, size, index)
 
 
-def safe_margin(clients: int, size: int, index: int) -> Fraction:
+def safe_margin(clients: int, size: int, index: Fraction | int) -> Fraction:
     """Minus how far the largest density without excess lies from the statement's, of disjoint selections.
 
     What they cost grows linearly, so that one density tells it.
@@ -77,9 +78,25 @@ def safe_margin(clients: int, size: int, index: int) -> Fraction:
     count = 3
     dimension = clients * count
     disjoint = [frozenset(range(first, first + count)) for first in range(0, dimension, count)]
-    cost = Fraction(exchange_bytes(disjoint, size, index), 2 * clients * dimension * size)
+    cost = exchange_bytes(disjoint, size, index) / (2 * clients * dimension * size)
     stated = STATEMENTS["safe_selection"].fraction(n=clients, value_bytes=size, index_bytes=index)
     return -abs(Fraction(count, dimension) / cost - stated)
+
+
+def largest_safe_density(clients: int, size: Fraction, index: Fraction, dimension: int) -> Fraction:
+    """The largest number of entries, over all, for which selections that overlap as little as can be cost no more."""
+    safe = [
+        count
+        for count in range(1, dimension + 1)
+        if exchange_bytes(spread(clients, dimension, count), size, index) <= 2 * clients * dimension * size
+    ]
+    return Fraction(max(safe), dimension)
+
+
+def spread(clients: int, dimension: int, count: int) -> Family:
+    """Selections one after the other, round and round: disjoint, or with all positions in their union."""
+    firsts = range(0, clients * count, count)
+    return [frozenset((first + place) % dimension for place in range(count)) for first in firsts]
 
 
 def _listed(margin: str) -> list[Fraction]:
@@ -140,12 +157,7 @@ def family_cases() -> Members:
         own = st.permutations(range(dimension)).map(lambda order: frozenset(order[:count]))
         drawn = st.lists(own, min_size=clients, max_size=clients)
         alike = own.map(lambda one: [one] * clients)
-        apart = st.just(
-            [
-                frozenset((first + place) % dimension for place in range(count))
-                for first in range(0, clients * count, count)
-            ]
-        )
+        apart = st.just(spread(clients, dimension, count))
         return st.tuples(st.just(dimension), drawn | alike | apart)
 
     sizes = st.tuples(st.integers(1, 6), st.integers(1, 20))
@@ -161,9 +173,10 @@ def exchange_cases() -> Members:
 
 
 def size_cases() -> Members:
-    """Clients, bytes of a value, and as many or more of a position."""
-    sizes = st.integers(1, 8).flatmap(lambda size: st.tuples(st.just(size), st.integers(size, 16)))
-    return st.tuples(st.integers(1, 50), sizes).map(lambda case: (case[0], *case[1]))
+    """Clients, bytes of a value, and of a position: those with which disjoint selections just fit, or more."""
+    drawn = st.tuples(st.integers(1, 50), st.integers(1, 8), st.integers(0, 32))
+    cases = drawn.map(lambda case: (case[0], case[1], Fraction(case[1] * (case[0] - 1), case[0] + 1) + case[2]))
+    return cases.filter(lambda case: case[2] > 0)
 
 
 CHECKS: dict[str, dict[Grade, Check]] = {
@@ -174,3 +187,19 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "safe_selection": {"rational": safe_check, "property": property_check(size_cases, safe_margin)},
 }
 """Every check of these statements, by label and grade."""
+
+NO_SELECTION = "no selection has more positions than there are"
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "random_union": (Unneeded("kappa <= 1", NO_SELECTION),),
+    "largest_union": (Unneeded("k <= d", NO_SELECTION),),
+    "least_union": (Unneeded("k <= d", NO_SELECTION),),
+    "selected_epoch_bytes": (Unneeded("k <= d", NO_SELECTION),),
+    "safe_selection": (
+        Edge(
+            "index_bytes >= value_bytes*(n - 1)/(n + 1)",
+            {"n": 100, "value_bytes": 1, "index_bytes": Fraction(31, 32)},
+            left=lambda: largest_safe_density(100, Fraction(1), Fraction(31, 32), 63),
+        ),
+    ),
+}
+"""Beyond the conditions."""

@@ -16,6 +16,11 @@ from sparsync.verify.tools.properties import Members, property_check
 WEIGHTS = tuple(Fraction(part, 8) for part in range(9))
 
 
+def allowed(label: str, share: Fraction) -> Fraction:
+    """A weight that is this share of the largest that the statement assumes."""
+    return share * Fraction(str(STATEMENTS[label].given("largest_weight")))
+
+
 def selected(losses: Sequence[Fraction], pace: Fraction) -> list[Fraction]:
     """1 where the loss is below the pace."""
     return [Fraction(loss < pace) for loss in losses]
@@ -29,13 +34,13 @@ def objective(losses: Sequence[Fraction], weights: Sequence[Fraction], pace: Fra
 def weights_margin(loss: Fraction, pace: Fraction) -> Fraction:
     """Minus the difference of the least on a grid of weights from the statement, and of the selected weight's value."""
     stated = STATEMENTS["pace_weights"].fraction(loss=loss, pace=pace)
-    least = min(objective([loss], [weight], pace) for weight in WEIGHTS)
+    least = min(objective([loss], [allowed("pace_weights", share)], pace) for share in WEIGHTS)
     return -abs(least - stated) - abs(objective([loss], selected([loss], pace), pace) - stated)
 
 
-def raise_margin(losses: Sequence[Fraction], weights: Sequence[Fraction], pace: Fraction, raised: Fraction) -> Fraction:
+def raise_margin(losses: Sequence[Fraction], shares: Sequence[Fraction], pace: Fraction, raised: Fraction) -> Fraction:
     """The bound minus the larger change of both orders; minus how far from the bound one is whose weights are right."""
-    chosen = selected(losses, pace)
+    chosen, weights = selected(losses, pace), [allowed("pace_raise", share) for share in shares]
     stated = STATEMENTS["pace_raise"].fraction(pace=pace, raised_pace=raised, selected_count=int(sum(chosen)))
     before, settled = objective(losses, weights, pace), objective(losses, chosen, pace)
     ends = [objective(losses, selected(losses, by), raised) for by in (pace, raised)]
@@ -56,7 +61,7 @@ def raise_check(_profile: Profile) -> Outcome:
         raise_margin(losses, weights, pace, pace + more)
         for losses in product(values, repeat=3)
         for weights in product((Fraction(0), Fraction(2, 3), Fraction(1)), repeat=3)
-        for pace, more in product((Fraction(1, 4), Fraction(1)), (Fraction(0), Fraction(1)))
+        for pace, more in product((Fraction(1), Fraction(7, 4)), (Fraction(0), Fraction(1), Fraction(-3, 4)))
     ]
     return Outcome(earned=min(margins) >= 0, detail={"cases_count": len(margins)})
 
@@ -68,16 +73,16 @@ def weight_cases() -> Members:
 
 
 def raise_cases() -> Members:
-    """(losses, weights before, pace, raised pace)."""
+    """(losses, weights before over the largest, pace, new pace), raised or not."""
     share = st.sampled_from(WEIGHTS)
     examples = st.lists(st.tuples(st.integers(0, 20).map(Fraction), share), min_size=1, max_size=6)
-    paces = st.tuples(st.integers(1, 20), st.integers(0, 20))
+    paces = st.tuples(st.integers(1, 20), st.integers(1, 40))
     return st.tuples(examples, paces).map(
         lambda drawn: (
             [loss for loss, _ in drawn[0]],
             [weight for _, weight in drawn[0]],
             Fraction(drawn[1][0]),
-            Fraction(sum(drawn[1])),
+            Fraction(drawn[1][1]),
         )
     )
 

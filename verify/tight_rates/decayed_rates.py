@@ -112,7 +112,8 @@ def step_margin(
         attains: 1 and −1 for the two worst cases, else 0.
     """
     smallest = (1 + s) * (1 - theta) / ((1 - s) * (1 + theta))
-    numbers = {"mu": smallest, "smoothness": 1, "epsilon": s**2, "residual_decay": share * theta**2}
+    numbers: dict[str, Fraction | int] = {"mu": smallest, "smoothness": 1, "epsilon": s**2}
+    numbers["residual_decay"] = share * theta**2
     if not STATEMENTS[TIGHT].admits(**numbers):
         return Fraction(1)
     step, position, residual = (Fraction(str(number)) for number in chosen(numbers).values())
@@ -265,7 +266,8 @@ def _slower() -> float:
 
 def _free_ratio() -> Fraction:
     """V⁺/V of a step on x²/2 with C(v) = 3v/2, from x = 1, e = −1; β = 13/16 > θ² = 49/64, so that p and V are < 0."""
-    numbers = {"mu": Fraction(1, 5), "smoothness": 1, "epsilon": Fraction(1, 4), "residual_decay": Fraction(13, 16)}
+    numbers: dict[str, Fraction | int] = {"mu": Fraction(1, 5), "smoothness": 1, "epsilon": Fraction(1, 4)}
+    numbers["residual_decay"] = Fraction(13, 16)
     step, position, residual = (Fraction(str(number)) for number in chosen(numbers).values())
     x, e = Fraction(1), Fraction(-1)
 

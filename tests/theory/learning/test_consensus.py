@@ -29,10 +29,8 @@ def test_at_the_least_penalty_only_the_consensus_lets_it_fall_for_sure() -> None
 
 
 def test_the_condition_that_was_described_to_us_is_not_needed() -> None:
-    """ρ > √2·φ suffices, but φ does, and two batches need it."""
-    assert STATEMENTS["admm_least_penalty"].fraction(batch_curvature=5, n=2) == 5
-    with pytest.raises(ValueError, match="violated by n = 1"):
-        STATEMENTS["admm_least_penalty"].fraction(batch_curvature=5, n=1)
+    """ρ > √2·φ suffices, but φ does, and any number of batches needs it."""
+    assert STATEMENTS["admm_least_penalty"].fraction(batch_curvature=5) == 5
 
 
 def test_models_first_rise_between_two_penalties_and_nowhere_else() -> None:

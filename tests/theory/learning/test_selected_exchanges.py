@@ -31,7 +31,7 @@ def test_bytes_by_hand() -> None:
     [
         ("random_union", {"n": 2, "d": 3, "kappa": 2}),
         ("largest_union", {"n": 2, "d": 3, "k": 4}),
-        ("safe_selection", {"n": 2, "value_bytes": 8, "index_bytes": 4}),
+        ("safe_selection", {"n": 2, "value_bytes": 8, "index_bytes": 2}),
     ],
 )
 def test_numbers_outside_the_domain_are_refused(label: str, numbers: dict[str, object]) -> None:

@@ -84,9 +84,10 @@ def test_the_share_of_a_uniform_vector_is_in_range_for_few_densities(kappa: floa
     [
         ("released_window", {"kappa": 0.75}, "kappa = 0.75"),
         ("released_window_narrow", {"kappa": 0}, "got 0"),
-        ("released_uniform", {"kappa": 0.081}, "kappa = "),
-        ("released_uniform", {"kappa": 0.0009}, "kappa = "),
-        ("mean_shift_failure", {"kappa": 0.8, "mean_shift": 0}, "kappa = "),
+        ("released_uniform", {"kappa": 0.109}, "kappa = "),
+        ("released_uniform", {"kappa": 0.0005}, "kappa = "),
+        ("released_uniform", {"kappa": 1.5}, "no number"),
+        ("mean_shift_failure", {"kappa": 1.2, "mean_shift": 0}, "kappa = "),
     ],
 )
 def test_values_outside_the_domain_are_refused(label: str, numbers: dict[str, float], message: str) -> None:

@@ -96,6 +96,7 @@ def test_the_theorem_concludes_with_the_bound_of_its_statement(label: str, proof
         ("random_share", "k%:R", "k.+1%:R"),
         ("mean_young_bound", "4%:R", "2%:R"),
         ("mean_minkowski_bound", "eta ^+ 2", "eta"),
+        ("mean_decayed_bound", "1 - beta", "1 + beta"),
         ("smooth_rate", "eta * L * sigma2", "eta * L * sigma2 / 2%:R"),
         ("residual_root", "(1 - delta)", "delta"),
         ("start_and_noise", "2%:R", "4%:R"),

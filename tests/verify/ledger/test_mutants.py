@@ -50,7 +50,7 @@ def test_the_right_statement_is_back_after_a_mutant_whose_evidence_fails_to_run(
     assert (STATEMENTS["top_k"], CLASS_WEIGHTS["top_k"]) == right
 
 
-@pytest.mark.parametrize("name", [name for name in MUTANTS if MUTANTS[name].killed_by == ("symbolic",)])
+@pytest.mark.parametrize("name", [name for name in CHOSEN if CHOSEN[name].killed_by == ("symbolic",)])
 def test_a_wrong_derivation_fails_at_a_wrong_step(name: str) -> None:
     ((_, label, wrong),) = MUTANTS[name].swaps()
     kept = set(STATEMENTS[label].derivation)
