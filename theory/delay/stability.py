@@ -5,6 +5,7 @@ of its characteristic polynomial lies inside the unit circle. The proofs follow 
 meet the circle, which meeting is the first, and that no root returns. All proofs are ours.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import mpmath
@@ -29,6 +30,8 @@ STEP = sympy.Symbol("a", real=True)
 """a = ηλ."""
 TURN = sympy.Symbol("m", integer=True)
 """Number of full turns in a phase."""
+LIMITS = "that solutions tend to the one of the limit"
+"""What is argued where an equation is solved in a limit."""
 COUNT = sympy.Symbol("q", integer=True, nonnegative=True)
 """A number of further turns."""
 SIZE = sympy.Symbol("size", positive=True)
@@ -98,11 +101,7 @@ def delayed_descent_limit() -> Statement:
             ),
             Step("there a is the bound", lambda: _first_chord() - bound, concludes=bound),
             Step("at a = 0 every root but the simple root 1 is 0", _descent_starts_on_real_line),
-            Step(
-                "dz/da = −1 at z = 1, a = 0: for small a > 0 all roots are inside",
-                _descent_starts_inside,
-                argued="that roots depend continuously on a",
-            ),
+            inside_step("dz/da = −1 at z = 1, a = 0: for small a > 0 all roots are inside", _descent_starts_inside),
             Step("2 Re(d log a/d log z) = 2τ + 1 > 0 on the circle: roots cross it outwards only", _descent_crosses),
             Step("a ≤ 0: z^{τ+1} − z^τ + a is a at 1 and |a|((1+|a|)^τ − 1) ≥ 0 at 1 + |a|", _descent_not_negative),
         ),
@@ -143,11 +142,7 @@ def delayed_momentum_limit() -> Statement:
             Step("sin²(φ/2) = u²/(1 + u²) increases in u = tan(φ/2)", half_angle_increases),
             Step("|a|² increases in sin²(φ/2), so the first meeting has the least a", _momentum_modulus_increases),
             Step("at a = 0 every root but the simple root 1 is 0 or γ", _momentum_starts_on_real_line),
-            Step(
-                "dz/da = −1/(1 − γ) at z = 1, a = 0: for small a > 0 all are inside",
-                _momentum_starts_inside,
-                argued="that roots depend continuously on a",
-            ),
+            inside_step("dz/da = −1/(1 − γ) at z = 1, a = 0: for small a > 0 all are inside", _momentum_starts_inside),
             Step("Re(d log a/d log z) on the circle is that derivative: roots cross outwards only", _momentum_crosses),
             Step("a ≤ 0: there is a real root between 1 and 1 + |a|/(1 − γ)", _momentum_not_negative),
             Step("τ = 0: φ = π and a = 2(1 + γ)", _momentum_without_delay),
@@ -156,10 +151,15 @@ def delayed_momentum_limit() -> Statement:
             Step(
                 "γ = 1 − u², φ = uy, u → 0: the equation becomes τy = 1/y, and a/u² tends to 1/τ",
                 _momentum_near_one,
-                argued="that its solutions tend to the one of the limit",
+                argued=LIMITS,
             ),
         ),
     )
+
+
+def inside_step(claim: str, compute: Callable[[], sympy.Basic]) -> Step:
+    """Where roots go at first, which are inside if their speed is negative."""
+    return Step(claim, compute, argued="that roots depend continuously on a")
 
 
 def descent_polynomial() -> sympy.Expr:

@@ -34,31 +34,7 @@ def coherence_rate() -> Statement:
     return Statement(
         label="coherence_rate",
         title="Rate of descent on coherent stale gradients",
-        assumptions=(
-            r"$x_{t+1}=x_t-\eta_t g_t$",
-            Given("step_size", r"\eta_t", "=", _step(j - 1), words="{} for $j=t+1$"),
-            Given(
-                "smoothness",
-                r"\lVert\nabla f(x)-\nabla f(y)\rVert/\lVert x-y\rVert",
-                "≤",
-                L,
-                words=r"$f\geq f^{*}$, {} for all $x\neq y$",
-            ),
-            Given("delay", "l", "≤", tau, words=r"$g_t$ is $\nabla f(x_{t-l})$, $0\leq l\leq t$ and {}, and noise"),
-            Given(
-                "variance",
-                r"\mathbb{E}\,\lVert g_t-\nabla f(x_{t-l})\rVert^2",
-                "≤",
-                variance,
-                words="whose mean given all before is $0$, {}",
-            ),
-            Given(
-                "coherence",
-                r"\mathbb{E}\langle\nabla f(x_t),\nabla f(x_{t-l})\rangle/\mathbb{E}\lVert\nabla f(x_t)\rVert^2",
-                "≥",
-                coherence,
-            ),
-        ),
+        assumptions=_assumptions(),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(),
         source="form: Dai et al. 2018, not read; ours",
@@ -85,6 +61,34 @@ def coherence_rate() -> Statement:
             Step("W_1 = 1/2, and W_T − √T/2 never falls", lambda: _grows(sympy.Rational(1, 2))),
             Step("W_7 > √7, and W_T − √T does not fall from T = 1 on", _reaches_root),
             Step("H_7 < 2 ln 7, and H_T − 2 ln T falls: 1/(T + 1) ≤ ln(1 + 1/T)", _noise_is_smaller),
+        ),
+    )
+
+
+def _assumptions() -> tuple[str | Given, ...]:
+    return (
+        r"$x_{t+1}=x_t-\eta_t g_t$",
+        Given("step_size", r"\eta_t", "=", _step(j - 1), words="{} for $j=t+1$"),
+        Given(
+            "smoothness",
+            r"\lVert\nabla f(x)-\nabla f(y)\rVert/\lVert x-y\rVert",
+            "≤",
+            L,
+            words=r"$f\geq f^{*}$, {} for all $x\neq y$",
+        ),
+        Given("delay", "l", "≤", tau, words=r"$g_t$ is $\nabla f(x_{t-l})$, $0\leq l\leq t$ and {}, and noise"),
+        Given(
+            "variance",
+            r"\mathbb{E}\,\lVert g_t-\nabla f(x_{t-l})\rVert^2",
+            "≤",
+            variance,
+            words="whose mean given all before is $0$, {}",
+        ),
+        Given(
+            "coherence",
+            r"\mathbb{E}\langle\nabla f(x_t),\nabla f(x_{t-l})\rangle/\mathbb{E}\lVert\nabla f(x_t)\rVert^2",
+            "≥",
+            coherence,
         ),
     )
 

@@ -48,6 +48,7 @@ SMALL_SUPERSTEPS = tuple(product(range(4), range(1, 5)))
 SMALL_ORDERS = ((1, 3), (2, 6), (3, 5))
 """(workers, updates) of which every order of arrival is followed."""
 
+_ORDER = "the proof of `ssp_regret` uses of the order only that pairs are counted and t goes up by one"
 _REST = sympy.Symbol("rest", nonnegative=True)
 _ROOM = sympy.Symbol("room", positive=True)
 _PART = _REST / (_REST + _ROOM)
@@ -131,18 +132,10 @@ def elastic_regret() -> Statement:
             Step(
                 "updates in the order of superstep, iteration, worker: the window of `ssp_regret` at s = G − 1, with "
                 "its steps",
-                lambda: decided(
-                    ssp_regret().bound.subs(staleness, _superstep_lead() - 1) == bound
-                    and ssp_regret().given("step_scale").subs(staleness, _superstep_lead() - 1)
-                    == published_scale(_superstep_lead()).right
-                ),
+                lambda: _at_lead(bound),
                 concludes=bound,
             ),
-            Step(
-                "iterations that some workers do not make leave no more pairs to an update, and Σ_t 1/√t as it is",
-                None,
-                argued="the proof of `ssp_regret` uses of the order only that pairs are counted and t goes up by one",
-            ),
+            Step("iterations that some workers do not make leave no more pairs to an update", None, argued=_ORDER),
             *ssp_regret().derivation,
         ),
     )
@@ -254,6 +247,14 @@ def _lead_at_start() -> sympy.Basic:
     before = _monitored() - monitoring_count + 1
     after = _monitored() + (2 + _MORE) - 1 - monitoring_count
     return decided(all(sympy.expand(slack - start).is_nonnegative for start in (before, after)))
+
+
+def _at_lead(bound: sympy.Expr) -> sympy.Basic:
+    slack = _superstep_lead() - 1
+    scale = ssp_regret().given("step_scale").subs(staleness, slack)
+    return decided(
+        ssp_regret().bound.subs(staleness, slack) == bound and scale == published_scale(_superstep_lead()).right
+    )
 
 
 def _ahead_at_start() -> sympy.Basic:

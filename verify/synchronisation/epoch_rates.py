@@ -274,7 +274,7 @@ _WITHOUT_MIXING = Unneeded(
 )
 SLACK = {
     "epoch_speed_up": {
-        "factor": "r is in c alone, as in epoch_rate, whose run notices it; 4(cηL)² is twice what that needs"
+        "factor": "r is in c alone, as in epoch_rate, whose run notices it; 4(cηL)² has 1 to 4 times that term"
     }
 }
 """Assumed numbers that may be a little other, and why."""

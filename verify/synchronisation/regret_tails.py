@@ -141,9 +141,7 @@ def tail_margin(
 
 
 SLACK = {
-    LABEL: {
-        "largest": "Hoeffding's inequality is attained by lags that are nearly sure alone, where b is of no account"
-    }
+    LABEL: {"largest": "b is of no account where lags are nearly sure, and else the bound is 1.07 times a tail or more"}
 }
 """Assumed numbers that may be a little other, and why."""
 
