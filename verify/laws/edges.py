@@ -65,7 +65,7 @@ def _weibull(condition: str, value: Fraction) -> Edge:
 
 
 MIXED = Unneeded("share <= 1", "no law has a share above 1 of spikes, as the rest would have a negative one")
-THIN = {"share": Fraction(1, 2), "scale": 4}
+THIN: dict[str, Fraction | int] = {"share": Fraction(1, 2), "scale": 4}
 
 EDGES: dict[str, tuple[Remark, ...]] = {
     "gaussian_law": (_no_level(),),
