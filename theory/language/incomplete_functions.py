@@ -49,9 +49,11 @@ def gamma_tail(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
         NoConvergence: see `regularised_gamma`.
     """
     _require_small(order)
-    if level > order + 1 or order < 1:
+    if level > order + 1:
         return mpmath.gammainc(order, level, mpmath.inf) / gamma(order)
-    return 1 - mpmath.gammainc(order, 0, level, regularized=True)
+    # Below the mean Q is at least a 32nd, or of that order times a small a: so many bits cancel.
+    with mpmath.extraprec(5 + max(0, -mpmath.frexp(order)[1])):
+        return 1 - mpmath.gammainc(order, 0, level, regularized=True)
 
 
 def _require_small(order: mpmath.mpf) -> None:
