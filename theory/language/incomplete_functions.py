@@ -38,7 +38,9 @@ def regularised_gamma(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
     """
     if level > order + 1:
         return 1 - gamma_tail(order, level)
-    _require_small(order)
+    # Far below the mean the series is short at any order.
+    if 2 * level > order:
+        _require_small(order)
     return mpmath.gammainc(order, 0, level, regularized=True)
 
 
