@@ -60,6 +60,7 @@ LONG_FUNCTIONS = {
 }
 """Functions that may be longer, with the reason."""
 WITHOUT_SOURCE = {
+    "tests/theory/test_extreme_numbers.py": "every statement at the edges of numbers; with test_statements.py too long",
     "tests/verify/ledger/test_ledger_arguments.py": "what the ledger's command refuses; with test_command.py too long",
 }
 """Files of tests whose stem is no file of theory or verify, with the reason."""

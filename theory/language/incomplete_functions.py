@@ -38,7 +38,9 @@ def regularised_gamma(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
     """
     if level > order + 1:
         return 1 - gamma_tail(order, level)
-    _require_small(order)
+    # Far below the mean the series is short at any order.
+    if 2 * level > order:
+        _require_small(order)
     return mpmath.gammainc(order, 0, level, regularized=True)
 
 
@@ -49,9 +51,11 @@ def gamma_tail(order: mpmath.mpf, level: mpmath.mpf) -> mpmath.mpf:
         NoConvergence: see `regularised_gamma`.
     """
     _require_small(order)
-    if level > order + 1 or order < 1:
+    if level > order + 1:
         return mpmath.gammainc(order, level, mpmath.inf) / gamma(order)
-    return 1 - mpmath.gammainc(order, 0, level, regularized=True)
+    # Below the mean Q is at least a 32nd, or of that order times a small a: so many bits cancel.
+    with mpmath.extraprec(5 + max(0, -mpmath.frexp(order)[1])):
+        return 1 - mpmath.gammainc(order, 0, level, regularized=True)
 
 
 def _require_small(order: mpmath.mpf) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import mpmath
 import sympy
@@ -277,7 +277,9 @@ def _rational(number: object, *, integral: bool) -> sympy.Rational | None:
         return None
     # Of more digits than a float has, none is left out.
     if isinstance(number, mpmath.mpf):
-        return sympy.Rational(*map(int, to_rational(number._mpf_)))
+        # Type checkers do not see what mpmath's numbers have.
+        binary: Any = number
+        return sympy.Rational(*map(int, to_rational(binary._mpf_)))
     if isinstance(number, sympy.Float):
         return sympy.Rational(number)
     # Who writes 0.08 means 2/25, not the binary fraction next to it; numpy's floats have decimals of their own length.

@@ -66,7 +66,9 @@ def stated(label: str, question: Question) -> Fraction:
         "kappa": question.density,
     }
     names = {str(parameter.name) for parameter in STATEMENTS[label].parameters}
-    return STATEMENTS[label].fraction(**{name: numbers[name] for name in names})
+    # The planner computes with the binary fractions that its floats are; a statement reads a float as a decimal.
+    exact = {name: Fraction(number) if isinstance(number, float) else number for name, number in numbers.items()}
+    return STATEMENTS[label].fraction(**{name: exact[name] for name in names})
 
 
 @pytest.mark.parametrize("label", PAIRS)
