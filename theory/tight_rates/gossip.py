@@ -150,8 +150,8 @@ def gossip_steps() -> Statement:
             WEIGHTS,
             GOSSIP,
             replace(KEPT_BACK, right=1 - delta),
-            r"$\gamma=\gamma^{*}$; $\rho^{*}=\sup V_{t+1}/V_t$ of the Lyapunov function $V$ of the rate; the left side is "
-            r"$0$ if $\rho^{*}=0$",
+            r"$\gamma=\gamma^{*}$; $\rho^{*}=\sup V_{t+1}/V_t$ of the Lyapunov function $V$ of the rate; "
+            r"the left side is $0$ if $\rho^{*}=0$",
         ),
         relation=sympy.Le(steps_needed, bound, evaluate=False),
         domain=(sympy.Le(spectral_gap, widest_gap), sympy.Le(delta, 1), sympy.Le(tolerance, 1)),
