@@ -129,7 +129,7 @@ least_exchange_seconds = sympy.Symbol("least_exchange_seconds", nonnegative=True
 sharding_ratio = sympy.Symbol("sharding_ratio", positive=True)
 """Seconds of communication of a sharded operator, to those of a replicated one."""
 replica_density = sympy.Symbol("replica_density", positive=True)
-"""Density κ* at which a replicated operator takes as long as a sharded one."""
+"""Largest density κ* ≤ 1 at which a replicated operator takes no longer than a sharded one."""
 replica_price = sympy.Symbol("replica_price", positive=True)
 """Seconds that replicating an operator saves, to the bytes that it takes more."""
 split_choices = sympy.Symbol("split_choices", integer=True, nonnegative=True)
