@@ -1,7 +1,7 @@
 """What evidence is there for the time of shared batches, for what devices waste, and for greedy divisions?
 
-Parts that are best, and any others, take what they take, whole examples are given one by one, idle steps are counted device by device,
-and all divisions of a few devices are gone through; in exact fractions. Ours.
+Parts that are best, and any others, take what they take, whole examples are given one by one, idle steps are counted
+device by device, and all divisions of a few devices are gone through; in exact fractions. Ours.
 """
 
 from collections.abc import Sequence
