@@ -235,34 +235,44 @@ def sort_relation() -> Statement:
 
 
 def best_sort_segment() -> Statement:
-    """L* = √(sd/((s + j)n)): samples and a bucket's excess take 2(n − 1)√((s + j)sd/n) − (n − 1)(s + j) bytes then.
+    """L* = max(1, √(sd/((s + j)n))): with few keys every key is a sample.
 
-    Of one rank every length takes nothing.
+    Samples and a bucket's excess take 2(n − 1)√((s + j)sd/n) − (n − 1)(s + j) bytes then, if L* > 1. Of one rank every
+    length takes nothing.
 
     Source: ours.
     """
-    bound = sympy.sqrt(value_bytes * d / ((value_bytes + index_bytes) * n))
+    turning = sympy.sqrt(value_bytes * d / ((value_bytes + index_bytes) * n))
+    bound = sympy.Max(1, turning)
     return Statement(
         label="best_sort_segment",
         title="Best length of a segment",
         assumptions=(
             *(*SAMPLED, "each rank has $d/n$ keys of $s$ bytes, with indices of $j$ bytes"),
-            r"$L$ is any number; a rank tells $d/(nL)$ samples to $n-1$, and receives $(n-1)(L-1)$ keys too much",
+            Given("length", "L", "≥", sympy.Integer(1), words="{} need not be whole"),
+            "a rank tells $d/(nL)$ samples to $n-1$, and receives $(n-1)(L-1)$ keys too much",
         ),
         relation=sympy.Eq(best_segment, bound),
         domain=(sympy.Ge(n, 2),),
         source="ours",
         derivation=(
             Step(
-                "the slope of their bytes is zero there",
-                lambda: sympy.diff(_samples_and_excess(), segment_length).subs(segment_length, bound),
+                "the slope of their bytes is (n − 1)(s + j)(1 − sd/((s + j)nL²))",
+                lambda: sympy.simplify(
+                    sympy.diff(_samples_and_excess(), segment_length)
+                    - (n - 1) * (value_bytes + index_bytes) * (1 - turning**2 / segment_length**2)
+                ),
+            ),
+            Step("it is 0 at the root", lambda: (1 - turning**2 / segment_length**2).subs(segment_length, turning)),
+            Step(
+                "and grows: of lengths from 1 on the best is the root, or 1 if that is less",
+                lambda: sympy.diff(_samples_and_excess(), segment_length, 2).subs(n, 2 + _OTHERS) > 0,
                 concludes=bound,
             ),
-            Step("and grows", lambda: sympy.diff(_samples_and_excess(), segment_length, 2).subs(n, 2 + _MORE) > 0),
             Step(
-                "what they take is 2(n − 1)√((s + j)sd/n), less (n − 1)(s + j)",
+                "at the root they take 2(n − 1)√((s + j)sd/n), less (n − 1)(s + j)",
                 lambda: (
-                    _samples_and_excess().subs(segment_length, bound)
+                    _samples_and_excess().subs(segment_length, turning)
                     - (n - 1) * (2 * sympy.sqrt((value_bytes + index_bytes) * value_bytes * d / n))
                     + (n - 1) * (value_bytes + index_bytes)
                 ),

@@ -152,21 +152,22 @@ def _travelling(order: Order, ranks: int, length: int) -> tuple[list[int], list[
     return sent, received
 
 
-def best_length(ranks: int, keys: int, size: int, index: int, most: int) -> int:
-    """The shortest up to so many with which samples and excess take fewest bytes."""
+def best_length(ranks: int, keys: int, size: int, index: int, most: int) -> Fraction:
+    """The shortest with which samples and excess take fewest bytes, of the least that is assumed and all whole ones."""
 
-    def taken(length: int) -> Fraction:
-        samples = Fraction(keys * size, ranks * length)
+    def taken(length: Fraction) -> Fraction:
+        samples = keys * size / (ranks * length)
         return (ranks - 1) * (samples + (length - 1) * (size + index))
 
-    return min(range(1, most + 1), key=taken)
+    least = Fraction(str(STATEMENTS["best_sort_segment"].given("length")))
+    return min([least, *(Fraction(length) for length in range(1, most + 1) if length > least)], key=taken)
 
 
 def segment_margin(ranks: int, size: int, index: int, root: int) -> Fraction:
-    """Minus how far the stated length is from the best whole one, of d = n(s + j)s·root² keys."""
-    keys = ranks * (size + index) * size * root**2
+    """Minus how far the stated length is from the best, of d = n(s + j)s·root² keys, or of one on each rank."""
+    keys = ranks * (size + index) * size * root**2 if root else ranks
     stated = STATEMENTS["best_sort_segment"].fraction(n=ranks, d=keys, value_bytes=size, index_bytes=index)
-    return -abs(stated - best_length(ranks, keys, size, index, 3 * size * root))
+    return -abs(stated - best_length(ranks, keys, size, index, 3 * size * max(root, 1)))
 
 
 def threshold_margin(order: Order, ranks: int, length: int) -> Fraction:
@@ -266,7 +267,7 @@ def relation_check(_profile: Profile) -> Outcome:
 
 def segment_check(_profile: Profile) -> Outcome:
     """`rational`: listed ranks and sizes."""
-    return _counted([segment_margin(*case) for case in product((2, 3, 8), (2, 4, 8), (1, 4, 8), (1, 4))])
+    return _counted([segment_margin(*case) for case in product((2, 3, 8), (2, 4, 8), (1, 4, 8), (0, 1, 4))])
 
 
 def threshold_check(_profile: Profile) -> Outcome:
@@ -321,8 +322,8 @@ def relation_cases() -> Members:
 
 
 def segment_cases() -> Members:
-    """Ranks, bytes of a key and of an index, and a root."""
-    return st.tuples(st.integers(2, 64), st.integers(1, 8), st.integers(1, 8), st.integers(1, 8))
+    """Ranks, bytes of a key and of an index, and a root, or 0 for one key on each rank."""
+    return st.tuples(st.integers(2, 64), st.integers(1, 8), st.integers(1, 8), st.integers(0, 8))
 
 
 EDGES: dict[str, tuple[Remark, ...]] = {

@@ -40,6 +40,10 @@ def test_two_ranks_never_receive_more_than_they_had_and_single_keys_leave_no_dou
     assert STATEMENTS["threshold_rank"].fraction(n=9, segment_length=1) == Fraction(1, 2)
 
 
+def test_no_segment_is_shorter_than_a_key() -> None:
+    assert STATEMENTS["best_sort_segment"].fraction(n=3, d=3, value_bytes=4, index_bytes=8) == 1
+
+
 def test_a_rank_alone_receives_nothing_and_no_less_is_stated() -> None:
     assert STATEMENTS["received_keys"].fraction(n=1, segment_count=1, segment_length=9) == 1
     assert (
