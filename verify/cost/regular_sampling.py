@@ -259,9 +259,13 @@ def received_check(_profile: Profile) -> Outcome:
 
 def relation_check(_profile: Profile) -> Outcome:
     """`rational`: likewise, with keys of several sizes."""
-    bad = [(emptying(*shape), *shape[:2]) for shape in bad_shapes()]
+    bad = [(emptying(ranks, length, share), ranks, length) for ranks, length, share in bad_shapes()]
     return _counted(
-        [relation_margin(*case, *sizes) for case in [*equal_orders(), *bad] for sizes in ((4, 4), (8, 4), (2, 1))]
+        [
+            relation_margin(order, ranks, length, size, index)
+            for order, ranks, length in [*equal_orders(), *bad]
+            for size, index in ((4, 4), (8, 4), (2, 1))
+        ]
     )
 
 

@@ -110,6 +110,7 @@ def multiplied(shape: Shape, seed: int) -> Run:
     found = [[0] * shape.rows for _ in range(shape.rows)]
     order = [(row, column, middle) for row in outer for column in outer for middle in outer]
     tokens = [_tokens(left, right, shape, *place) for place in order]
+    totals: dict[Place, Matrix] = {}
     for number, (row, column, middle) in enumerate(order):
         if middle == 0:
             totals = {(i, j): [[0] * side for _ in range(side)] for i in grid for j in grid}
