@@ -129,7 +129,11 @@ least_exchange_seconds = sympy.Symbol("least_exchange_seconds", nonnegative=True
 sharding_ratio = sympy.Symbol("sharding_ratio", positive=True)
 """Seconds of communication of a sharded operator, to those of a replicated one."""
 replica_density = sympy.Symbol("replica_density", positive=True)
-"""Density κ* at which a replicated operator takes as long as a sharded one."""
+"""Largest density κ* ≤ 1 at which a replicated operator takes no longer than a sharded one."""
+residual_bytes = sympy.Symbol("residual_bytes", nonnegative=True)
+"""Bytes r of what error feedback keeps of a parameter."""
+moving_density = sympy.Symbol("moving_density", nonnegative=True)
+"""Largest density at which replicas are in a quickest plan; 0 where they are in none."""
 replica_price = sympy.Symbol("replica_price", positive=True)
 """Seconds that replicating an operator saves, to the bytes that it takes more."""
 split_choices = sympy.Symbol("split_choices", integer=True, nonnegative=True)
@@ -197,6 +201,8 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     least_exchange_seconds: "T",
     sharding_ratio: r"\frac{\text{seconds sharded}}{\text{seconds replicated}}",
     replica_density: r"\kappa^{*}",
+    residual_bytes: "r",
+    moving_density: r"\kappa^{*}",
     replica_price: r"\frac{\text{seconds saved}}{\text{bytes more}}",
     split_choices: r"\text{divided choices}",
     relaxation_excess: r"\text{seconds}-\text{seconds relaxed}",
