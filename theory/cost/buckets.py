@@ -6,8 +6,8 @@ made before anything is sent, and the last is sent while nothing is computed. Ev
 
 import sympy
 
-from sparsync.theory.cost.farm_boundaries import whole_root
 from sparsync.theory.cost.maxima import agree_in_both_orders, ordered, same_maximum, terms
+from sparsync.theory.cost.whole_roots import no_longer_falls, whole_root
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -150,7 +150,7 @@ def bucket_optimum() -> Statement:
             Step("one bucket more takes α − W/(B(B + 1)) more, which grows with B", _one_bucket_more),
             Step(
                 "it is ≥ 0 iff B ≥ √(1/4 + W/α) − 1/2; the first such B is the bound",
-                _no_longer_falls,
+                no_longer_falls,
                 concludes=bound,
             ),
         ),
@@ -276,14 +276,6 @@ def _one_bucket_more() -> sympy.Basic:
     stated = message_latency - backward_total / (bucket_count * (bucket_count + 1))
     slope = sympy.diff(-1 / (size * (size + 1)), size)
     return decided(sympy.simplify(gained - stated) == 0 and sympy.simplify(slope).is_positive)
-
-
-def _no_longer_falls() -> sympy.Basic:
-    more = sympy.Symbol("more", positive=True)
-    product = backward_total / message_latency
-    root = whole_root(product)
-    above = sympy.expand((root + more) * (root + more + 1) - product)
-    return decided(sympy.simplify(root * (root + 1) - product) == 0 and above.is_positive)
 
 
 STATEMENTS = by_label(__name__, equal_buckets(), bucket_floor(), bucket_cap(), bucket_optimum())
