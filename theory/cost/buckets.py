@@ -138,7 +138,7 @@ def bucket_cap() -> Statement:
 
 
 def bucket_optimum() -> Statement:
-    """⌈√(1/4 + W/α) − 1/2⌉ equal buckets are best if each of them is sent no sooner than made: a farm with α for 2L + t_s.
+    """⌈√(1/4 + W/α) − 1/2⌉ equal buckets are best if each is sent no sooner than made: a farm with α for 2L + t_s.
 
     A step takes T_f + W/B + αB + βm: what is made before anything is sent, and a latency a bucket. What a selection
     leaves of m changes the time, and not the best B, until W hides it.

@@ -106,7 +106,7 @@ def star_farm_optimum() -> Statement:
 def star_farm_speed_up() -> Statement:
     """No farm is more than (2L + t_s + t_r + t_p + t_w)/(t_r + t_p + 2√(t_w(2L + t_s))) times as fast as one worker.
 
-    K* workers are, where K* is whole.
+    K* workers are, where K* is whole. It is not sharp below one worker, t_w < 2L + t_s, where no farm gains anything.
 
     Source: ours.
     """
