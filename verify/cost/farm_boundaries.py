@@ -193,6 +193,8 @@ def _even_seconds(label: str, tree: Tree, depth: int, parts: int, *, master_fold
 
 
 HALF = Fraction(1, 2)
+SIZES = (HALF, Fraction(1), Fraction(7))
+"""Boundaries of farms, were there no less than one worker."""
 FARMS = tuple(Star(*map(Fraction, listed)) for listed in product((1, 2), (1, 50), (0, 3), (0, 2), (1,)))
 """Farms of listed times; how much work they have is said besides."""
 
@@ -216,13 +218,13 @@ def speed_up_check(_profile: Profile) -> Outcome:
 
 def selected_check(_profile: Profile) -> Outcome:
     """`rational`: listed densities."""
-    cases = product(FARMS, (HALF, 1, 7), (Fraction(1, 100), Fraction(1), Fraction(3, 2)))
+    cases = product(FARMS, SIZES, (Fraction(1, 100), Fraction(1), Fraction(3, 2)))
     return counted([selected_margin(*case) for case in cases])
 
 
 def gain_check(_profile: Profile) -> Outcome:
     """`rational`: listed densities, and one that leaves next to nothing."""
-    cases = product(FARMS, (HALF, 1, 7), (Fraction(1, 100), Fraction(3, 2)))
+    cases = product(FARMS, SIZES, (Fraction(1, 100), Fraction(3, 2)))
     return counted([gain_margin(*case) for case in cases])
 
 

@@ -152,7 +152,8 @@ def best_margin(
         fixed_seconds=fixed, dense_seconds=dense, entry_gain=gain, whole_steps=steps
     )
     best = fixed_root / (gain_root * dense_root)
-    return -abs(min(_seconds(kappa, fixed, dense, gain, steps) for kappa in (best, *others)) - stated)
+    least: Fraction = min(_seconds(kappa, fixed, dense, gain, steps) for kappa in (best, *others))
+    return -abs(least - stated)
 
 
 def _seconds(kappa: Any, fixed: Any, dense: Any, gain: Any, steps: Any, *, label: str = "best_density") -> Any:
@@ -164,7 +165,8 @@ def _seconds(kappa: Any, fixed: Any, dense: Any, gain: Any, steps: Any, *, label
 
 def least_seconds(fixed: Fraction, dense: Fraction, gain: Fraction, steps: Fraction) -> Fraction:
     """The least at a thousand densities up to 1."""
-    return min(_seconds(kappa, fixed, dense, gain, steps) for kappa in THOUSAND)
+    least: Fraction = min(_seconds(kappa, fixed, dense, gain, steps) for kappa in THOUSAND)
+    return least
 
 
 def best_check(_profile: Profile) -> Outcome:
@@ -303,7 +305,9 @@ EDGES: dict[str, tuple[Remark, ...]] = {
         Edge(
             "fixed_seconds <= dense_seconds*(entry_gain - 1)",
             {**_FULL, "whole_steps": 1},
-            lambda: least_seconds(*_FULL.values(), steps=Fraction(1)),
+            lambda: least_seconds(
+                _FULL["fixed_seconds"], _FULL["dense_seconds"], _FULL["entry_gain"], steps=Fraction(1)
+            ),
         ),
     ),
     "sparse_overtakes_ring": (Edge("entry_gain > n", {"entry_gain": 2, "n": 2}),),

@@ -64,9 +64,9 @@ def test_times_of_another_form_are_refused() -> None:
 
 def test_the_form_of_a_tree_by_hand() -> None:
     # A round and a fold a level; 100 of map and 50 folds, which workers share.
-    assert tree_form("tree_farm_boundary", TREE, PARTS) == (4, 0, 150)
+    assert tree_form("tree_farm_boundary", TREE, PARTS) == tuple(map(Fraction, (4, 0, 150)))
     # A round a level, and a fold for each worker.
-    assert tree_form("gathered_farm_boundary", TREE, PARTS) == (3, 1, 150)
+    assert tree_form("gathered_farm_boundary", TREE, PARTS) == tuple(map(Fraction, (3, 1, 150)))
 
 
 @pytest.mark.parametrize("label", ["tree_farm_boundary", "gathered_farm_boundary"])
