@@ -25,7 +25,7 @@ class Case:
     """What is to be added up, and where.
 
     Args:
-        dimension: d.
+        dimension: d; parts of it need not be whole.
         count: k of each worker; need not be whole.
         union: U, coordinates that some worker selected.
         node_union: u, those that some worker of a node selected.
@@ -38,7 +38,7 @@ class Case:
         node_size: m.
     """
 
-    dimension: int
+    dimension: int | Fraction
     count: Fraction
     union: Fraction
     node_union: Fraction
