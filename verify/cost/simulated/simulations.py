@@ -71,8 +71,10 @@ class Case:
 
 
 def ring_all_reduce(case: Case, numbers: random.Random) -> Fraction:
-    """Seconds."""
-    return _dense(case, numbers, lambda stores, parts: schedules.ring_all_reduce(stores, range(case.workers), parts))
+    """Seconds, where neighbours of the ring are on different nodes, if there are two."""
+    ring = [node * case.node_size + place for place in range(case.node_size) for node in range(case.node_count)]
+    costs = Costs(case.between, case.merge_seconds, case.value_bytes)
+    return _dense(case, numbers, lambda stores, parts: schedules.ring_all_reduce(stores, ring, parts), costs=costs)
 
 
 def doubling_all_reduce(case: Case, numbers: random.Random) -> Fraction:
