@@ -69,7 +69,10 @@ def butterfly_time() -> Statement:
         ),
         source="ours; the setting is that of Diskin et al. 2021",
         derivation=(
-            Step("who averages w sends and receives 1 + (n − 2)w, so 1 or more: none is done before 1/b_i", _loads),
+            Step(
+                "a peer that averages w sends and receives 1 + (n − 2)w, so 1 or more: none is done before 1/b_i",
+                _loads,
+            ),
             Step("m peers send n + m − 2 in all, and no more than tΣ b_i by t", _all_loads),
             Step("at the later of both times 1 + (n − 2)w_i ≤ tb_i leaves room for shares of 1 or more", _room),
             Step(

@@ -40,7 +40,7 @@ DOUBLINGS = (sympy.Lt(2 ** (doubling_count - 1), n), sympy.Le(n, 2**doubling_cou
 ENTRY_BYTES = value_bytes + index_bytes
 VECTOR_BYTES = d * value_bytes
 
-TOGETHER = "that all workers, who send and receive as much, begin and end each round together"
+TOGETHER = "that all workers send and receive as much, and begin and end each round together"
 AT_ROOT = "that whom the root hears or tells is never later than it"
 _ROUND = sympy.Symbol("t", integer=True, nonnegative=True)
 _WORKER = sympy.Symbol("i", integer=True)

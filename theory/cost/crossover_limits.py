@@ -55,9 +55,10 @@ def gather_crossover_limit() -> Statement:
         kind="definition",
         derivation=(
             Step(
-                "where both take equally long only the second term falls, as 1/n",
-                lambda: sympy.limit(equal_gather_density(), n, sympy.oo) - limit,
+                "of the density at which both take equally long the second term falls as 1/n",
+                lambda: sympy.diff(sympy.expand(n * (equal_gather_density() - limit)), n),
             ),
+            Step("so the first is left", lambda: sympy.limit(equal_gather_density(), n, sympy.oo) - limit),
             Step("and the sum stays above", lambda: sympy.factor(equal_gather_density() - limit) > 0),
             Step(_LESSER, lambda: sympy.Min(1, limit) - bound, concludes=bound, argued=_CONTINUOUS),
         ),
@@ -118,11 +119,8 @@ def global_top_k_crossover_limit() -> Statement:
         source="ours",
         kind="definition",
         derivation=(
-            Step(
-                "Dκ* is (n − 1)/n of it",
-                lambda: sympy.limit(doubling_count * global_top_k_doubling_crossover().bound, n, sympy.oo) - bound,
-                concludes=bound,
-            ),
+            Step("Dκ* is (n − 1)/n of it", lambda: _doubled_density() - (n - 1) / n * bound),
+            Step("which tends to it", lambda: sympy.limit(_doubled_density(), n, sympy.oo) - bound, concludes=bound),
         ),
     )
 
@@ -160,7 +158,8 @@ def balanced_crossover_limit() -> Statement:
 def gather_workers() -> Statement:
     """n* = ds(2β + γ)/(κd(s + j)(β + γ) − α): with fewer workers than n* an all-gather on a ring is faster.
 
-    At densities up to the limit of κ* there is no such number: it is faster with any.
+    n* need not be whole: below 2 the all-reduce is faster with any. At densities up to the limit of κ* there is no such
+    number: the all-gather is faster with any.
 
     Source: ours.
     """
@@ -183,6 +182,10 @@ def gather_workers() -> Statement:
             Step("with more they do at less", lambda: sympy.diff(equal_gather_density(), n) < 0),
         ),
     )
+
+
+def _doubled_density() -> sympy.Expr:
+    return doubling_count * global_top_k_doubling_crossover().bound
 
 
 STATEMENTS = by_label(

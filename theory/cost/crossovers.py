@@ -267,7 +267,7 @@ def _within(bound: sympy.Expr, met: sympy.Expr, *, most: sympy.Expr = sympy.S.On
     # 1 ≤ D ≤ n − 1.
     numbers = {n: 1 + _OTHERS + _SOME, doubling_count: _OTHERS}
     return Step(
-        "up to it the sparse one is faster, as far as there are densities",
+        "up to it the sparse one is faster, or up to the largest density if that is less",
         lambda: (sympy.Max(0, sympy.Min(most, met)) - bound).subs(numbers),
         concludes=bound,
     )

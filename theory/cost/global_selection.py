@@ -59,14 +59,17 @@ def sampled_candidates() -> Statement:
                 _samples_apart,
             ),
             Step("which is most for x = L − 1: n − ⌊n/L⌋", _most_apart),
-            Step("for k < (n − 1)(L − 1) m is 0, and ⌈k/L⌉ no more than that", _few_apart),
+            Step("for a smaller k the earlier one is none, m = 0, and ⌈k/L⌉ is no more than that", _few_apart),
             Step(
                 "up to the later one there are (n − 1)(L − 1) keys more than it stands for, or fewer, and up to the "
-                "earlier one as many as that stands for, or more (sample_rank)",
+                "earlier one as many as that stands for, or more",
                 lambda: segment_length * _apart() + sample_rank().bound - bound,
                 concludes=bound,
             ),
-            Step("if h is more than M samples, all ML + n(L − 1) keys or fewer are not too many", _no_later_sample),
+            Step(
+                "with fewer samples than h, M, there are ML + n(L − 1) keys at most: fewer are in doubt",
+                _no_later_sample,
+            ),
         ),
     )
 
@@ -144,7 +147,7 @@ def samples_of_rounds() -> Statement:
             ),
             Step("t ≥ 1 + ln t, with equality at t = 1", _above_logarithm),
             Step(
-                "over the R-th root p of that of R rounds the numbers told have the product 1, and the sum R or more",
+                "with p the R-th root of that of R rounds, the logarithms of numbers told over p sum to 0, and they to Rp or more",
                 lambda: sympy.log(_product() / _share() ** telling_rounds) + telling_rounds * _share() - bound,
                 concludes=bound,
                 argued="the sum over the rounds",
@@ -175,7 +178,7 @@ def tree_bytes() -> Statement:
             Step(
                 "every rank but the first hands on once",
                 _all_hand_on,
-                argued="for n > 33: who hands on is done, and one is left",
+                argued="for n > 33: a rank that hands on is done, and one is left",
             ),
             Step(
                 "k pairs up and k down for each, and 24 bytes from each to each",
