@@ -147,7 +147,8 @@ def samples_of_rounds() -> Statement:
             ),
             Step("t ≥ 1 + ln t, with equality at t = 1", _above_logarithm),
             Step(
-                "with p the R-th root of that of R rounds, the logarithms of numbers told over p sum to 0, and they to Rp or more",
+                "with p the R-th root of that of R rounds, the logarithms of all numbers told over p are 0 in sum, and "
+                "the numbers Rp or more",
                 lambda: sympy.log(_product() / _share() ** telling_rounds) + telling_rounds * _share() - bound,
                 concludes=bound,
                 argued="the sum over the rounds",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from typing import Any
 
 import sympy
 from hypothesis import strategies as st
@@ -68,7 +69,8 @@ def assumed(label: str, case: Case) -> Case:
 
     fields = {"part": "dimension", "entries": "count", "sums": "union"}
     named = [one.name for one in STATEMENTS[label].assumptions if isinstance(one, Given)]
-    return replace(case, **{fields[name]: case.workers * size_of(name) for name in named})
+    sizes: dict[str, Any] = {fields[name]: case.workers * size_of(name) for name in named}
+    return replace(case, **sizes)
 
 
 def seconds_of(label: str, case: Case, seed: int = 0) -> Fraction:
