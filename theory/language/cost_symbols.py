@@ -31,8 +31,8 @@ node_union_ratio = sympy.Symbol("node_union_ratio", positive=True)
 """Coordinates r₁ ≥ 1 that some worker of a node selected, for each of one worker's."""
 collective_seconds = sympy.Symbol("collective_seconds", nonnegative=True)
 """Time until the last worker has the result of a collective."""
-crossover_density = sympy.Symbol("crossover_density", real=True)
-"""Density κ* at which a sparse collective takes as long as a dense one."""
+crossover_density = sympy.Symbol("crossover_density", nonnegative=True)
+"""Density κ* up to which a sparse collective is faster than a dense one, of all that there can be."""
 density_limit = sympy.Symbol("density_limit", nonnegative=True)
 """Limit of κ* for many workers."""
 doublings_density_limit = sympy.Symbol("doublings_density_limit", nonnegative=True)

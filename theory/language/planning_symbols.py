@@ -29,6 +29,8 @@ candidate_count = sympy.Symbol("candidate_count", nonnegative=True)
 """Keys of all ranks that samples leave undecided whether they are among the first k."""
 exact_bytes = sympy.Symbol("exact_bytes", nonnegative=True)
 """Bytes that all ranks send to find the k largest entries in two rounds of samples."""
+telling_rounds = sympy.Symbol("telling_rounds", integer=True, positive=True)
+"""Number R of rounds in which ranks tell samples; in the last one, all keys in doubt."""
 told_count = sympy.Symbol("told_count", nonnegative=True)
 """Samples that are told in R rounds, for the best lengths of segments, were they no whole numbers."""
 merged_bytes = sympy.Symbol("merged_bytes", nonnegative=True)
@@ -155,6 +157,7 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     threshold_error: r"||\{x\leq S_m\}|-k|",
     candidate_count: r"\text{candidates}",
     exact_bytes: r"\text{bytes, exact Top-}k",
+    telling_rounds: "R",
     told_count: r"\min_L\,\text{samples told}",
     merged_bytes: r"\text{bytes, tree of merges}",
     greedy_energy: r"\sum_lE_l(k_l^{\mathrm{greedy}})",

@@ -586,6 +586,7 @@ best_segment = planning_symbols.best_segment
 threshold_error = planning_symbols.threshold_error
 candidate_count = planning_symbols.candidate_count
 exact_bytes = planning_symbols.exact_bytes
+telling_rounds = planning_symbols.telling_rounds
 told_count = planning_symbols.told_count
 merged_bytes = planning_symbols.merged_bytes
 greedy_energy = planning_symbols.greedy_energy
