@@ -17,8 +17,8 @@ from sparsync.verify.delay.staleness import (
     saving_traces,
     speed_up_margin,
     stationary_throughput,
-    straggling_share,
     straggler_cases,
+    straggling_share,
     throughput_deviation,
 )
 from sparsync.verify.synchronisation.event_simulation import bounded_staleness, run
