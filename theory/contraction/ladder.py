@@ -34,7 +34,7 @@ from sparsync.theory.language.symbols import d, expected_ratio, i, k, m, ratio, 
 COUNT_DOMAIN = (sympy.Le(k, d),)
 """1 ≤ k ≤ d; the lower end comes with the symbol."""
 
-_CELLS, _POINTS = "((d-i+1)^a-(d-i)^a)", "(d+1-i)^a"
+CELLS, POINTS = "((d-i+1)^a-(d-i)^a)", "(d+1-i)^a"
 """Weights: cell averages of a power of a line that ends at zero, and its values where it is zero one past the end."""
 ENUMERATED_DIMENSION = 5
 """Largest d for which the expectation over random_k is also summed over all subsets."""
@@ -99,7 +99,7 @@ def square_convex() -> Statement:
         title="Top-k, squares convex in rank and zero at the end",
         assumptions=(
             TOP_K,
-            _falls(_CELLS, 2),
+            falls(CELLS, 2),
             r"which holds where $v_i$ is convex in $i$ with $v_d=0$, or averages over cell $i$ of $d$ a profile "
             r"$\pi^2(t)$ with $\pi^2(t)/(1-t)$ non-increasing",
         ),
@@ -138,7 +138,7 @@ def bell_shaped() -> Statement:
         title="Top-k, symmetric unimodal law",
         assumptions=(
             TOP_K,
-            _falls(_CELLS, 3),
+            falls(CELLS, 3),
             r"which holds where $\sqrt{v_i}$ is convex in $i$ with $v_d=0$, or $v_i$ averages over cell $i$ of $d$ "
             r"the squared quantiles of $|u|$ under a law symmetric about $0$ with density non-increasing in $|u|$",
         ),
@@ -173,7 +173,7 @@ def square_convex_discrete() -> Statement:
     return Statement(
         label="square_convex_discrete",
         title="Top-k, squares convex in rank and zero one past the end",
-        assumptions=(TOP_K, _falls(_POINTS, 1)),
+        assumptions=(TOP_K, falls(POINTS, 1)),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",
@@ -193,7 +193,7 @@ def bell_shaped_discrete() -> Statement:
     return Statement(
         label="bell_shaped_discrete",
         title="Top-k, magnitudes convex in rank and zero one past the end",
-        assumptions=(TOP_K, _falls(_POINTS, 2)),
+        assumptions=(TOP_K, falls(POINTS, 2)),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",
@@ -201,7 +201,7 @@ def bell_shaped_discrete() -> Statement:
     )
 
 
-def _falls(weight: str, power: int) -> Given:
+def falls(weight: str, power: int) -> Given:
     """The hypothesis on the shape: v_i over the weight of this power is non-increasing."""
     words = f"$v_i/{weight}$ is non-increasing in the rank $i$ for {{}}"
     return Given("power", "a", "=", sympy.Integer(power), words=words)

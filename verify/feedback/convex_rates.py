@@ -29,7 +29,7 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.admission import admitting, bound_at, substituted
+from sparsync.verify.feedback.admission import Number, admitting, bound_at, substituted
 from sparsync.verify.feedback.runs.convex_simulations import convex_check, last_check, strongly_convex_check
 from sparsync.verify.feedback.runs.linear_moments import (
     LinearCase,
@@ -214,7 +214,7 @@ def last_margin(case: LinearCase, smaller: Fraction, larger: Fraction) -> Fracti
     final = _moments(case)[-1]
     residual = final[2][2] / case.root if case.root else Fraction(0)
     virtual = final[1][1] - 2 * final[1][2] + final[2][2]
-    numbers = {
+    numbers: dict[str, Number] = {
         "epsilon": case.root**2,
         "mu": smaller,
         "smoothness": larger,

@@ -126,6 +126,10 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "not_sent <= rounded_share lost left * energy u",
             "rounded_share lost left",
             {"lost": "value_error", "left": "selected_ratio"},
+            {
+                "left": ("kept_back u S <= left * energy u", "left"),
+                "lost": (r"rounding_error <= lost * (\sum_(i in S) u i ^+ 2)", "lost"),
+            },
         ),
     ),
     "virtual_iterate": (
