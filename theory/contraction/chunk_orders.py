@@ -12,6 +12,7 @@ import sympy
 from sparsync.theory.contraction.chunks import CHUNKS, mixture_step, square_rung
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial, tail_lemma
 from sparsync.theory.contraction.ties_and_layers import is_true, sorted_squares
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -40,7 +41,13 @@ def chunk_star_shaped() -> Statement:
         title="Top-k in each chunk, magnitudes of the whole vector below a power of a line",
         assumptions=(
             CHUNKS,
-            r"$v_i/(mb+1-i)^{2/p}$ is non-increasing in the rank $i$ among all $mb$ entries, in any order",
+            Given(
+                "power",
+                "a",
+                "=",
+                power,
+                words="$v_i/(mb+1-i)^a$ is non-increasing in the rank $i$ among all $mb$ entries, in any order, for {}",
+            ),
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, chunk_size),),

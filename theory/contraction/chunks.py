@@ -10,6 +10,7 @@ import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial, tail_lemma
 from sparsync.theory.contraction.ties_and_layers import is_true
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -116,7 +117,16 @@ def chunk_shapes() -> Statement:
     return Statement(
         label="chunk_shapes",
         title="Top-k in each chunk, magnitudes of each chunk below a power of a line",
-        assumptions=(CHUNKS, r"in each chunk $v_i/(b+1-i)^{2/p}$ is non-increasing in the rank $i$ there"),
+        assumptions=(
+            CHUNKS,
+            Given(
+                "power",
+                "a",
+                "=",
+                power,
+                words="in each chunk $v_i/(b+1-i)^a$ is non-increasing in the rank $i$ there for {}",
+            ),
+        ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, chunk_size),),
         source="ours",

@@ -26,6 +26,7 @@ from sparsync.theory.contraction.tail import (
     ratio_steps,
     tail_lemma,
 )
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, expected_ratio, i, k, m, ratio, v
@@ -33,6 +34,8 @@ from sparsync.theory.language.symbols import d, expected_ratio, i, k, m, ratio, 
 COUNT_DOMAIN = (sympy.Le(k, d),)
 """1 ≤ k ≤ d; the lower end comes with the symbol."""
 
+CELLS, POINTS = "((d-i+1)^a-(d-i)^a)", "(d+1-i)^a"
+"""Weights: cell averages of a power of a line that ends at zero, and its values where it is zero one past the end."""
 ENUMERATED_DIMENSION = 5
 """Largest d for which the expectation over random_k is also summed over all subsets."""
 
@@ -96,7 +99,7 @@ def square_convex() -> Statement:
         title="Top-k, squares convex in rank and zero at the end",
         assumptions=(
             TOP_K,
-            r"$v_i/(2(d-i)+1)$ is non-increasing in the rank $i$",
+            falls(CELLS, 2),
             r"which holds where $v_i$ is convex in $i$ with $v_d=0$, or averages over cell $i$ of $d$ a profile "
             r"$\pi^2(t)$ with $\pi^2(t)/(1-t)$ non-increasing",
         ),
@@ -135,7 +138,7 @@ def bell_shaped() -> Statement:
         title="Top-k, symmetric unimodal law",
         assumptions=(
             TOP_K,
-            r"$v_i/((d-i+1)^3-(d-i)^3)$ is non-increasing in the rank $i$",
+            falls(CELLS, 3),
             r"which holds where $\sqrt{v_i}$ is convex in $i$ with $v_d=0$, or $v_i$ averages over cell $i$ of $d$ "
             r"the squared quantiles of $|u|$ under a law symmetric about $0$ with density non-increasing in $|u|$",
         ),
@@ -170,7 +173,7 @@ def square_convex_discrete() -> Statement:
     return Statement(
         label="square_convex_discrete",
         title="Top-k, squares convex in rank and zero one past the end",
-        assumptions=(TOP_K, r"$v_i/(d+1-i)$ is non-increasing in the rank $i$"),
+        assumptions=(TOP_K, falls(POINTS, 1)),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",
@@ -190,12 +193,18 @@ def bell_shaped_discrete() -> Statement:
     return Statement(
         label="bell_shaped_discrete",
         title="Top-k, magnitudes convex in rank and zero one past the end",
-        assumptions=(TOP_K, r"$v_i/(d+1-i)^2$ is non-increasing in the rank $i$"),
+        assumptions=(TOP_K, falls(POINTS, 2)),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=COUNT_DOMAIN,
         source="ours",
         derivation=(*tail_lemma(), *ratio_steps(lambda rank: _ramp(rank) ** 2, tail, bound)),
     )
+
+
+def falls(weight: str, power: int) -> Given:
+    """The hypothesis on the shape: v_i over the weight of this power is non-increasing."""
+    words = f"$v_i/{weight}$ is non-increasing in the rank $i$ for {{}}"
+    return Given("power", "a", "=", sympy.Integer(power), words=words)
 
 
 def _constant(_rank: sympy.Expr) -> sympy.Expr:

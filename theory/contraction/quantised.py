@@ -46,8 +46,20 @@ def quantised_selection() -> Statement:
         label="quantised_selection",
         title="Selected entries whose values are rounded",
         assumptions=(
-            r"$u\neq0$; $C$ sends some entries of $u$ and leaves at most $r\lVert u\rVert^2$",
-            r"$\lVert v-Q(v)\rVert^2\leq q\lVert v\rVert^2$ for the values $v$ sent",
+            Given(
+                "left",
+                r"\lVert u-C(u)\rVert^2/\lVert u\rVert^2",
+                "≤",
+                selected_ratio,
+                words=r"$u\neq0$; $C$ sends some entries of $u$, {}",
+            ),
+            Given(
+                "lost",
+                r"\lVert v-Q(v)\rVert^2/\lVert v\rVert^2",
+                "≤",
+                value_error,
+                words=r"{} for the values $v$ sent, $Q(0)=0$",
+            ),
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(value_error, 1), sympy.Le(selected_ratio, 1)),

@@ -11,6 +11,7 @@ import sympy
 from sparsync.theory.contraction.profile import exponent_theorem
 from sparsync.theory.contraction.tail import TOP_K, tail_lemma
 from sparsync.theory.contraction.ties_and_layers import is_true, sorted_squares
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum, RealPower
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -36,8 +37,8 @@ def exponent() -> Statement:
         label="exponent",
         title="Top-k, profile below a power of a line",
         assumptions=(
-            r"$\pi(t)^p/(1-t)$ is non-increasing, $\pi(t)$ being the magnitude exceeded by the share $t$; "
-            r"$0<\int_0^1\pi(t)^2\,dt<\infty$",
+            Given("power", "a", "=", p, words=r"$\pi(t)^a/(1-t)$ is non-increasing for {}"),
+            r"$\pi(t)$ is the magnitude exceeded by the share $t$; $0<\int_0^1\pi(t)^2\,dt<\infty$",
             r"the ratio is $\int_\kappa^1\pi(t)^2\,dt/\int_0^1\pi(t)^2\,dt$, as for $d\to\infty$ at $k/d=\kappa$",
         ),
         relation=sympy.Le(ratio, bound, evaluate=False),
@@ -75,7 +76,10 @@ def exponent_discrete() -> Statement:
     return Statement(
         label="exponent_discrete",
         title="Top-k, magnitudes below a power of a line that is zero one past the end",
-        assumptions=(TOP_K, r"$v_i/(d+1-i)^{2/p}$ is non-increasing in the rank $i$"),
+        assumptions=(
+            TOP_K,
+            Given("power", "a", "=", power, words="$v_i/(d+1-i)^a$ is non-increasing in the rank $i$ for {}"),
+        ),
         relation=sympy.Le(ratio, bound, evaluate=False),
         domain=(sympy.Le(k, d),),
         source="ours",
@@ -112,8 +116,14 @@ def lorenz() -> Statement:
         title="Power bound for every k, Gini index of the squares",
         assumptions=(
             r"$u\neq0$",
-            r"$\lVert u-\mathrm{Top}_k(u)\rVert^2\leq(1-k/d)^q\lVert u\rVert^2$ for every $k$, which holds if and only "
-            r"if the Lorenz curve of the squares is at most $x^q$ at the multiples $x$ of $1/d$",
+            Given(
+                "kept_back",
+                r"\lVert u-\mathrm{Top}_k(u)\rVert^2/\lVert u\rVert^2",
+                "≤",
+                (1 - k / d) ** q,
+                words=r"{} for every $k$, which holds if and only if the Lorenz curve of the squares is at most $x^q$ "
+                r"at the multiples $x$ of $1/d$",
+            ),
         ),
         relation=sympy.Ge(gini, bound, evaluate=False),
         domain=(sympy.Ge(q, 1),),

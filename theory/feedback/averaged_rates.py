@@ -8,14 +8,13 @@ Fatkhullin, Tyurin and Richtárik 2023; constants: ours.
 import sympy
 
 from sparsync.theory.feedback.difference_rates import (
-    MEAN_CONTRACTION,
     NOISE,
     SMOOTH_WORKERS,
     half_square_step,
     mean_noise_step,
     smooth_step,
 )
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, jensen_step
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, jensen_step
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -70,7 +69,7 @@ def ef21_momentum_rate() -> Statement:
         assumptions=(
             SMOOTH_WORKERS,
             _MOMENTUM,
-            MEAN_CONTRACTION,
+            EACH_KEPT_BACK,
             NOISE,
             r"given all before, the $g_i$ are uncorrelated",
         ),

@@ -8,13 +8,12 @@ EF21. Algorithm: Gao, Islamov and Stich 2024; Lyapunov function and constants, w
 import sympy
 
 from sparsync.theory.feedback.difference_rates import (
-    MEAN_CONTRACTION,
     NOISE,
     SMOOTH_WORKERS,
     mean_noise_step,
     smooth_step,
 )
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, jensen_step
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, jensen_step
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -93,7 +92,7 @@ def econtrol_rate() -> Statement:
             f"{ECONTROL}; at first $e_i=0$ and "
             r"$S=\frac{1}{n}\sum_i\mathbb{E}\,\lVert\nabla f_i(x_0)-h_i\rVert^{2}$",
             Given("control", r"\alpha", "=", _THETA / 4),
-            MEAN_CONTRACTION,
+            EACH_KEPT_BACK,
             NOISE,
             r"given all before, the $g_i$ are uncorrelated",
         ),

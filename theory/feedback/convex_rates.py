@@ -5,10 +5,14 @@ weight ω is free. The virtual iterate and its use for convex functions: Stich, 
 bounded gradients: Stich and Karimireddy 2019. Lyapunov functions, several workers and all constants: ours.
 """
 
+from dataclasses import replace
+
 import sympy
 
-from sparsync.theory.feedback.rates import noise_step
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root
+from sparsync.theory.feedback.rates import VARIANCE, noise_step
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT, at_root
+from sparsync.theory.feedback.worker_rates import WORKERS
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -31,13 +35,6 @@ from sparsync.theory.tight_rates.feedback_steps import S, feedback_factor, feedb
 from sparsync.theory.tight_rates.interpolation import Point, interpolation, interpolation_steps
 from sparsync.theory.tight_rates.rates import error_feedback
 
-WORKERS = (
-    r"$u_i=e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
-    r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
-    r"and what the $C_i$ draw is independent of all before",
-    r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$ and variance at most $\sigma_0^{2}$",
-    r"$\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}\le\zeta^{2}$, any $\omega>0$",
-)
 _CHARGE = 1 + residual_weight * (1 - delta)
 """c: what the square of ηg is charged with, in x̃ and in the residuals."""
 CONVEX_SHARE = eta * L * (1 + residual_weight) * _CHARGE / (residual_weight * delta)
@@ -72,6 +69,7 @@ def convex_feedback_rate() -> Statement:
         assumptions=(
             r"$f=\frac{1}{n}\sum_i f_i$ is convex with a minimiser $x^{*}$, $\nabla f$ is $L$-Lipschitz",
             *WORKERS,
+            r"$\omega$ is any positive number",
         ),
         relation=sympy.Le(mean_excess, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(CONVEX_SHARE, 2)),
@@ -111,6 +109,7 @@ def strongly_convex_feedback_rate() -> Statement:
             r"$f=\frac{1}{n}\sum_i f_i$ is $\mu$-strongly convex, $\nabla f$ is $L$-Lipschitz, "
             r"$w_t=(1-\eta\mu/2)^{-t-1}$ for $t<T$",
             *WORKERS,
+            r"$\omega$ is any positive number",
         ),
         relation=sympy.Le(weighted_excess, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(mu, L), sympy.Lt(delta - _LEFT, delta), sympy.Le(STRONG_SHARE, 1)),
@@ -152,11 +151,11 @@ def feedback_at_tight_rate() -> Statement:
         label="feedback_at_tight_rate",
         title="strongly convex functions, bounded variance, last iterate at the tight rate",
         assumptions=(
-            r"$f$ is $L$-smooth and $\mu$-strongly convex, one worker, error feedback with $\eta=\frac{2}{L+\mu}\cdot"
-            r"\frac{1-\sqrt{\epsilon}}{1+\sqrt{\epsilon}}$, at first $e=0$",
-            r"$\mathbb{E}\,\lVert C(u)-u\rVert^{2}\le\epsilon\lVert u\rVert^{2}$ for every $u$, and what $C$ draws is "
-            r"independent of all before",
-            r"$\mathbb{E}[g_t\mid x_t,e_t]=\nabla f(x_t)$, of variance at most $\sigma_0^{2}$; $e_T=0$ if $\epsilon=0$",
+            r"$f$ is $L$-smooth and $\mu$-strongly convex, one worker, error feedback, at first $e=0$",
+            Given("step_size", r"\eta", "=", _BEST_STEP),
+            replace(KEPT_BACK, right=epsilon),
+            r"$\mathbb{E}[g_t\mid x_t,e_t]=\nabla f(x_t)$; $e_T=0$ if $\epsilon=0$",
+            VARIANCE,
         ),
         relation=sympy.Le(virtual_distance, bound, evaluate=False),
         domain=(sympy.Le(mu, L), sympy.Lt(epsilon, 1)),

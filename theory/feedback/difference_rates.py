@@ -8,7 +8,8 @@ Sokolov and Fatkhullin 2021; constants and the sharp floor: ours.
 
 import sympy
 
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root, jensen_step
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, at_root, jensen_step
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -29,13 +30,12 @@ SMOOTH_WORKERS = (
     r"$f=\frac{1}{n}\sum_i f_i\ge f^{*}$, $\nabla f$ is $L$-Lipschitz, "
     r"$\frac{1}{n}\sum_i\lVert\nabla f_i(x)-\nabla f_i(y)\rVert^{2}\le\tilde{L}^{2}\lVert x-y\rVert^{2}$"
 )
-MEAN_CONTRACTION = (
-    r"$\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}\le(1-\delta)\lVert u\rVert^{2}$ for every $u$, "
-    r"and what the $C_i$ draw is independent of all before"
-)
-NOISE = (
-    r"given all before it, $g_i$ has the mean $\nabla f_i(x)$, and the mean over $i$ of its variance is at most "
-    r"$\sigma_0^{2}$"
+NOISE = Given(
+    "variance",
+    r"\frac{1}{n}\sum_i\mathbb{E}\,\lVert g_i-\nabla f_i(x)\rVert^{2}",
+    "≤",
+    variance,
+    words=r"given all before it, $g_i$ has the mean $\nabla f_i(x)$, and {}",
 )
 _EF21 = (
     r"$u_i=g_i-h_i$, $h_i^{+}=h_i+C_i(u_i)$, $x^{+}=x-\frac{\eta}{n}\sum_i h_i^{+}$; "
@@ -74,7 +74,7 @@ def ef21_rate() -> Statement:
     return Statement(
         label="ef21_rate",
         title="EF21, bounded variance",
-        assumptions=(SMOOTH_WORKERS, _EF21, MEAN_CONTRACTION, NOISE, r"any $r>0$"),
+        assumptions=(SMOOTH_WORKERS, _EF21, EACH_KEPT_BACK, NOISE, r"any $r>0$"),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(free_share, 1), sympy.Lt(MOVES, 1)),
         source="algorithm: Richtárik, Sokolov and Fatkhullin 2021; constants and floor: ours",
@@ -124,10 +124,16 @@ def ef21_floor() -> Statement:
         label="ef21_floor",
         title="EF21, bounded variance: what no step size removes",
         assumptions=(
-            r"EF21 with any $\eta$ and $n$, $f_i(x)=Lx_{(1)}^{2}/2$ for $x\in\mathbb{R}^{3}$, $x_{(1)}=b/L$, "
-            r"$b^{2}=\sigma_0^{2}(1-\delta^{2})/\delta^{2}$",
-            r"noise $\pm\sigma_0$ with equal chance, on the coordinates $2$ and $3$ in turn; "
-            r"$h_i=(0,\pm\sigma_0/\delta,0)$ or $(0,0,\pm\sigma_0/\delta)$ from the last noise",
+            r"EF21 with any $\eta$ and $n$, $f_i(x)=Lx_{(1)}^{2}/2$ for $x\in\mathbb{R}^{3}$, at first $x_{(1)}=b/L$",
+            Given("start", r"b^{2}", "=", SHARP_FLOOR),
+            r"noise $\pm\sigma_0$ with equal chance, on the coordinates $2$ and $3$ in turn",
+            Given(
+                "estimate",
+                r"h^{2}",
+                "=",
+                variance / delta**2,
+                words=r"$h_i=(0,\pm h,0)$ or $(0,0,\pm h)$ from the last noise, {}",
+            ),
             r"$C(u)=(0,u_{(2)},\mathrm{sgn}(u_{(3)})\lvert u_{(2)}\rvert)$ if $\lvert u_{(2)}\rvert\ge"
             r"\lvert u_{(3)}\rvert$, likewise if not, where that contracts $u$ by $1-\delta$; else $C(u)=u$",
         ),

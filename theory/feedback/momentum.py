@@ -20,6 +20,7 @@ from sparsync.theory.feedback.residual import (
     jensen_step,
     minkowski_steps,
 )
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -124,7 +125,9 @@ def noise_residual_before() -> Statement:
         title="energy kept back of pure noise, with momentum before compression",
         assumptions=(
             BEFORE,
-            r"one worker, $g_t$ uncorrelated, of mean $0$ and variance $\sigma_0^{2}$, $C(u)=(1-\sqrt{1-\delta})u$",
+            r"one worker, $g_t$ uncorrelated, of mean $0$",
+            Given("variance", r"\mathbb{E}\,g_t^{2}", "=", variance),
+            Given("kept", r"(u-C(u))/u", "=", _A),
             r"$\mathbb{E}\,m^{2}$, $\mathbb{E}\,me$ and $\mathbb{E}\,e^{2}$ do not change with $t$",
         ),
         relation=sympy.Eq(residual_energy, bound),

@@ -45,6 +45,7 @@ _START = gap / (eta * T)
 _NOISE = eta * L * sigma_squared
 _STEP_SHARE = eta * L * (1 + _A) / (2 * (1 - _A))
 """η over the largest step size for which error feedback descends, 2(1 − a)/(L(1 + a))."""
+VARIANCE = Given("variance", r"\mathbb{E}[\lVert g_t-\nabla f(x_t)\rVert^{2}\mid x_t,e_t]", "≤", variance)
 VARIANCE_RATE = (_START + eta * L * variance * (1 + _A) / 2) / (1 - _STEP_SHARE)
 """The bound of `descent_without_bounded_gradients`."""
 
@@ -170,7 +171,7 @@ def descent_without_bounded_gradients() -> Statement:
         assumptions=(
             SMOOTH,
             *CONTRACTION[:2],
-            Given("variance", r"\mathbb{E}[\lVert g_t-\nabla f(x_t)\rVert^{2}\mid x_t,e_t]", "≤", variance),
+            VARIANCE,
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),
         domain=(*DELTA_DOMAIN, sympy.Lt(_STEP_SHARE, 1)),

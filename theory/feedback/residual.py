@@ -5,6 +5,8 @@ whole difference between the bound of Karimireddy et al. 2019 and the sharp one,
 gives. ROOT is a = √(1 − δ). Inequalities hold coordinate by coordinate, or for norms, so expectations may be taken.
 """
 
+from dataclasses import replace
+
 import sympy
 
 from sparsync.theory.language.given import Given
@@ -30,6 +32,12 @@ KEPT_BACK = Given(
     1 - delta,
     words=r"{} for every $u\neq0$, $C(0)=0$, and what $C$ draws is independent of all before",
 )
+EACH_KEPT_BACK = replace(
+    KEPT_BACK,
+    left=r"\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}/\lVert u\rVert^{2}",
+    words=r"{} for every $u\neq0$, $C_i(0)=0$, and what the $C_i$ draw is independent of all before",
+)
+"""The same of the compressor of every worker."""
 SECOND_MOMENT = Given("second_moment", r"\mathbb{E}\,\lVert g_t\rVert^{2}", "≤", sigma_squared)
 CONTRACTION = (rf"{UPDATE}, $e_0=0$", KEPT_BACK, SECOND_MOMENT)
 """The algorithm and the two hypotheses on its second moments. Draws that are kept break both bounds on the residual."""

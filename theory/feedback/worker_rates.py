@@ -8,7 +8,7 @@ gradient as for one worker, and the deviations from it, which pay for the hetero
 import sympy
 
 from sparsync.theory.feedback.rates import VARIANCE_RATE, descent_step, noise_step
-from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root, below_one
+from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, at_root, below_one
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -26,6 +26,14 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 
+WORKERS = (
+    Given("dissimilarity", r"\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}", "≤", dissimilarity),
+    r"$u_i=e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
+    EACH_KEPT_BACK,
+    r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$",
+    Given("variance", r"\mathbb{E}[\lVert g_i-\nabla f_i(x)\rVert^{2}\mid x,e_1,\dots,e_n]", "≤", variance),
+)
+"""The algorithm, and what is assumed of the workers' functions, compressors and gradients."""
 _START = gap / (eta * T)
 _STEP_SHARE = eta * L * (1 - delta / 2 + residual_weight * (1 - delta) + 1 / (4 * residual_weight)) / delta
 """η over the largest step size for which the Lyapunov function descends."""
@@ -50,19 +58,7 @@ def descent_of_workers() -> Statement:
         title="n workers, bounded variance and heterogeneity",
         assumptions=(
             r"$f=\frac{1}{n}\sum_i f_i$, $\nabla f$ is $L$-Lipschitz, $f\ge f^{*}$",
-            Given(
-                "dissimilarity", r"\frac{1}{n}\sum_i\lVert\nabla f_i(x_t)-\nabla f(x_t)\rVert^{2}", "≤", dissimilarity
-            ),
-            r"$u_i=e_i+\eta g_i$, $x^{+}=x-\frac{1}{n}\sum_i C_i(u_i)$, $e_i^{+}=u_i-C_i(u_i)$, at first $e_i=0$",
-            Given(
-                "kept_back",
-                r"\mathbb{E}\,\lVert u-C_i(u)\rVert^{2}/\lVert u\rVert^{2}",
-                "≤",
-                1 - delta,
-                words=r"{} for every $u\neq0$, $C_i(0)=0$, and what the $C_i$ draw is independent of all before",
-            ),
-            r"given $x$ and all $e_i$, the $g_i$ are uncorrelated, of mean $\nabla f_i(x)$",
-            Given("variance", r"\mathbb{E}[\lVert g_i-\nabla f_i(x)\rVert^{2}\mid x,e_1,\dots,e_n]", "≤", variance),
+            *WORKERS,
             r"$\omega$ is any positive number",
         ),
         relation=sympy.Le(gradient_energy, bound, evaluate=False),

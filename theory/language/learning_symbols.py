@@ -104,7 +104,7 @@ ring_bytes = sympy.Symbol("ring_bytes", nonnegative=True)
 """Bytes of an epoch of synchronous SGD with ring all-reduces."""
 selected_bytes = sympy.Symbol("selected_bytes", nonnegative=True)
 """Bytes of an epoch of federated averaging with selected entries."""
-split_crossover = sympy.Symbol("split_crossover", real=True)
+split_crossover = sympy.Symbol("split_crossover", nonnegative=True)
 """Number of examples at which split learning and federated averaging send equally much."""
 batch_crossover = sympy.Symbol("batch_crossover", positive=True)
 """Batch at which split learning and synchronous SGD send equally much."""

@@ -58,7 +58,7 @@ class RealPower(sympy.Function):  # type: ignore[misc]  # sympy has no annotatio
 
 
 class PowerSum(sympy.Function):  # type: ignore[misc]  # sympy has no annotations
-    """S_a(n) = 1^a + 2^a + … + n^a for an integer n ≥ 0 and a real a ≥ 0."""
+    """S_a(n) = 1^a + 2^a + … + n^a for an integer n ≥ 0 and a real a ≥ −1."""
 
     nargs = 2
 
@@ -67,10 +67,12 @@ class PowerSum(sympy.Function):  # type: ignore[misc]  # sympy has no annotation
         """Exact where n and a are integers of moderate size (Faulhaber), and for n = 0 and n = 1."""
         if count in (sympy.S.Zero, sympy.S.One):
             return count
-        if not (count.is_Integer and exponent.is_Integer and 0 <= exponent <= LARGEST_EXACT_POWER):
+        if not (count.is_Integer and exponent.is_Integer and -1 <= exponent <= LARGEST_EXACT_POWER):
             return None
         if count <= DIRECT_COUNT:
-            return sympy.Integer(sum(rank ** int(exponent) for rank in range(1, int(count) + 1)))
+            return sympy.Add(*(sympy.Integer(rank) ** exponent for rank in range(1, int(count) + 1)))
+        if exponent < 0:
+            return None
         if exponent > DIRECT_COUNT // 10:
             return None
         degree = exponent + 1
@@ -103,11 +105,13 @@ def power_sum(count: int, exponent: mpmath.mpf) -> mpmath.mpf:
 
     Args:
         count: n ≥ 0.
-        exponent: a ≥ 0.
+        exponent: a ≥ −1; a long sum below 0 is found with Hurwitz's zeta function, at any precision.
     """
     start = max(DIRECT_COUNT, int(mpmath.ceil(4 * exponent)))
     if count <= start:
         return _added_up(count, exponent)
+    if exponent < 0:
+        return _falling_sum(count, exponent)
     first, last = mpmath.mpf(start), mpmath.mpf(count)
     area = (_power(last, exponent + 1) - _power(first, exponent + 1)) / (exponent + 1)
     total = _added_up(start, exponent) + area + (_power(last, exponent) - _power(first, exponent)) / 2
@@ -118,6 +122,14 @@ def power_sum(count: int, exponent: mpmath.mpf) -> mpmath.mpf:
         total += mpmath.bernoulli(2 * order) / mpmath.factorial(2 * order) * falling * difference
         falling *= (exponent - odd) * (exponent - odd - 1)
     return total
+
+
+def _falling_sum(count: int, exponent: mpmath.mpf) -> mpmath.mpf:
+    """H_n for a = −1, else ζ(−a) − ζ(−a, n + 1), both of which have a pole at −1."""
+    if exponent == -1:
+        return mpmath.harmonic(count)
+    with mpmath.extraprec(max(0, -mpmath.frexp(1 + exponent)[1])):
+        return mpmath.zeta(-exponent) - mpmath.zeta(-exponent, count + 1)
 
 
 def _added_up(count: int, exponent: mpmath.mpf) -> mpmath.mpf:

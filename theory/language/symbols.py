@@ -314,7 +314,7 @@ two_stage_speed_up = sympy.Symbol("two_stage_speed_up", nonnegative=True)
 """Iteration time of one exchange after each gradient, over that of an exchange in two stages."""
 selective_speed_up = sympy.Symbol("selective_speed_up", nonnegative=True)
 """Time of a number of steps with an exchange after each, over the time with selected exchanges."""
-largest_share = sympy.Symbol("largest_share", real=True)
+largest_share = sympy.Symbol("largest_share", nonnegative=True)
 """Share of the steps after which workers exchange, where a speed-up is at least φ."""
 expected_wait = sympy.Symbol("expected_wait", nonnegative=True)
 """E d_(b): expected b-th smallest of the workers' durations."""

@@ -152,7 +152,7 @@ def split_federated_crossover() -> Statement:
     """Split learning sends less iff p < ns(2Rd − h)/(2qs + ℓ): many clients and large models favour it, data do not.
 
     With h = ηN, R = 1, no labels: p < KN(2 − η)/(2q). It never does where h ≥ 2Rd, which takes
-    R ≤ 1/2: an average every other epoch.
+    R ≤ 1/2, an average every other epoch: at h = 2Rd p* is 0, beyond it there is none.
 
     Source: ours; the direction is that of Singh et al. 2019.
     """
@@ -162,7 +162,7 @@ def split_federated_crossover() -> Statement:
         title="Examples at which split learning sends as much as federated averaging",
         assumptions=(*SPLIT, *AVERAGED),
         relation=sympy.Eq(split_crossover, bound),
-        domain=(),
+        domain=(sympy.Le(passed_count, 2 * round_count * d),),
         source="ours; the setting is that of Singh et al. 2019",
         kind="definition",
         derivation=(

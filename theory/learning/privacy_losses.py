@@ -7,6 +7,7 @@ selected. So selection is done to what is private already, and costs nothing; be
 import sympy
 
 from sparsync.theory.language.given import Given
+from sparsync.theory.language.sampled_moments import TERM, SampledMoment
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -24,14 +25,14 @@ from sparsync.theory.language.symbols import (
 )
 
 PRIVATE = (r"$\mathrm{clip}(g)=\min(1,C/\lVert g\rVert)\,g$",)
-TERM = sympy.Symbol("term", integer=True, nonnegative=True)
-"""Index j of a term of a binomial sum."""
 LARGEST_EXPANDED = 5
 """Order up to which powers are multiplied out."""
 
 _NORM = sympy.Symbol("r", positive=True)
 _LONGER = sympy.Symbol("longer", nonnegative=True)
 _PLACE = sympy.Symbol("x", real=True)
+OTHER_CHANCE = sympy.Symbol("Q(S)", nonnegative=True)
+"""Of a set of models, from the other data."""
 _FIRST, _SECOND = sympy.symbols("T F", real=True)
 
 
@@ -152,6 +153,8 @@ def sampled_gaussian_divergence() -> Statement:
 def membership_bound() -> Statement:
     """TPR − FPR ≤ (e^ε − 1 + 2δ)/(e^ε + 1) of every attack that is asked of one example.
 
+    No model has e^ε < 1 − δ, since the set of all models has the chance 1 from both data.
+
     Source: Kairouz, Oh and Viswanath 2015 give the region of TPR and FPR; the bound follows.
     """
     bound = (loss_factor - 1 + 2 * loss_excess) / (loss_factor + 1)
@@ -159,11 +162,17 @@ def membership_bound() -> Statement:
         label="membership_bound",
         title="Advantage of an attack on membership",
         assumptions=(
-            r"the model is $(\epsilon,\delta)$-differentially private for adding or removing an example",
+            Given(
+                "loss",
+                r"\Pr(S)",
+                "≤",
+                loss_factor * OTHER_CHANCE + loss_excess,
+                words="{} for every set $S$ of models, where $Q(S)$ is its chance with an example more or less",
+            ),
             "TPR and FPR are the chances that the attack says yes with the example and without",
         ),
         relation=sympy.Le(membership_advantage, bound),
-        domain=(),
+        domain=(sympy.Ge(loss_factor, 1 - loss_excess),),
         source="Kairouz et al. 2015",
         derivation=(
             Step(
@@ -202,13 +211,7 @@ def _small_move() -> sympy.Basic:
 
 
 def _moment(power: sympy.Expr = order) -> sympy.Expr:
-    term = (
-        sympy.binomial(power, TERM)
-        * (1 - sample_share) ** (power - TERM)
-        * sample_share**TERM
-        * sympy.exp(TERM * (TERM - 1) / (2 * noise_ratio**2))
-    )
-    return sympy.Sum(term, (TERM, 0, power))
+    return SampledMoment(power, sample_share, noise_ratio)
 
 
 def _density(mean: int) -> sympy.Expr:
@@ -241,14 +244,14 @@ def _powers_expand() -> sympy.Basic:
                 for (degree,), coefficient in expanded.terms()
             )
         )
-        claims.append(sympy.Eq(sympy.expand(mean - _moment(sympy.Integer(power)).doit()), 0))
+        claims.append(sympy.Eq(sympy.expand(mean - _moment(sympy.Integer(power)).rewrite(sympy.Sum).doit()), 0))
     return sympy.And(*claims)
 
 
 def _whole_sample() -> sympy.Basic:
     """All terms but the last have a positive power of 1 − q."""
     earlier = sympy.Symbol("earlier", integer=True, positive=True)
-    term = _moment().function
+    term = _moment().rewrite(sympy.Sum).function
     others = term.subs(TERM, order - earlier).subs(sample_share, 1)
     whole = sympy.expand_log(sympy.log(term.subs(TERM, order).subs(sample_share, 1)), force=True) / (order - 1)
     return sympy.And(sympy.Eq(others, 0), sympy.Eq(sympy.simplify(whole - order / (2 * noise_ratio**2)), 0))

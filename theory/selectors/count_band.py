@@ -8,7 +8,7 @@ the one with the most trailing zero bits (`kernels/band_search.py`). The rule re
 
 import sympy
 
-from sparsync.theory.contraction.ladder import COUNT_DOMAIN, bell_shaped, square_convex, top_k
+from sparsync.theory.contraction.ladder import CELLS, COUNT_DOMAIN, bell_shaped, falls, square_convex, top_k
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -76,7 +76,7 @@ def count_band_square() -> Statement:
         square_convex(),
         label="count_band_square",
         title="at least two thirds of k entries, squares convex in rank and zero at the end",
-        hypotheses=(r"$v_i/(2(d-i)+1)$ is non-increasing in the rank $i$",),
+        hypotheses=(falls(CELLS, 2),),
     )
 
 
@@ -86,7 +86,7 @@ def count_band_cubic() -> Statement:
         bell_shaped(),
         label="count_band_cubic",
         title="at least two thirds of k entries, symmetric unimodal law",
-        hypotheses=(r"$v_i/((d-i+1)^3-(d-i)^3)$ is non-increasing in the rank $i$",),
+        hypotheses=(falls(CELLS, 3),),
     )
 
 

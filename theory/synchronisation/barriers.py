@@ -143,27 +143,32 @@ def selsync_speed_up() -> Statement:
 
 
 def selsync_share() -> Statement:
-    """A speed-up of at least φ needs p ≤ 1/φ − (1 − 1/φ)T_c/t_s − t_f/t_s.
+    """A speed-up of at least φ needs p ≤ 1/φ − (1 − 1/φ)T_c/t_s − t_f/t_s, where that is less than 1.
 
-    So it needs p ≤ 1/φ whatever the times are, and t_s ≥ (φ − 1)T_c + φt_f whatever p is: a factor of 14 for equally
+    So it needs p ≤ 1/φ whatever the times are, and φ(T_c + t_f) ≤ T_c + t_s whatever p is: a factor of 14 for equally
     many steps needs an exchange that takes 13 times as long as a gradient, and one step in 14 or fewer.
 
     Source: ours.
     """
-    bound = 1 / least_speed_up - (1 - 1 / least_speed_up) * compute_time / exchange_time - flag_time / exchange_time
+    demanded = 1 / least_speed_up - (1 - 1 / least_speed_up) * compute_time / exchange_time - flag_time / exchange_time
+    bound = sympy.Min(1, demanded)
     return Statement(
         label="selsync_share",
         title="Steps that may be followed by an exchange, for a given speed-up",
         assumptions=(*SELECTIVE, r"the speed-up is at least $\phi$"),
         relation=sympy.Le(largest_share, bound, evaluate=False),
-        domain=(),
+        domain=(sympy.Le(least_speed_up * (compute_time + flag_time), compute_time + exchange_time),),
         source="ours",
         kind="definition",
         derivation=(
-            Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - bound, concludes=bound),
-            Step("and a larger speed-up needs a smaller p", lambda: decided(_growth_of_share().is_negative)),
-            Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(bound)),
-            Step("it is ≥ 0 iff t_s ≥ (φ − 1)T_c + φt_f", lambda: _threshold_exchange(bound)),
+            Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - demanded),
+            Step(
+                "a larger speed-up needs a smaller p, and no share is more than 1",
+                lambda: decided(_growth_of_share().is_negative and bound.subs(demanded, MORE + 1) == 1),
+                concludes=bound,
+            ),
+            Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(demanded)),
+            Step("it is ≥ 0 iff φ(T_c + t_f) ≤ T_c + t_s", lambda: _threshold_exchange(demanded)),
         ),
     )
 

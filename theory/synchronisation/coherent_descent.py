@@ -8,6 +8,7 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
+from sparsync.theory.language.powers import PowerSum
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, coherence, eta, gap, gradient_energy, j, tau, variance
@@ -99,7 +100,7 @@ def _uses() -> sympy.Expr:
 
 
 def _harmonic() -> sympy.Expr:
-    return sympy.Sum(1 / j, (j, 1, T))
+    return PowerSum(T, sympy.S.NegativeOne)
 
 
 def _weight(number: sympy.Expr) -> sympy.Expr:
@@ -107,7 +108,9 @@ def _weight(number: sympy.Expr) -> sympy.Expr:
 
 
 def _weights() -> sympy.Expr:
-    return sympy.Sum(_weight(j), (j, 1, T))
+    """The sum of the weights, power by power."""
+    powers = (term.as_coeff_exponent(j) for term in sympy.Add.make_args(sympy.expand(_weight(j))))
+    return sympy.Add(*(factor * PowerSum(T, power) for factor, power in powers))
 
 
 def _step(now: sympy.Expr) -> sympy.Expr:
@@ -143,7 +146,7 @@ def _weights_at_step() -> sympy.Basic:
 
 def _squares_of_steps() -> sympy.Expr:
     by_number = sympy.simplify(_step(j - 1) ** 2 * (_uses() * L / coherence) ** 2)
-    return sympy.Sum(by_number, (j, 1, T)) - _harmonic()
+    return sympy.Sum(by_number, (j, 1, T)) - _harmonic().rewrite(sympy.Sum)
 
 
 def _least() -> sympy.Expr:
@@ -179,9 +182,13 @@ def _reaches_root() -> sympy.Basic:
     further = sympy.Symbol("further", nonnegative=True)
     # r ≥ q ≥ 1.
     room = sympy.expand(_growth(share).subs(_ROOT, 1 + further + _MORE).subs(_BEFORE, 1 + further))
-    reached = _weights().subs(T, FOLLOWS_FROM).doit() - sympy.sqrt(FOLLOWS_FROM)
-    before = _weights().subs(T, FOLLOWS_FROM - 1).doit() - sympy.sqrt(FOLLOWS_FROM - 1)
+    reached = _first_weights(FOLLOWS_FROM) - sympy.sqrt(FOLLOWS_FROM)
+    before = _first_weights(FOLLOWS_FROM - 1) - sympy.sqrt(FOLLOWS_FROM - 1)
     return decided(_is_growth(share) and room.is_nonnegative and reached.is_positive and before.is_negative)
+
+
+def _first_weights(updates: int) -> sympy.Expr:
+    return _weights().subs(T, updates).rewrite(sympy.Sum).doit()
 
 
 def _noise_is_smaller() -> sympy.Basic:

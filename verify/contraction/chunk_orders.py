@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.chunks import INTEGER_POWERS, Squares, chunk_ratio
-from sparsync.verify.contraction.shapes import power_of_ramp
+from sparsync.verify.contraction.shapes import assumed_power, power_of_ramp
 from sparsync.verify.contraction.strategies import star_shaped
+from sparsync.verify.contraction.weights import points
 from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import property_check
@@ -46,7 +47,7 @@ def cut_rays(profile: Profile) -> Outcome:
 
 
 def _cut_ratio(power: int, number: int, size: int, count: int, kept: int) -> Fraction:
-    weights = power_of_ramp(power)(number * size)
+    weights = points(number * size, assumed_power("chunk_star_shaped", power))
     squares = [Fraction(weight if rank < kept else 0) for rank, weight in enumerate(weights)]
     return assigned_ratio(squares, tuple(range(len(squares))), size, count)
 

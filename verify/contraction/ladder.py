@@ -5,17 +5,19 @@ inequality redone exactly (`rational`), and a search for a vector that breaks th
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import groupby
 
 from hypothesis import strategies as st
 
+from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.certificates import CERTIFIED_CLASSES, Certificate, check, rationalise
 from sparsync.verify.contraction.margins import MARGINS, exact_bound
 from sparsync.verify.contraction.solution import WorstCase
 from sparsync.verify.contraction.strategies import star_shaped
-from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, constant
+from sparsync.verify.contraction.weights import CLASS_WEIGHTS, END_POINT_WEIGHTS, POWERS, constant
 from sparsync.verify.contraction.worst_case import SOLVERS, star_rows, worst_cases
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
@@ -62,9 +64,18 @@ def certified_cases(class_name: str, dimensions: tuple[int, ...]) -> tuple[tuple
 
 
 def certificates_check(profile: Profile, *, label: str) -> Outcome:
-    """`rational`: exact certificates, made from the solver's answers, prove the bound."""
+    """`rational`: exact certificates, made from the solver's answers, prove the bound on the class assumed."""
     sharp, covered = _cases(label, profile)
-    return certificates_outcome([certificate for _, certificate in (*sharp, *covered)], label=label)
+    outcome = certificates_outcome([certificate for _, certificate in (*sharp, *covered)], label=label)
+    return replace(outcome, earned=outcome.earned and certifies_what_is_assumed(label, profile.dimensions))
+
+
+def certifies_what_is_assumed(label: str, dimensions: Sequence[int]) -> bool:
+    """True iff the certified weights are those of the power that the statement assumes, if it assumes one."""
+    if label not in POWERS:
+        return True
+    power = Fraction(str(STATEMENTS[label].given("power")))
+    return all(CERTIFIED_CLASSES[label](count) == POWERS[label](count, power) for count in dimensions)
 
 
 def certificates_outcome(certificates: Sequence[Certificate], *, label: str) -> Outcome:

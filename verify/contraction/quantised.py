@@ -44,13 +44,14 @@ Values = tuple[float, ...]
 def selection_queries() -> tuple[Query, ...]:
     """Energies T, S and E with S ≥ (1 − r)T and E ≤ qS."""
     total, sent, error = sympy.symbols("T S E", real=True)
-    bound = STATEMENTS["quantised_selection"].bound
+    statement = STATEMENTS["quantised_selection"]
+    bound, left, lost = statement.bound, statement.given("left"), statement.given("lost")
     premises = (
         sympy.Ge(total, 0),
         sympy.Le(sent, total),
         sympy.Ge(error, 0),
-        sympy.Ge(sent, (1 - selected_ratio) * total),
-        sympy.Le(error, value_error * sent),
+        sympy.Ge(sent, (1 - left) * total),
+        sympy.Le(error, lost * sent),
         sympy.Le(value_error, 1),
         sympy.Le(selected_ratio, 1),
         sympy.Ge(value_error, 0, evaluate=False),

@@ -12,10 +12,10 @@ from itertools import combinations, pairwise
 import sympy
 from hypothesis import strategies as st
 
-from sparsync.theory.language.symbols import kappa, p
+from sparsync.theory.language.symbols import d, k, kappa, p, q
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.contraction.strategies import star_shaped
-from sparsync.verify.contraction.weights import Weights, tail_ratio
+from sparsync.verify.contraction.weights import POWERS, Weights, raised, tail_ratio
 from sparsync.verify.contraction.worst_case import power_weights, star_rows, worst_cases
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
@@ -63,7 +63,7 @@ def _step_query(exponent: int) -> Query:
 
 
 def exponent_margin(steps: Sequence[Fraction], density: Fraction, power: int) -> Fraction:
-    """bound − F(κ)/F(0) for π² = r(t)(1 − t)^power, r constant on equal cells; F(s) = ∫_s^1 π².
+    """bound − F(κ)/F(0) for π² = r(t)(1 − t)^power, r constant on equal cells, F(s) = ∫_s^1 π²; −|it| for one r.
 
     Args:
         steps: r in each cell, non-increasing and ≥ 0.
@@ -75,15 +75,22 @@ def exponent_margin(steps: Sequence[Fraction], density: Fraction, power: int) ->
     """
     if steps[-1] < 0 or any(larger < smaller for larger, smaller in pairwise(steps)):
         raise ValueError(f"r must be non-increasing and non-negative, got {[str(step) for step in steps]}")
-    whole = _energy_above(steps, Fraction(0), power)
-    left = _energy_above(steps, density, power) / whole if whole else Fraction(0)
-    return STATEMENTS["exponent"].fraction(kappa=density, p=Fraction(2, power)) - left
+    profile = 2 / assumed_power("exponent", power)
+    whole = _energy_above(steps, Fraction(0), profile)
+    left = _energy_above(steps, density, profile) / whole if whole else Fraction(0)
+    margin = STATEMENTS["exponent"].fraction(kappa=density, p=Fraction(2, power)) - left
+    return -abs(margin) if whole and len({*steps}) == 1 else margin
 
 
-def _energy_above(steps: Sequence[Fraction], start: Fraction, power: int) -> Fraction:
+def assumed_power(label: str, power: int) -> Fraction:
+    """The power that a statement assumes at 2/p = power."""
+    return Fraction(str(STATEMENTS[label].given("power").subs(p, sympy.Rational(2, power))))
+
+
+def _energy_above(steps: Sequence[Fraction], start: Fraction, power: Fraction) -> Fraction:
     edges = [Fraction(cell, len(steps)) for cell in range(len(steps) + 1)]
     cells = ((max(left, start), max(right, start)) for left, right in pairwise(edges))
-    areas = (((1 - left) ** (power + 1) - (1 - right) ** (power + 1)) / (power + 1) for left, right in cells)
+    areas = ((raised(1 - left, power + 1) - raised(1 - right, power + 1)) / (power + 1) for left, right in cells)
     return sum((step * area for step, area in zip(steps, areas, strict=True)), Fraction(0))
 
 
@@ -137,7 +144,8 @@ def discrete_certificates(profile: Profile) -> Outcome:
 
 def _is_proved_and_sharp(weights: Sequence[int], count: int, power: int) -> bool:
     bound = STATEMENTS["exponent_discrete"].fraction(d=len(weights), k=count, p=Fraction(2, power))
-    return proves(weights, count, bound) and tail_ratio(weights, count) == bound
+    assumed = POWERS["exponent_discrete"](len(weights), assumed_power("exponent_discrete", power))
+    return weights == assumed and proves(weights, count, bound) and tail_ratio(weights, count) == bound
 
 
 def discrete_programmes(profile: Profile) -> Outcome:
@@ -184,9 +192,9 @@ def _lorenz_query(dimension: int, power: int) -> Query:
     squares = sympy.symbols(f"v_1:{dimension + 1}", real=True)
     total = sympy.Add(*squares)
     differences = sympy.Add(*(larger - smaller for larger, smaller in combinations(squares, 2)))
-    bound = STATEMENTS["lorenz"].exact(d=dimension, q=power)
+    bound, assumed = STATEMENTS["lorenz"].exact(d=dimension, q=power), STATEMENTS["lorenz"].given("kept_back")
     below = (
-        sympy.Le(sympy.Add(*squares[count:]), sympy.Rational(dimension - count, dimension) ** power * total)
+        sympy.Le(sympy.Add(*squares[count:]), assumed.subs({d: dimension, k: count, q: power}) * total)
         for count in range(1, dimension)
     )
     return Query(

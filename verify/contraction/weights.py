@@ -73,6 +73,31 @@ END_POINT_WEIGHTS: dict[str, Weights] = {
 """Smaller classes, with v_d = 0, that the same statements cover without being sharp."""
 
 
+def cells(dimension: int, power: Fraction) -> tuple[Fraction, ...]:
+    """w_i = (d − i + 1)^a − (d − i)^a."""
+    return tuple(raised(rest + 1, power) - raised(rest, power) for rest in reversed(range(dimension)))
+
+
+def points(dimension: int, power: Fraction) -> tuple[Fraction, ...]:
+    """w_i = (d + 1 − i)^a."""
+    return tuple(raised(rest, power) for rest in range(dimension, 0, -1))
+
+
+def raised(base: int | Fraction, power: Fraction) -> Fraction:
+    """base^power, rounded to a float where the power is not whole."""
+    return Fraction(base) ** int(power) if power.denominator == 1 else Fraction(float(base) ** float(power))
+
+
+POWERS: dict[str, Callable[[int, Fraction], tuple[Fraction, ...]]] = {
+    "square_convex": cells,
+    "bell_shaped": cells,
+    "square_convex_discrete": points,
+    "bell_shaped_discrete": points,
+    "exponent_discrete": points,
+}
+"""The weights that a statement assumes, by its label, from d and the power that it assumes."""
+
+
 def is_star_shaped(squares: Sequence[Fraction], weights: Sequence[int]) -> bool:
     """True iff v_i/w_i is non-increasing, as v_i w_{i+1} ≥ v_{i+1} w_i; a zero last weight asks for v_d = 0.
 

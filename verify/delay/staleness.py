@@ -4,6 +4,7 @@ Leads, makespans and rates against a discrete-event simulation in exact fraction
 against the exact stationary law and against exponential traces. Regret is in `verify/delay/stale_regret.py`. Ours.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -36,6 +37,13 @@ ITERATIONS_COUNT = 2000
 LARGEST_DEVIATION = 4.5
 """Standard errors allowed: a correct statement fails one of five comparisons with probability below 4·10⁻⁵."""
 
+ORDERED_SIZES = tuple((workers, slack) for workers in (1, 2, 3, 4) for slack in (0, 1, 2, 3))
+"""(workers, staleness) of the groups whose orders of events are all gone through."""
+STRAGGLER_PUSHES = 150
+"""Iterations of the straggler in a run: many, as a rate is a whole number of pushes."""
+STRAGGLER_SIZES = ((2, 1, Fraction(1)), (3, 4, Fraction(3, 2)), (8, 16, Fraction(1, 3)))
+"""(workers, largest lead, time of the straggler's iteration)."""
+
 FRACTIONS = st.fractions(min_value=0, max_value=4, max_denominator=4)
 DURATIONS = st.one_of(st.just(Fraction(0)), st.just(Fraction(1)), FRACTIONS)
 
@@ -60,6 +68,40 @@ def saving_traces() -> Members:
 def lead_margin(slack: int, durations: Durations) -> Fraction:
     """The bound on leads minus the largest lead in a run."""
     return STATEMENTS["ssp_gap"].fraction(staleness=slack) - max(run(durations, bounded_staleness(slack)).leads)
+
+
+State = tuple[tuple[int, ...], frozenset[int]]
+"""Completed iterations of every worker, beyond those of the slowest, and who is in an iteration."""
+
+
+def leads_in_any_order(workers: int, slack: int) -> set[int]:
+    """Every lead just after a push, over all orders of events that the rule of SSP permits: so for all durations."""
+    policy = bounded_staleness(slack)
+    start: State = ((0,) * workers, frozenset())
+    seen, open_states, leads = {start}, [start], set()
+    while open_states:
+        completed, busy = open_states.pop()
+        following: list[State] = [
+            (completed, busy | {worker})
+            for worker in range(workers)
+            if worker not in busy and policy(worker, completed)
+        ]
+        for worker in busy:
+            pushed = [count + (other == worker) for other, count in enumerate(completed)]
+            leads.add(pushed[worker] - min(pushed))
+            # Workers are alike in the rule, and only differences count in it.
+            following.append((tuple(count - min(pushed) for count in pushed), busy - {worker}))
+        new = [state for state in following if state not in seen]
+        seen.update(new)
+        open_states += new
+    return leads
+
+
+def orders_check(_profile: Profile) -> Outcome:
+    """`rational`: all orders of events of small groups; no lead is above the bound."""
+    largest = {size: max(leads_in_any_order(*size)) for size in ORDERED_SIZES}
+    wrong = [size for size, lead in largest.items() if lead > STATEMENTS["ssp_gap"].fraction(staleness=size[1])]
+    return Outcome(earned=not wrong, detail={"groups_count": len(largest), "largest_lead": max(largest.values())})
 
 
 def speed_up_margin(slack: int, durations: Durations) -> Fraction:
@@ -145,6 +187,35 @@ def rate_margin(
     pushes = run(durations, bounded_lead(most, holds)).push_times
     rate = Fraction(max(sum(time <= horizon for time in times) for times in pushes)) / horizon
     return statement.fraction(longest_duration=longest, gap_bound=limit, horizon=horizon) - rate
+
+
+def straggling_share(workers: int, limit: int, seconds: Fraction, generator: Random) -> Fraction:
+    """The largest rate over the bound, at pushes of a straggler that SSP with s = G − 1 never holds.
+
+    Others take between nothing and an eighth of the straggler's time, at random.
+    """
+    statement = STATEMENTS["persistent_straggler"]
+    numbers = {gap_bound: limit, longest_duration: sympy.Rational(str(seconds))}
+    most = int(statement.given("largest_lead").xreplace(numbers))
+    straggling = Fraction(str(statement.given("slowest").xreplace(numbers)))
+    count = STRAGGLER_PUSHES + most
+    durations = [[straggling * Fraction(generator.randrange(9), 64) for _ in range(count)] for _ in range(workers - 1)]
+    pushes = run([*durations, [straggling] * count], bounded_staleness(most - 1)).push_times
+    shares = []
+    for iterations in range(1, STRAGGLER_PUSHES + 1):
+        horizon = iterations * straggling
+        rate = max(bisect_right(times, horizon) for times in pushes) / horizon
+        shares.append(rate / statement.fraction(longest_duration=seconds, gap_bound=limit, horizon=horizon))
+    return max(shares)
+
+
+def straggler_check(_profile: Profile) -> Outcome:
+    """`simulated`: seeded runs of SSP with a straggler, whose others come within an iteration of the bound."""
+    generator = Random(SEED)
+    shares = [straggling_share(*size, generator) for size in STRAGGLER_SIZES]
+    return Outcome(
+        earned=max(shares) <= 1, detail={"runs_count": len(shares), "largest_share_of_bound": float(max(shares))}
+    )
 
 
 def stationary_throughput(slack: int) -> Fraction:
@@ -263,13 +334,19 @@ def _saving_query(workers: int, slack: int, slowest: Sequence[int]) -> Query:
 
 
 CHECKS: dict[str, dict[Grade, Check]] = {
-    "ssp_gap": {"property": property_check(lambda: traces(smallest_slack=0), lead_margin)},
+    "ssp_gap": {
+        "rational": orders_check,
+        "property": property_check(lambda: traces(smallest_slack=0), lead_margin),
+    },
     "ssp_recursion": {
         "smt": smt_check(*_monotone_queries(), saving_queries),
         "rational": recursion_check,
         "property": property_check(saving_traces, speed_up_margin),
     },
-    "persistent_straggler": {"property": property_check(straggler_cases, rate_margin)},
+    "persistent_straggler": {
+        "property": property_check(straggler_cases, rate_margin),
+        "simulated": straggler_check,
+    },
     "ssp_throughput": {"rational": stationary_check, "simulated": throughput_check},
 }
 """Every check of the statements on staleness, by label and grade."""

@@ -14,14 +14,15 @@ from sparsync.theory.statements import STATEMENTS
 Number = Fraction | float | int
 _SCALE = 2**40
 
-MEANINGS: dict[str, tuple[str, Callable[[Number], Number]]] = {
-    "kept_back": ("delta", lambda delta: 1 - delta),
-    "second_moment": ("second_moment", lambda moment: moment),
-    "variance": ("variance", lambda variance: variance),
-    "heterogeneity": ("heterogeneity", lambda heterogeneity: heterogeneity),
-    "dissimilarity": ("dissimilarity", lambda dissimilarity: dissimilarity),
-}
-"""By the name of an assumption: the parameter in it, and what a run has of what is bounded, by this parameter."""
+MEANINGS: tuple[tuple[str, str, Callable[[Number], Number]], ...] = (
+    ("kept_back", "delta", lambda delta: 1 - delta),
+    ("kept_back", "epsilon", lambda epsilon: epsilon),
+    ("second_moment", "second_moment", lambda moment: moment),
+    ("variance", "variance", lambda variance: variance),
+    ("heterogeneity", "heterogeneity", lambda heterogeneity: heterogeneity),
+    ("dissimilarity", "dissimilarity", lambda dissimilarity: dissimilarity),
+)
+"""The name of an assumption, the parameter in it, and what a run has of what is bounded, by this parameter."""
 
 
 def admitting(label: str, numbers: Mapping[str, Number]) -> dict[str, Number]:
@@ -40,7 +41,7 @@ def admitting(label: str, numbers: Mapping[str, Number]) -> dict[str, Number]:
     """
     assumed = {given.name: given.right for given in STATEMENTS[label].assumptions if isinstance(given, Given)}
     solved = dict(numbers)
-    for name, (parameter, meaning) in MEANINGS.items():
+    for name, parameter, meaning in MEANINGS:
         if name in assumed and parameter in numbers:
             solved[parameter] = _solved(assumed[name], parameter, meaning(numbers[parameter]))
     return solved

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import T, averaging, delta, estimate_energy, eta, gap, n, variance
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.feedback.runs.difference_runs import averaged_update
 from sparsync.verify.feedback.runs.difference_simulations import (
     TOP_K_RUNS,
@@ -50,7 +51,8 @@ def momentum_queries() -> tuple[Query, ...]:
     domain = (_b >= 0, _b < 1, _p >= 0, _d >= 0)
     mean = 2 * _b * (1 - _b) * (_p + _d) ** 2 - 2 * (1 - _b) * _p**2 + lost * _p**2
     single = (1 - _b**2) * (_p + _d) ** 2 - 2 * (1 - _b) * _p**2
-    kept = (1 - _a) * (_a**2 * (_e + _y) ** 2 - _e**2) + (1 - _a) ** 2 * _e**2
+    kept_back = sympy.expand(STATEMENTS[LABEL].given("kept_back").subs(delta, 1 - _a**2))
+    kept = (1 - _a) * (kept_back * (_e + _y) ** 2 - _e**2) + (1 - _a) ** 2 * _e**2
     return (
         _at_most("mean momentum", mean, 2 * _b * (1 + _b) * _d**2, *domain),
         _at_most("one worker's momentum", single, 2 * (1 + _b) * _d**2, *domain),
@@ -77,7 +79,8 @@ def _bound_query() -> Query:
     # All terms times n(1 − a)²α(2 − α).
     scale = _n * (1 - _a) ** 2 * lost
     start = 2 * _A * scale + 4 * _n * ((1 - _a) ** 2 + push) * _S
-    noise = 2 * _s**2 * (2 * _c**2 * (1 - _a) ** 2 + _n * push * (1 - _a) * lost + 2 * _n * push * _c**2)
+    moment = STATEMENTS[LABEL].given("variance").subs(variance, _s**2)
+    noise = 2 * moment * (2 * _c**2 * (1 - _a) ** 2 + _n * push * (1 - _a) * lost + 2 * _n * push * _c**2)
     return Query(
         claim="q² ≤ bound",
         premises=(
@@ -92,7 +95,7 @@ def _bound_query() -> Query:
 def momentum_margin(case: LinearCase) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound, exact."""
     smallest = min(gradient_energies(case, case.moments(averaged_update, 2 + 2 * len(case.offsets))))
-    bound = STATEMENTS[LABEL].fraction(**_numbers(case))
+    bound = bound_at(LABEL, _numbers(case))
     return 1 - smallest / bound if bound else 1 - smallest
 
 

@@ -28,6 +28,7 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at
 from sparsync.verify.feedback.runs.difference_simulations import (
     TOP_K_RUNS,
     WORKER_COUNT,
@@ -76,7 +77,8 @@ def path_queries() -> tuple[Query, ...]:
 def rate_queries() -> tuple[Query, ...]:
     """t = τ, h = ηL, y = ηL̃: signs of the coefficients over what makes them polynomials, then the bound from them."""
     domain = (_t > 0, _t <= 1, _h > 0, _h <= _y, 12 * _y <= _t)
-    kept, control = (1 - _t) ** 2, _t / 4
+    kept = sympy.expand(STATEMENTS[RATE].given("kept_back").subs(delta, 1 - (1 - _t) ** 2))
+    control = _t / 4
     weight, other, rest = 8 * _h**2 / _t, 64 * _h**2 / _t**3, 4 / _t
     moves = other * rest * 4 * _y**2
     first = 1 - 3 * _t / 4
@@ -85,12 +87,19 @@ def rate_queries() -> tuple[Query, ...]:
     lacks = weight * kept / control + other * (first - 1) + moves * kept
     noise = weight * kept / control + other * (first + rest) + moves * (1 + kept)
     return (
+        _contracts(first, (1 + control) ** 2 * kept, *domain),
         _negative("q²", (slopes + sympy.Rational(2, 5)) * _t**4, *domain),
         _negative("‖e‖²", errors * _t**2 / _h**2, *domain),
         _negative("w²", lacks * _t**4 / _h**2, *domain),
         _negative("σ₀²", (noise - 320 * _h**2 / _t**4) * _t**4 / _h**2, *domain),
         _bound_query(*domain),
     )
+
+
+def _contracts(first: sympy.Expr, kept: sympy.Expr, *premises: Any) -> Query:
+    """What is lost of w² pays for Jensen's weight of R."""
+    stated = sympy.expand(kept)
+    return Query("(1 + α)²‖R‖² ≤ (1 − 3τ/4)²(w² + σ₀²)", premises, stated <= first**2, 2 * stated <= first**2)
 
 
 def _negative(claim: str, coefficient: sympy.Expr, *premises: Any) -> Query:
@@ -107,7 +116,8 @@ def _bound_query(*domain: Any) -> Query:
     plain = {symbol: sympy.Symbol(symbol.name, real=True) for symbol in bound.free_symbols}
     numerator, denominator = sympy.fraction(sympy.cancel(bound.xreplace(plain)))
     scale = 2 * _n * _t**4
-    right = scale * _A + 128 * _n * _t * _h**2 * _S + (_h * _t**4 + 640 * _n * _h**2) * _s**2
+    noise = STATEMENTS[RATE].given("variance").subs(variance, _s**2)
+    right = scale * _A + 128 * _n * _t * _h**2 * _S + (_h * _t**4 + 640 * _n * _h**2) * noise
     return Query(
         claim="q² ≤ bound",
         premises=(*domain, _n >= 1, _A >= 0, _S >= 0, _s >= 0, 2 * scale * _q**2 <= 5 * sympy.expand(right)),
@@ -151,11 +161,18 @@ def rate_margin(case: LinearCase) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound, exact; α is that of the statement."""
     found = stated_case(case).moments(controlled_update, 2 + 2 * len(case.offsets))
     smallest = min(gradient_energies(case, found))
-    bound = STATEMENTS[RATE].fraction(
-        delta=1 - case.root**2, step_size=case.step, smoothness=case.smoothness, mean_smoothness=case.smoothness,
-        gap=case.gap, estimate_energy=case.gradients_square, T=len(case.actions), n=len(case.offsets),
-        variance=case.variance,
-    )  # fmt: skip
+    numbers: dict[str, Fraction | int] = {
+        "delta": 1 - case.root**2,
+        "step_size": case.step,
+        "smoothness": case.smoothness,
+        "mean_smoothness": case.smoothness,
+        "gap": case.gap,
+        "estimate_energy": case.gradients_square,
+        "T": len(case.actions),
+        "n": len(case.offsets),
+        "variance": case.variance,
+    }
+    bound = bound_at(RATE, numbers)
     return 1 - smallest / bound if bound else 1 - smallest
 
 

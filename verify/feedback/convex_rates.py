@@ -29,6 +29,7 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import Number, admitting, bound_at, substituted
 from sparsync.verify.feedback.runs.convex_simulations import convex_check, last_check, strongly_convex_check
 from sparsync.verify.feedback.runs.linear_moments import (
     LinearCase,
@@ -60,6 +61,11 @@ def _sides(bound: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
     return sign * numerator, sign * denominator
 
 
+def _assumed(label: str) -> tuple[sympy.Expr, ...]:
+    """What is kept back, the noise and the heterogeneity, as assumed at most."""
+    return tuple(STATEMENTS[label].given(name).subs(_PLAIN) for name in ("kept_back", "variance", "dissimilarity"))
+
+
 def convex_queries() -> tuple[Query, ...]:
     """What pays for p = ‖mean e_i‖ and for the deviations r; and the bound on both sides of H = 1, H the share stated.
 
@@ -69,9 +75,10 @@ def convex_queries() -> tuple[Query, ...]:
     (least,) = bound.atoms(sympy.Min)
     cost, limit = sympy.fraction(sympy.cancel(CONVEX_SHARE.subs(_PLAIN, simultaneous=True)))
     domain = (_t > 0, _t <= 1, _h > 0, _w > 0)
-    paid = 2 * _h * _p * _q + (_h * _q) ** 2 + _w * ((1 - _t) * (_p + _h * _q) ** 2 - _p**2)
-    deviation = _t * ((1 - _t) * (_r + _h * _z) ** 2 - _r**2)
-    noise = _h * (_v * _t + _n * _w * (1 - _t) * (_v * _t + _z**2))
+    kept, moment, spread = _assumed(CONVEX)
+    paid = 2 * _h * _p * _q + (_h * _q) ** 2 + _w * (kept * (_p + _h * _q) ** 2 - _p**2)
+    deviation = _t * (kept * (_r + _h * _z) ** 2 - _r**2)
+    noise = _h * (moment * _t + _n * _w * (1 - _t) * (moment * _t + spread))
     signs = (_n >= 1, _A >= 0, _v >= 0, _z >= 0, _D >= 0)
     beyond = 2 * _n * _t * ((2 - _c) * _D - _A) <= noise
     return (
@@ -100,8 +107,9 @@ def strong_queries() -> tuple[Query, ...]:
     charge = sympy.Eq(_c, 1 + _w * (1 - _t), evaluate=False)
     paid = _h * _c * (2 * _p * _q + _h * _q**2) - _w * _x * _p**2
     small = _h * _c * (_w * _x + _c) <= _w * _x
-    deviation = (1 - _t) * (_r + _h * _z) ** 2 - (1 - _h * _m / 2) * _r**2
-    noise = _h * (_v * room + _n * _w * (1 - _t) * (_v * room + _w * _z**2))
+    kept, moment, spread = _assumed(STRONG)
+    deviation = kept * (_r + _h * _z) ** 2 - (1 - _h * _m / 2) * _r**2
+    noise = _h * (moment * room + _n * _w * (1 - _t) * (moment * room + _w * spread))
     gain = 2 * (1 - _m) * _n * room * (_D - _A)
     return (
         _paid("p and q are paid", paid, _h * _q**2, *domain, *left, charge, small, _p >= 0, _q >= 0),
@@ -130,8 +138,12 @@ def last_queries() -> tuple[Query, ...]:
     roots = (power for power in bound.atoms(sympy.Pow) if power.exp == sympy.S.Half)
     rational = sympy.together(bound.xreplace({power: sympy.sqrt(sympy.factor(power.base)) for power in roots}))
     numerator, denominator = sympy.fraction(sympy.cancel(rational).xreplace({root: _t, factor: _w}))
-    step = ((1 - _t) * _w + _w**2 - _t) ** 2
-    noise, scale = step * _v, _w**2 * (1 + _t)
+    given = STATEMENTS[LAST].given
+    step = sympy.cancel(given("step_size").subs(values, simultaneous=True)).xreplace({root: _t, factor: _w})
+    kept = given("kept_back").subs(epsilon, _t**2)
+    # η²σ₀² is added to E‖x̃ − x*‖², what is kept back of it to E‖e‖².
+    scale = _w**2 * (1 + _t)
+    noise = sympy.cancel(scale * step**2 * given("variance").subs(variance, _v) * (1 + kept / _t))
     sign = sympy.sign(denominator.subs({_t: sympy.Rational(1, 4), _w: sympy.Rational(3, 4)}))
     premises = (
         _t >= 0, _t < 1, _w > 0, _w < 1, _w**2 > _t, _v >= 0, _D >= 0,
@@ -181,7 +193,7 @@ def _numbers(case: LinearCase) -> dict[str, Fraction | int]:
 def convex_margin(case: LinearCase) -> Fraction:
     """1 − mean_t E(f(x_t) − f*)/bound, exact."""
     values = [case.smoothness * moments[1][1] / 2 for moments in _moments(case)[:-1]]
-    bound = STATEMENTS[CONVEX].fraction(**_numbers(case))
+    bound = bound_at(CONVEX, _numbers(case))
     excess = sum(values, Fraction(0)) / len(values)
     return 1 - excess / bound if bound else 1 - excess
 
@@ -193,7 +205,7 @@ def strong_margin(case: LinearCase, convexity: Fraction) -> Fraction:
     weights = [ratio ** (-place - 1) for place in range(len(case.actions))]
     values = [case.smoothness * moments[1][1] / 2 for moments in _moments(case)[:-1]]
     excess = sum((weight * value for weight, value in zip(weights, values, strict=True)), Fraction(0)) / sum(weights)
-    bound = STATEMENTS[STRONG].fraction(**_numbers(case), mu=strong)
+    bound = bound_at(STRONG, _numbers(case) | {"mu": strong})
     return 1 - excess / bound if bound else 1 - excess
 
 
@@ -202,12 +214,15 @@ def last_margin(case: LinearCase, smaller: Fraction, larger: Fraction) -> Fracti
     final = _moments(case)[-1]
     residual = final[2][2] / case.root if case.root else Fraction(0)
     virtual = final[1][1] - 2 * final[1][2] + final[2][2]
-    bound = Fraction(
-        STATEMENTS[LAST].evaluate(
-            epsilon=case.root**2, mu=smaller, smoothness=larger, start_distance=case.start**2, T=len(case.actions),
-            variance=case.variance,
-        )
-    )  # fmt: skip
+    numbers: dict[str, Number] = {
+        "epsilon": case.root**2,
+        "mu": smaller,
+        "smoothness": larger,
+        "start_distance": case.start**2,
+        "T": len(case.actions),
+        "variance": case.variance,
+    }
+    bound = Fraction(STATEMENTS[LAST].evaluate(**admitting(LAST, numbers)))
     # A bound attained exactly could be rounded below: allow for that one rounding.
     return 1 - (virtual + residual) / (bound * (1 + Fraction(1, 2**52)))
 
@@ -268,7 +283,8 @@ def last_cases() -> st.SearchStrategy[tuple[LinearCase, Fraction, Fraction]]:
 
     def case(drawn: Any) -> tuple[LinearCase, Fraction, Fraction]:
         root, strong, share, actions = drawn
-        step = 2 / (1 + strong) * (1 - root) / (1 + root)
+        numbers = {"mu": strong, "smoothness": Fraction(1), "epsilon": root**2}
+        step = substituted(STATEMENTS[LAST].given("step_size"), numbers)
         curvature = strong + share * (1 - strong)
         made = single_case(step=step, smoothness=curvature)
         return replace(made, root=root, actions=[([kept], noise) for kept, noise in actions]), strong, Fraction(1)

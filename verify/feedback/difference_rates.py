@@ -8,6 +8,7 @@ asked for the rate from its one-step inequality, and for the largest bias that n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import sympy
@@ -25,6 +26,7 @@ from sparsync.theory.language.symbols import (
     variance,
 )
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import bound_at, rational_root, substituted
 from sparsync.verify.feedback.queries import bound_sides
 from sparsync.verify.feedback.runs.difference_runs import FloorRun, difference_update
 from sparsync.verify.feedback.runs.difference_simulations import floor_check, rate_check
@@ -58,7 +60,8 @@ def rate_queries() -> tuple[Query, ...]:
     numerator, denominator = sympy.fraction(sympy.cancel(sympy.cancel(bound).subs(values, simultaneous=True)))
     sign = sympy.sign(denominator.subs(dict.fromkeys((_t, _r, _k), sympy.S.Half)))
     cost = _m * (1 - _m) * _x**2 - (1 - _m) * _v**2
-    charged = 1 - _t + _r * _t + _k * _t * (1 - _r)
+    kept = STATEMENTS[RATE].given("kept_back").subs(delta, _t)
+    charged = sympy.cancel(kept * (1 - _t + _r * _t + _k * _t * (1 - _r)) / (1 - _t))
     # The change of Φ with the cost of noise, which is m/(1 − m) of s², over λ/(1 − δ).
     descent = (_q**2 - 2 * _A) * _t * (1 - _r) * (1 - charged) - ((1 - _t) * (1 - charged) + charged) * _s**2
     return (
@@ -107,7 +110,7 @@ def rate_margin(case: LinearCase | FloorRun, share: Fraction) -> Fraction:
         count = len(case.offsets)
         smallest = min(gradient_energies(case, case.moments(difference_update, 2 + count)))
         numbers = _numbers(case, share)
-    bound = STATEMENTS[RATE].fraction(**numbers)
+    bound = bound_at(RATE, numbers)
     return 1 - smallest / bound if bound else 1 - smallest
 
 
@@ -163,7 +166,14 @@ def floor_runs(step: Fraction | None = None) -> st.SearchStrategy[FloorRun]:
 def floor_margin(run: FloorRun) -> Fraction:
     """−max_t ||∇f(x_t)|² − bound|."""
     stated = STATEMENTS[FLOOR].fraction(delta=run.delta, variance=run.noise**2)
-    return -max(abs(energy - stated) for energy in run.gradient_energies())
+    return -max(abs(energy - stated) for energy in _assumed(run).gradient_energies())
+
+
+def _assumed(run: FloorRun) -> FloorRun:
+    """The run with the start and the estimates that are assumed at its δ and σ₀."""
+    numbers = {"delta": run.delta, "variance": run.noise**2}
+    start, held = (substituted(STATEMENTS[FLOOR].given(name), numbers) for name in ("start", "estimate"))
+    return replace(run, start=rational_root(start), held=rational_root(held))
 
 
 def _floor_cases() -> st.SearchStrategy[tuple[FloorRun]]:

@@ -28,7 +28,7 @@ from sparsync.theory.language.symbols import (
     virtual_iterate,
 )
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback.admission import bound_at
+from sparsync.verify.feedback.admission import bound_at, substituted
 from sparsync.verify.feedback.runs.adversarial_runs import SaturatedRun
 from sparsync.verify.feedback.runs.linear_moments import (
     LinearCase,
@@ -200,10 +200,12 @@ def norm_margin(
 
 def noise_margin(root: Fraction, momentum: Fraction, step: Fraction) -> Fraction:
     """−|E e² − bound| where the update leaves the bound's E e² as it is, with E m² and E me solved by hand."""
-    energy = 1 / (1 - momentum**2)
-    product = root * step * energy / (1 - root * momentum)
+    kept = substituted(STATEMENTS[NOISE].given("kept"), {"delta": 1 - root**2})
+    noise = substituted(STATEMENTS[NOISE].given("variance"), {"variance": Fraction(1)})
+    energy = noise / (1 - momentum**2)
+    product = kept * step * energy / (1 - kept * momentum)
     stated = STATEMENTS[NOISE].fraction(delta=1 - root**2, momentum=momentum, step_size=step, variance=1)
-    after = root**2 * (stated + 2 * step * momentum * product + step**2 * (momentum**2 * energy + 1))
+    after = kept**2 * (stated + 2 * step * momentum * product + step**2 * (momentum**2 * energy + noise))
     return -abs(after - stated)
 
 

@@ -34,6 +34,7 @@ class Proof:
         symbols: parts of the right side to the statement's symbols, or to expressions in them.
         given: of the first theorem of a statement, by the name of a number that the statement assumes: the hypothesis
             as a definition has it, and the part of it that is the number.
+        weights: where the statement assumes a power a of its weights, the definition of (d − i)^a at ranks i from 0.
         leaves: what of the statement is not formal, in plain words; empty where the theorem covers all that is stated.
     """
 
@@ -42,6 +43,7 @@ class Proof:
     bound: str
     symbols: dict[str, str] = field(default_factory=dict)
     given: dict[str, tuple[str, str]] = field(default_factory=dict)
+    weights: str = ""
     leaves: str = ""
 
 
@@ -82,6 +84,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "kept_back S <= square_share R d #|S| * energy",
             "square_share R d #|S|",
             {"#|S|": "k"},
+            weights="linear_weight",
         ),
     ),
     "bell_shaped_discrete": (
@@ -90,6 +93,7 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "kept_back S <= cubic_share R d #|S| * energy",
             "cubic_share R d #|S|",
             {"#|S|": "k"},
+            weights="square_weight",
         ),
     ),
     "threshold_selector": (
@@ -122,6 +126,10 @@ PROVED: dict[str, tuple[Proof, ...]] = {
             "not_sent <= rounded_share lost left * energy u",
             "rounded_share lost left",
             {"lost": "value_error", "left": "selected_ratio"},
+            {
+                "left": ("kept_back u S <= left * energy u", "left"),
+                "lost": (r"rounding_error <= lost * (\sum_(i in S) u i ^+ 2)", "lost"),
+            },
         ),
     ),
     "virtual_iterate": (

@@ -10,6 +10,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -220,6 +221,19 @@ def traffic_cases() -> Members:
         lambda case: (case[0], *case[1], *case[2:])
     )
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "split_federated_crossover": (
+        Edge(
+            str(STATEMENTS["split_federated_crossover"].domain[0]),
+            {
+                "n": 3, "d": 8, "passed_count": 17, "round_count": 1, "cut_values": 1, "value_bytes": 4,
+                "label_bytes": 1,
+            },
+        ),
+    ),
+}  # fmt: skip
+"""Points just beyond the conditions."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "split_epoch_bytes": {"rational": split_check, "property": property_check(split_cases, split_margin)},

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.language.symbols import clip_norm, loss_excess, loss_factor, noise_ratio, sample_share
+from sparsync.theory.learning.privacy_losses import OTHER_CHANCE
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
@@ -148,9 +149,21 @@ def divergence_check(_profile: Profile) -> Outcome:
     return Outcome(earned=not wrong, detail={"cases_count": len(cases), "wrong_cases": wrong})
 
 
+def _allowed(factor: Fraction, excess: Fraction, chance: Fraction) -> Fraction:
+    """The largest chance that is assumed beside one from the other data."""
+    values = {loss_factor: factor, loss_excess: excess, OTHER_CHANCE: chance}
+    return Fraction(str(STATEMENTS["membership_bound"].given("loss").subs(values)))
+
+
+def _needed(factor: Fraction, excess: Fraction, chance: Fraction) -> Fraction:
+    """The smallest chance beside which this one is allowed."""
+    least, more = _allowed(factor, excess, Fraction(0)), _allowed(factor, excess, Fraction(1))
+    return (chance - least) / (more - least)
+
+
 def advantage_margin(factor: Fraction, excess: Fraction, rate: Fraction) -> Fraction:
     """The bound less the largest advantage at a false positive rate F: min(e^ε F + δ, 1 − (1 − F − δ)/e^ε, 1) − F."""
-    best = min(factor * rate + excess, 1 - (1 - rate - excess) / factor, Fraction(1)) - rate
+    best = min(_allowed(factor, excess, rate), 1 - _needed(factor, excess, 1 - rate), Fraction(1)) - rate
     return STATEMENTS["membership_bound"].fraction(loss_factor=factor, loss_excess=excess) - best
 
 
@@ -163,9 +176,8 @@ def response_margin(factor: Fraction) -> Fraction:
 
 def advantage_check(_profile: Profile) -> Outcome:
     """`rational`: listed rates do not exceed the bound, and that where both lines meet attains it."""
-    pairs = list(
-        product((Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(20)), (Fraction(0), Fraction(1, 8), Fraction(1)))
-    )
+    pairs = list(product((Fraction(1), Fraction(3, 2), Fraction(20)), (Fraction(0), Fraction(1, 8), Fraction(1))))
+    pairs.append((Fraction(1, 2), Fraction(1, 2)))
     margins = [advantage_margin(*pair, Fraction(rate, 16)) for pair in pairs for rate in range(17)]
     meeting = [advantage_margin(factor, excess, (1 - excess) / (1 + factor)) for factor, excess in pairs]
     responses = [response_margin(Fraction(factor)) for factor in (1, 2, 9)]
@@ -181,6 +193,7 @@ def advantage_cases() -> Members:
         st.integers(1, 400).map(lambda eighths: Fraction(eighths, 8)),
         st.integers(0, 32).map(lambda part: Fraction(part, 32)),
     )
+    pair = pair.filter(lambda case: sum(case) >= 1)
     rate = st.integers(0, 64).map(lambda part: Fraction(part, 64))
     drawn = st.tuples(pair, rate).map(lambda case: (*case[0], case[1]))
     return drawn | pair.map(lambda case: (*case, (1 - case[1]) / (1 + case[0])))
@@ -189,10 +202,11 @@ def advantage_cases() -> Members:
 def _advantage_query() -> list[Query]:
     """(T − F)·denominator ≤ numerator, of the bound as it stands."""
     found, named = sympy.symbols("T F", real=True)
+    assumed = STATEMENTS["membership_bound"].given("loss")
     above, below = sympy.fraction(sympy.together(STATEMENTS["membership_bound"].bound))
     premises = (
-        found <= loss_factor * named + loss_excess,
-        1 - named <= loss_factor * (1 - found) + loss_excess,
+        found <= assumed.subs(OTHER_CHANCE, named),
+        1 - named <= assumed.subs(OTHER_CHANCE, 1 - found),
         loss_factor > 0,
         loss_excess >= 0,
     )
@@ -216,6 +230,10 @@ EDGES: dict[str, tuple[Remark, ...]] = {
     "sampled_gaussian_divergence": (
         Edge("order >= 2", {"order": 1, "sample_share": Fraction(1, 4), "noise_ratio": 10}),
         Unneeded("sample_share <= 1", "it is a probability"),
+    ),
+    "membership_bound": (
+        # An attack that never says yes.
+        Edge("loss_factor >= 1 - loss_excess", {"loss_factor": Fraction(15, 16), "loss_excess": 0}, lambda: 0),
     ),
 }
 """Beyond the conditions."""

@@ -234,19 +234,27 @@ def selective_queries() -> tuple[Query, ...]:
 
 
 def share_queries() -> tuple[Query, ...]:
-    """All times and shares: a speed-up of φ or more leaves no larger share."""
-    numerator, denominator = sympy.fraction(sympy.together(STATEMENTS["selsync_share"].bound.xreplace(_REAL)))
-    return (
-        Query(
-            claim="the share of exchanges",
-            premises=(
-                *_TIMES,
-                *(_SHARE >= 0, _SHARE <= 1, _FACTOR >= 1),
-                sympy.Le(_FACTOR * (_COMPUTE + _FLAG + _SHARE * _EXCHANGE), _COMPUTE + _EXCHANGE),
-            ),
-            conclusion=sympy.Le(_SHARE * denominator, numerator),
-            false_twin=sympy.Le(_SHARE * denominator * _FACTOR, numerator),
+    """All times and shares: a speed-up of φ or more leaves no share that is larger than either number."""
+    return tuple(_share_query(bound) for bound in _without_minimum(STATEMENTS["selsync_share"].bound))
+
+
+def _without_minimum(bound: sympy.Expr) -> list[sympy.Expr]:
+    """With each part of its minimum for the whole; itself where there is none."""
+    smallest = bound.atoms(sympy.Min)
+    return [bound.xreplace({found: part}) for found in smallest for part in found.args] or [bound]
+
+
+def _share_query(bound: sympy.Expr) -> Query:
+    numerator, denominator = sympy.fraction(sympy.together(bound.xreplace(_REAL)))
+    return Query(
+        claim=f"the share of exchanges is no more than {bound}",
+        premises=(
+            *_TIMES,
+            *(_SHARE >= 0, _SHARE <= 1, _FACTOR > 0),
+            sympy.Le(_FACTOR * (_COMPUTE + _FLAG + _SHARE * _EXCHANGE), _COMPUTE + _EXCHANGE),
         ),
+        conclusion=sympy.Le(_SHARE * denominator, numerator),
+        false_twin=sympy.Le(2 * _SHARE * denominator, numerator),
     )
 
 
@@ -359,6 +367,12 @@ def waiting_queries() -> tuple[Query, ...]:
 EDGES: dict[str, tuple[Remark, ...]] = {
     "osp_time": (Unneeded("deferred_size <= message_size", "no more bytes can be deferred than a message has"),),
     "selsync_speed_up": (Unneeded("synchronised_share <= 1", "no more than all steps are followed by an exchange"),),
+    "selsync_share": (
+        Edge(
+            str(STATEMENTS["selsync_share"].domain[0]),
+            {"compute_time": 1, "flag_time": 0, "exchange_time": 12, "least_speed_up": Fraction(27, 2)},
+        ),
+    ),
     "backup_waiting": (Edge("awaited_count <= n", {"awaited_count": 4, "mean_duration": Fraction(5, 4), "n": 3}),),
 }
 """Points just beyond the conditions of these statements, and why some conditions are not needed."""

@@ -48,7 +48,7 @@ def _small_query(used: Sequence[int], delay: int) -> Query:
     premises.append(sympy.Ge(sympy.expand(value), 0))
     numbers = {L: sympy.S.One, gap: start, coherence: share, variance: noise}
     numbers |= {tau: sympy.Integer(delay), T: sympy.Integer(len(used))}
-    stated = statement.bound.xreplace(numbers).doit().xreplace({sympy.sqrt(2): 2 * half_root})
+    stated = statement.bound.xreplace(numbers).rewrite(sympy.Sum).doit().xreplace({sympy.sqrt(2): 2 * half_root})
     above, below = sympy.fraction(sympy.together(stated))
     sign = 1 if below.subs({share: 1, half_root: sympy.Rational(7, 10)}) > 0 else -1
     left, right = sympy.expand(sign * least * below), sympy.expand(sign * above)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.language.symbols import L, epsilon, mu, residual_decay
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.feedback.admission import rational_root, substituted
 from sparsync.verify.tight_rates.performance import (
     Form,
     Performance,
@@ -47,6 +48,11 @@ def chosen(numbers: dict[str, Any]) -> dict[str, sympy.Expr]:
     return {name: STATEMENTS[TIGHT].given(name).subs(values) for name in _CHOSEN}
 
 
+def kept_root(s: Fraction) -> Fraction:
+    """√(‖C(v) − v‖²/‖v‖²) at most, as the statement assumes it where √ε is s."""
+    return rational_root(substituted(STATEMENTS[TIGHT].given("kept_back"), {"epsilon": s**2}))
+
+
 def decayed_step(
     *, smallest: float, root_epsilon: float, decay: float, step_size: float, position: float, residual: float
 ) -> Performance:
@@ -72,7 +78,7 @@ def worst_rate(smallest: float, root_epsilon: float, decay: float) -> tuple[floa
     step, position, residual = (float(number) for number in chosen(numbers).values())
     solution = primal(
         decayed_step(
-            smallest=smallest, root_epsilon=root_epsilon, decay=decay, step_size=step,
+            smallest=smallest, root_epsilon=float(kept_root(Fraction(str(root_epsilon)))), decay=decay, step_size=step,
             position=position, residual=residual,
         )
     )  # fmt: skip
@@ -120,7 +126,7 @@ def step_margin(
     bends = [smallest + part * (1 - smallest) for part in curvatures]
     if attains:
         bends = [smallest if attains == 1 else Fraction(1)] * 2
-        factor, kept = attains * theta, attains * s
+        factor, kept = attains * theta, attains * kept_root(s)
         x, e = (Fraction(1), Fraction(0)), (kept * (1 - factor) / ((1 - kept) * factor), Fraction(0))
         turn = Turn(Fraction(0), reflected=False, length=Fraction(attains))
 
@@ -131,7 +137,7 @@ def step_margin(
 
     pull = (bends[0] * x[0], bends[1] * x[1])
     corrected = _add(_scale(numbers["residual_decay"], e), _scale(step, pull))
-    after = _scale(s, turn(corrected))
+    after = _scale(kept_root(s), turn(corrected))
     end = _add(_add(x, _scale(-1, corrected)), after)
     margin = STATEMENTS[TIGHT].fraction(**numbers) - value(end, after) / value(x, e)
     return -abs(margin) if attains else margin
@@ -278,6 +284,11 @@ def _free_ratio() -> Fraction:
     return value(x - corrected - corrected / 2, -corrected / 2) / value(x, e)
 
 
+SLACK: dict[str, dict[str, str]] = {
+    label: {"kept_back": "with 17/16 of it more compressors are admitted, and the worst of them is no faster"}
+    for label in (FLOOR, LOWER)
+}
+"""Assumed numbers that may be a little other."""
 EDGES: dict[str, tuple[Remark, ...]] = {
     TIGHT: (
         Unneeded("mu < smoothness", "at μ = L the weights p and r have no value; beyond it there is no function"),

@@ -56,6 +56,21 @@ def test_the_formula_after_the_start_would_be_noticed_if_it_were_wrong() -> None
         assert abs(power_sum(1201, mpmath.mpf(5) / 2) / right - 1) > mpmath.mpf(10) ** -4
 
 
+@pytest.mark.parametrize("exponent", [sympy.S.NegativeOne, sympy.Rational(-1, 2), sympy.Rational(-1, 3)])
+@pytest.mark.parametrize("count", [7, 1000, 1001, 3000])
+def test_sums_of_falling_terms_are_right_to_hundreds_of_digits(count: int, exponent: sympy.Rational) -> None:
+    with mpmath.workdps(330):
+        added = mpmath.fsum(mpmath.mpf(rank) ** (mpmath.mpf(exponent.p) / exponent.q) for rank in range(1, count + 1))
+        found = mpmath.mpf(str(sympy.N(PowerSum(count, exponent), 320)))
+        assert abs(found / added - 1) < mpmath.mpf(10) ** -318
+
+
+@pytest.mark.parametrize("count", [10**6, 10**12, 10**300])
+def test_a_harmonic_sum_of_any_length_takes_no_time(count: int) -> None:
+    logarithm = math.log(count) + 0.5772156649015329
+    assert float(sympy.N(PowerSum(count, sympy.S.NegativeOne), DIGITS)) == pytest.approx(logarithm, rel=1e-6)
+
+
 @pytest.mark.parametrize(("base", "exponent"), [(0.3, 0.7), (0.7, 1 + 2 / 0.7), (0.999, 2000.5), (0.1, 1e-3)])
 def test_binary_fractions_have_powers_at_once(base: float, exponent: float) -> None:
     power = RealPower(sympy.Rational(base), sympy.Rational(exponent))

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 
 import pytest
 import sympy
@@ -9,6 +10,7 @@ from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.delay.staleness import (
     CHECKS,
     in_turns,
+    leads_in_any_order,
     rate_margin,
     recursion,
     saving_queries,
@@ -16,6 +18,7 @@ from sparsync.verify.delay.staleness import (
     speed_up_margin,
     stationary_throughput,
     straggler_cases,
+    straggling_share,
     throughput_deviation,
 )
 from sparsync.verify.synchronisation.event_simulation import bounded_staleness, run
@@ -32,11 +35,11 @@ def lost(label: str) -> set[Grade]:
 @pytest.mark.parametrize(
     ("label", "wrong", "grades"),
     [
-        ("ssp_gap", staleness, {"property"}),
+        ("ssp_gap", staleness, {"rational", "property"}),
         ("ssp_recursion", sympy.Min(n, staleness), {"smt", "rational", "property"}),
         pytest.param("ssp_recursion", n * (staleness + 1), {"rational"}, marks=pytest.mark.slow),
-        ("persistent_straggler", 1 / longest_duration + gap_bound / (2 * horizon), {"property"}),
-        ("persistent_straggler", 1 / longest_duration + (gap_bound - 1) / horizon, {"property"}),
+        ("persistent_straggler", 1 / longest_duration + gap_bound / (2 * horizon), {"property", "simulated"}),
+        ("persistent_straggler", 1 / longest_duration + (gap_bound - 1) / horizon, {"property", "simulated"}),
         ("ssp_throughput", 2 * (2 * staleness + 1) / (2 * staleness + 2), {"rational", "simulated"}),
     ],
 )
@@ -47,6 +50,21 @@ def test_a_wrong_bound_is_caught(
     relation = statement.relation.func(statement.relation.lhs, wrong, evaluate=False)
     monkeypatch.setitem(STATEMENTS, label, replace(statement, relation=relation))
     assert lost(label) == grades
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("slack", [0, 1, 3])
+def test_some_order_of_events_leads_to_every_lead_up_to_the_bound_and_none_beyond(workers: int, slack: int) -> None:
+    assert leads_in_any_order(workers, slack) == set(range(slack + 2))
+
+
+def test_one_worker_leads_nobody() -> None:
+    assert leads_in_any_order(1, 2) == {0}
+
+
+def test_rates_beside_a_straggler_come_near_the_bound() -> None:
+    share = straggling_share(3, 4, Fraction(3, 2), Random(1))
+    assert Fraction(99, 100) < share <= 1
 
 
 @pytest.mark.parametrize(("workers", "slack", "expected"), [(3, 1, 2), (3, 2, 3), (2, 4, 2), (4, 0, 1)])

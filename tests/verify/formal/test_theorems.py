@@ -117,13 +117,22 @@ def test_a_wrong_definition_is_not_the_statement_s_bound(name: str, old: str, ne
 def test_numbers_that_a_statement_assumes_are_those_of_its_theorem(label: str) -> None:
     statement, proof = STATEMENTS[label], PROVED[label][0]
     given = {made.name: made.right for made in statement.assumptions if isinstance(made, Given)}
-    assert set(proof.given) == set(given)
+    assert {*proof.given, *(["power"] if proof.weights else [])} == set(given)
     symbols = {str(symbol.name): symbol for symbol in statement.parameters}
     source = " ".join("\n".join(map(without_comments, read_sources().values())).split())
     for name, (hypothesis, number) in proof.given.items():
         assert hypothesis in source
         assert number in hypothesis.partition(" <= ")[2]
         assert vanishes(sympy_of(number, meanings(proof, symbols), {}) - given[name])
+
+
+@pytest.mark.parametrize(("label", "proof"), [(label, proof) for label, proof in PROOFS if proof.weights])
+def test_the_weights_of_a_theorem_have_the_power_that_the_statement_assumes(label: str, proof: Proof) -> None:
+    file, _, theorem = proof.theorem.partition(".")
+    assert f"star_shaped ({proof.weights} R d)" in statement_of(read_sources()[file], theorem)
+    d, i = sympy.symbols("d i", integer=True)
+    weight = sympy_of(read_definitions()[proof.weights].body, {"d": d, "i": i}, {})
+    assert vanishes(weight - (d - i) ** STATEMENTS[label].given("power"))
 
 
 @pytest.mark.parametrize("name", THEOREMS)

@@ -46,3 +46,8 @@ def test_a_pair_that_mixes_early_and_then_late_keeps_more_than_whole_epochs_woul
 
 def test_gradients_that_cancel_nearly_attain_the_rate() -> None:
     assert all(0.95 < epoch_rates.stuck_share(*run) < 1 for run in epoch_rates.STUCK_RUNS)
+
+
+def test_noise_and_a_step_of_one_over_the_smoothness_nearly_attain_the_speed_up() -> None:
+    """From 1 with σ₀² = 2/T: E‖∇f‖² is 1, then 1/T, and the bound 2/T."""
+    assert epoch_rates.speed_up_share(Fraction(0), 0.02, 100) == pytest.approx(1 - 1 / 200, rel=1e-12)

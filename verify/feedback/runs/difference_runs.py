@@ -68,6 +68,8 @@ class FloorRun:
         step: η.
         smoothness: L.
         signs: of the noise at every step, for every worker; the first are of the noise before.
+        start: f' at first, where it is not b.
+        held: the size of the estimates at first, where it is not σ₀/δ.
     """
 
     odds: Fraction
@@ -75,6 +77,8 @@ class FloorRun:
     step: Fraction
     smoothness: Fraction
     signs: Sequence[Sequence[int]]
+    start: Fraction | None = None
+    held: Fraction | None = None
 
     @property
     def delta(self) -> Fraction:
@@ -88,8 +92,10 @@ class FloorRun:
 
     def gradient_energies(self) -> list[Fraction]:
         """|∇f(x_t)|² at every step, and after the last."""
-        x: Vector = (self.slope / self.smoothness, Fraction(0), Fraction(0))
-        estimates: list[Vector] = [(Fraction(0), sign * self.noise / self.delta, Fraction(0)) for sign in self.signs[0]]
+        start = self.slope if self.start is None else self.start
+        held = self.noise / self.delta if self.held is None else self.held
+        x: Vector = (start / self.smoothness, Fraction(0), Fraction(0))
+        estimates: list[Vector] = [(Fraction(0), sign * held, Fraction(0)) for sign in self.signs[0]]
         energies = [(self.smoothness * x[0]) ** 2]
         for place, signs in enumerate(self.signs[1:]):
             noises = [
