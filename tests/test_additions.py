@@ -87,6 +87,7 @@ from paper.statements.proofs import checks_file, proof_file
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from sparsync.verify.ledger.checks import CHECKS
 from sparsync.verify.ledger.evidence import collect
+from sparsync.verify.ledger.hypothesis_mutants import MUTANTS as HYPOTHESES
 from sparsync.verify.ledger.mutants import MUTANTS
 from sparsync.verify.ledger.mutation import killing_grades
 from sparsync.verify.tools.outcome import Profile
@@ -95,6 +96,8 @@ assert label in STATEMENTS and label in FAMILIES["Contraction"] and set(CHECKS[l
 row = collect(label, Profile(dimensions=(2, 3), examples_count=10))
 assert (row.earned, row.lost) == (("symbolic", "rational"), ()), row
 assert [killing_grades(MUTANTS[f"{label}_times_{factor}"]) for factor in ("63_64", "65_64")] == [("rational",)] * 2
+beyond = [killing_grades(mutant) for name, mutant in HYPOTHESES.items() if name.startswith(label)]
+assert len(beyond) == 2 and all(beyond), beyond
 files = "theory/contraction/ties_and_layers.py", "verify/contraction/ties_and_layers.py"
 assert (proof_file(label), checks_file(label)) == files
 """
@@ -153,6 +156,7 @@ ADDITIONS = {
                 '    "sampled_layers": {"rational": sampled_layers_mean},\n',
                 before='}\n"""The checks of this file',
             ),
+            Edit(f"verify/{LAYERS}", block('"sampled_layers": (Edge('), before='}\n"""What is said of the conditions'),
         ),
         program=STATEMENT,
     ),

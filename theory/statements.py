@@ -30,6 +30,7 @@ from sparsync.theory.cost import (
     hypersteps,
     node_collectives,
     regular_sampling,
+    replica_plans,
     run_seconds,
     sharding,
     shares,
@@ -210,6 +211,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         shares,
         butterflies,
         sharding,
+        replica_plans,
     ),
 }
 """The files that hold statements, by family, in the order of the paper."""

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
-from sparsync.verify.worst_case_rates import pepit
+from sparsync.verify.worst_case_rates import autolyap, pepit
 from sparsync.verify.worst_case_rates.answers import Answer, Asked, answer, closed_form
 from sparsync.verify.worst_case_rates.best import best_number
 from sparsync.verify.worst_case_rates.certify import Bound
@@ -34,7 +34,7 @@ from sparsync.verify.worst_case_rates.programmes import SolverError
 from sparsync.verify.worst_case_rates.report import compared_rows, lines_of, record_of
 
 _USAGE_STATUS = 2
-_PLAIN_WIDTH = 120
+_PLAIN_WIDTH = 140
 
 
 def read_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -56,7 +56,9 @@ def read_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace
     parser.add_argument("--search", action="store_true", help="search a Lyapunov function though the method names one")
     parser.add_argument("--optimise", metavar="NAME", help="first find the number that makes the rate least")
     parser.add_argument("--between", nargs=2, metavar=("LOW", "HIGH"), help="where; default: a quarter to four times")
-    parser.add_argument("--compare", action="store_true", help="ask PEPit too; without --method, about every example")
+    parser.add_argument(
+        "--compare", action="store_true", help="ask PEPit and AutoLyap too; without --method, about every example"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="where result and certificate go")
     options = parser.parse_args(arguments)
     if options.method is None and not options.compare:
@@ -126,24 +128,29 @@ def _answer(options: argparse.Namespace) -> None:
 
 
 def _others(method: Method, asked: Asked, found: Answer) -> dict[str, Any]:
-    """What PEPit and the method's closed form say; a text says why PEPit says nothing."""
-    closed = closed_form(method, asked)
-    if not pepit.is_there():
-        return {"pepit": "not installed", "closed_form": closed}
+    """What PEPit, AutoLyap and the method's closed form say; a text says why one says nothing."""
+    return {
+        "pepit": _said(pepit.is_there(), lambda: _of_pepit(method, asked, found)),
+        "autolyap": _said(autolyap.is_there(), lambda: autolyap.rate(method, asked)),
+        "closed_form": closed_form(method, asked),
+    }
+
+
+def _said(installed: bool, ask: Callable[[], float | str]) -> float | str:
+    if not installed:
+        return "not installed"
     try:
-        if asked.steps is not None:
-            said: float | str = pepit.worst_case(
-                method, asked.steps, initial=asked.initial, performance=asked.performance
-            )
-        elif not found.made_of:
-            said = pepit.named_factor(method)
-        elif isinstance(found.upper, Bound):
-            said = pepit.found_factor(method, found.upper)
-        else:
-            said = "no function was proved"
+        return ask()
     except (MethodError, RuntimeError) as error:
-        said = f"{error}"
-    return {"pepit": said, "closed_form": closed}
+        return f"{error}"
+
+
+def _of_pepit(method: Method, asked: Asked, found: Answer) -> float | str:
+    if asked.steps is not None:
+        return pepit.worst_case(method, asked.steps, initial=asked.initial, performance=asked.performance)
+    if not found.made_of:
+        return pepit.named_factor(method)
+    return pepit.found_factor(method, found.upper) if isinstance(found.upper, Bound) else "no function was proved"
 
 
 def _compare_examples() -> None:
@@ -160,7 +167,7 @@ def _compare_examples() -> None:
 def _print_table(found: Sequence[tuple[Method, Answer, dict[str, Any]]]) -> None:
     console = Console()
     console = console if console.is_terminal else Console(width=_PLAIN_WIDTH)
-    table = Table("method", "rate of", "ours", "proved", "PEPit", "closed form")
+    table = Table("method", "rate of", "ours", "proved", "PEPit", "AutoLyap", "difference", "closed form")
     for row in compared_rows(found):
         table.add_row(*row)
     console.print(table)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sparsync.verify import tight_rate
 from sparsync.verify.check_certificates import main as check
 from sparsync.verify.tight_rate import main
+from sparsync.verify.worst_case_rates import autolyap, pepit
 from sparsync.verify.worst_case_rates.examples import EXAMPLES, FOLDER
+from tests.support.paths import ROOT
 from tests.support.posed_methods import DESCENT, STRONGLY, write_method
 
 CONVEX = str(FOLDER / "convex_descent.py")
@@ -57,12 +60,32 @@ def test_the_best_step_size_is_found(capsys: pytest.CaptureFixture[str]) -> None
     assert float(first.rpartition(" ")[2]) == pytest.approx(20 / 11, abs=1e-4)
 
 
-def test_the_comparison_has_a_row_with_pepit_and_the_closed_form(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("PEPit")
+@pytest.mark.parametrize("name", ["PEPit", "autolyap"])
+def test_the_comparison_has_a_row_with_the_closed_form_and(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(name)
+    for own, module in (("PEPit", pepit), ("autolyap", autolyap)):
+        monkeypatch.setattr(module, "is_there", lambda own=own: own == name)
     assert main(["--method", CONVEX, "--steps", "1", "--compare"]) == 0
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ ConvexDescent")]
     assert row.count("0.1666667") == 3
+    assert row.count("not installed") == 1
     assert "1/6" in row
+
+
+def test_without_others_the_comparison_says_that_they_are_not_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (pepit, autolyap):
+        monkeypatch.setattr(module, "is_there", lambda: False)
+    output = tmp_path / "rate.json"
+    assert main(["--method", CONVEX, "--steps", "1", "--compare", "--output", str(output)]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ ConvexDescent")]
+    assert row.count("not installed") == 2
+    assert [cell.strip() for cell in row.split("│")][-3] == "none"
+    others = json.loads(output.read_text(encoding="utf-8"))["others"]
+    assert others == {"pepit": "not installed", "autolyap": "not installed", "closed_form": pytest.approx(1 / 6)}
 
 
 def test_every_file_of_methods_is_an_example() -> None:
@@ -130,6 +153,23 @@ def test_the_command_runs_from_any_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_examples_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_examples_are_compared_and_the_page_has_what_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("PEPit")
+    pytest.importorskip("autolyap")
+    monkeypatch.setattr(tight_rate, "_PLAIN_WIDTH", 240)
     assert main(["--compare"]) == 0
-    assert capsys.readouterr().out.count("│ TwoWorkers") == 2
+    printed = [_cells(line, "│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    page = (ROOT / "paper/docs/tight_rates.md").read_text(encoding="utf-8").partition("| difference |")[2].splitlines()
+    told = [_cells(line, "|") for line in page if line.startswith("| ")]
+    assert len(printed) == len(told) == len(EXAMPLES)
+    for (method, _, ours, _, *others), (same, _, own, *theirs, _) in zip(printed, told, strict=True):
+        assert method == same
+        for found, said in zip((ours, *others[:2]), (own, *theirs), strict=True):
+            # Clarabel's last digits differ between processors.
+            assert found == said if said[-1].isalpha() else float(found) == pytest.approx(float(said), abs=1e-5)
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    return [cell.strip() for cell in line.strip(mark).split(mark)]

@@ -6,9 +6,10 @@ made before anything is sent, and the last is sent while nothing is computed. Ev
 
 import sympy
 
-from sparsync.theory.cost.farm_boundaries import whole_root
 from sparsync.theory.cost.maxima import agree_in_both_orders, ordered, same_maximum, terms
+from sparsync.theory.cost.whole_roots import no_longer_falls, whole_root
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -74,7 +75,8 @@ def equal_buckets() -> Statement:
 def bucket_floor() -> Statement:
     """T_f + max(W + t_B, c_1 + S) at least: the last bucket is sent after all are made, all after the first is.
 
-    Attained where every bucket takes longer to make than the one before takes to send, or none does.
+    Attained where every bucket takes longer to make than the one before takes to send, or none does. No buckets have
+    c_1 > W or t_B > S.
 
     Source: ours.
     """
@@ -87,9 +89,17 @@ def bucket_floor() -> Statement:
         domain=(sympy.Le(first_backward, backward_total), sympy.Le(last_sending, sending_total)),
         source="ours",
         derivation=(
-            Step("F_b = max_j (T_f + c_1 + … + c_j + t_j + … + t_b): max(r, F) + t = max(r + t, F + t)", _spreads),
+            Step(
+                "F_b = max_{j≤b} (T_f + c_1 + … + c_j + t_j + … + t_b): F_{b+1} = max(T_f + c_1 + … + c_{b+1}, F_b) "
+                "+ t_{b+1} has these terms, for all b",
+                _spreads,
+            ),
             Step("j = B and j = 1 are two of its terms", lambda: _two_terms(bound), concludes=bound),
-            Step("of three buckets the other is none if c_2 ≥ t_1 and c_3 ≥ t_2, or neither", _others_are_less),
+            Step(
+                "term j + 1 is c_{j+1} − t_j more than term j: where none is negative the last is the largest, where "
+                "none is positive the first",
+                _next_term,
+            ),
         ),
     )
 
@@ -97,7 +107,8 @@ def bucket_floor() -> Statement:
 def bucket_cap() -> Statement:
     """T_f + (W + S + c_1 + t_B + D)/2 at most, D = Σ_{b>1} |c_b − t_{b−1}|: that of hypersteps with a barrier each.
 
-    It is T_f + c_1 + Σ_{b>1} max(c_b, t_{b−1}) + t_B: bucket b is made while the one before is sent.
+    It is T_f + c_1 + Σ_{b>1} max(c_b, t_{b−1}) + t_B: bucket b is made while the one before is sent. Attained where
+    the floor is. No buckets have other totals than the domain admits.
 
     Source: ours.
     """
@@ -127,7 +138,7 @@ def bucket_cap() -> Statement:
 
 
 def bucket_optimum() -> Statement:
-    """⌈√(1/4 + W/α) − 1/2⌉ equal buckets are best where sending takes longer than making: a farm with c for α.
+    """⌈√(1/4 + W/α) − 1/2⌉ equal buckets are best if each is sent no sooner than made: a farm with α for 2L + t_s.
 
     A step takes T_f + W/B + αB + βm: what is made before anything is sent, and a latency a bucket. What a selection
     leaves of m changes the time, and not the best B, until W hides it.
@@ -140,17 +151,27 @@ def bucket_optimum() -> Statement:
         title="Best number of equal buckets",
         assumptions=(
             *EQUAL,
-            r"$c=W/B$ and $t=\alpha+\beta m/B$ of a gradient of $m$ bytes",
+            Given("making", "c", "=", backward_total / bucket_count),
+            Given(
+                "sending",
+                "t",
+                "=",
+                message_latency + byte_seconds * gradient_bytes / bucket_count,
+                words="{} of a gradient of $m$ bytes",
+            ),
         ),
         relation=sympy.Eq(best_bucket_count, bound),
-        domain=(sympy.Le(backward_total, byte_seconds * gradient_bytes),),
+        domain=(sympy.Le(backward_total, byte_seconds * gradient_bytes + message_latency * bound),),
         source="ours",
         derivation=(
-            Step("W ≤ βm: t ≥ c, and a step takes T_f + W/B + αB + βm", _sending_decides),
-            Step("one bucket more takes α − W/(B(B + 1)) more, which grows with B", _one_bucket_more),
             Step(
-                "it is ≥ 0 iff B ≥ √(1/4 + W/α) − 1/2; the first such B is the bound",
-                _no_longer_falls,
+                "a step takes T_f + W/B + αB + βm if t ≥ c, which is W ≤ βm + αB, and no less if t < c",
+                _sending_decides,
+            ),
+            Step("one bucket more takes α − W/(B(B + 1)) of that more, which grows with B", _one_bucket_more),
+            Step(
+                "it is ≥ 0 iff B ≥ √(1/4 + W/α) − 1/2; the first such B is the bound, where t ≥ c by the domain",
+                no_longer_falls,
                 concludes=bound,
             ),
         ),
@@ -164,14 +185,16 @@ def _passed(buckets: sympy.Expr) -> sympy.Expr:
 
 
 def _next_passes() -> sympy.Basic:
-    """The term that the recursion has and F_{b + 1} has not is a mean of two that both have."""
+    """The recursion has the terms of F_{b + 1} and one more, a mean of two of them with weights 1/b and 1 − 1/b."""
     ready = forward_time + (_PLACE + 1) * bucket_backward
     recursion = terms(sympy.Max(ready, _passed(_PLACE)) + bucket_sending)
     closed = terms(_passed(_PLACE + 1))
     between = forward_time + _PLACE * bucket_backward + 2 * bucket_sending
     first = forward_time + bucket_backward + (_PLACE + 1) * bucket_sending
     mean = first / _PLACE + (1 - 1 / _PLACE) * (ready + bucket_sending)
-    return decided(recursion - closed == {sympy.expand(between)} and sympy.expand(mean - between) == 0)
+    return decided(
+        closed < recursion and recursion - closed == {sympy.expand(between)} and sympy.expand(mean - between) == 0
+    )
 
 
 def _is_makespan(bound: sympy.Expr) -> sympy.Basic:
@@ -184,49 +207,49 @@ def _is_makespan(bound: sympy.Expr) -> sympy.Basic:
     return decided(all(ordered(gap) == 0 for gap in gaps))
 
 
-def bucket_end(made: list[sympy.Expr], sent: list[sympy.Expr]) -> sympy.Expr:
-    """When the last bucket has passed, from the end of the forward pass; times to make and to send each."""
-    ready, passed = sympy.Integer(0), sympy.Integer(0)
-    for making, sending in zip(made, sent, strict=True):
-        ready += making
-        passed = sympy.Max(ready, passed) + sending
-    return passed
+def _made(buckets: sympy.Expr) -> sympy.Expr:
+    """c_1 + … + c_b."""
+    return sympy.Function("C")(buckets)
 
 
-def _three() -> tuple[list[sympy.Symbol], list[sympy.Symbol]]:
-    return (
-        list(sympy.symbols("c1:4", positive=True)),
-        list(sympy.symbols("t1:4", positive=True)),
-    )
+def _sent(buckets: sympy.Expr) -> sympy.Expr:
+    """t_1 + … + t_b."""
+    return sympy.Function("S")(buckets)
+
+
+def _term(place: sympy.Expr, buckets: sympy.Expr) -> sympy.Expr:
+    """c_1 + … + c_j + t_j + … + t_b."""
+    return _made(place) + _sent(buckets) - _sent(place - 1)
 
 
 def _spreads() -> sympy.Basic:
+    """By b = 1, and from b to b + 1: the terms j ≤ b, and that of the new bucket."""
+    earlier = sympy.Symbol("j", integer=True, positive=True)
     ready, passed, sending = sympy.symbols("r F t", positive=True)
-    recursion = same_maximum(sympy.Max(ready, passed) + sending, sympy.Max(ready + sending, passed + sending))
-    made, sent = _three()
-    listed = [sympy.Add(*made[: j + 1], *sent[j:]) for j in range(3)]
-    return decided(recursion == sympy.true and terms(bucket_end(made, sent)) == set(listed))
+    new = _sent(_PLACE + 1) - _sent(_PLACE)
+    return decided(
+        same_maximum(sympy.Max(ready, passed) + sending, sympy.Max(ready + sending, passed + sending)) == sympy.true
+        and sympy.expand(_term(sympy.Integer(1), sympy.Integer(1)) - _made(1) - _sent(1) + _sent(0)) == 0
+        and sympy.expand(_term(earlier, _PLACE) + new - _term(earlier, _PLACE + 1)) == 0
+        and sympy.expand(_made(_PLACE + 1) + new - _term(_PLACE + 1, _PLACE + 1)) == 0
+    )
 
 
 def _two_terms(bound: sympy.Expr) -> sympy.Basic:
-    made, sent = _three()
     totals = {
-        first_backward: made[0],
-        last_sending: sent[-1],
-        backward_total: sympy.Add(*made),
-        sending_total: sympy.Add(*sent),
+        first_backward: _made(1),
+        last_sending: _sent(_PLACE) - _sent(_PLACE - 1),
+        backward_total: _made(_PLACE),
+        sending_total: _sent(_PLACE) - _sent(0),
     }
-    stated = terms(sympy.expand(bound - forward_time).subs(totals))
-    return decided(stated < terms(bucket_end(made, sent)))
+    stated = {sympy.expand(term.subs(totals)) for term in terms(sympy.expand(bound - forward_time))}
+    return decided(stated == {_term(_PLACE, _PLACE), _term(sympy.Integer(1), _PLACE)})
 
 
-def _others_are_less() -> sympy.Basic:
-    made, sent = _three()
-    middle = made[0] + made[1] + sent[1] + sent[2]
-    last, first = sympy.Add(*made) + sent[2], made[0] + sympy.Add(*sent)
-    slow = sympy.expand((last - middle).subs(made[2], sent[1] + _ONE))
-    fast = sympy.expand((first - middle).subs(sent[0], made[1] + _OTHER))
-    return decided(slow.is_nonnegative and fast.is_nonnegative)
+def _next_term() -> sympy.Expr:
+    earlier = sympy.Symbol("j", integer=True, positive=True)
+    making, sending = _made(earlier + 1) - _made(earlier), _sent(earlier) - _sent(earlier - 1)
+    return sympy.expand(_term(earlier + 1, _PLACE) - _term(earlier, _PLACE) - (making - sending))
 
 
 def _maximum_is_half() -> sympy.Basic:
@@ -259,15 +282,22 @@ def _equal_parts() -> sympy.Expr:
 
 
 def _sending_decides() -> sympy.Basic:
-    spare = sympy.Symbol("spare", nonnegative=True)
-    each = message_latency + (backward_total + spare) / bucket_count
-    longer = sympy.expand(each - backward_total / bucket_count).is_positive
-    made = equal_buckets().bound.subs({bucket_backward: _ONE, bucket_sending: _ONE + _OTHER})
-    decides = sympy.expand(made - forward_time - bucket_count * (_ONE + _OTHER) - _ONE) == 0
-    stated = (
-        forward_time + backward_total / bucket_count + message_latency * bucket_count + byte_seconds * gradient_bytes
+    making = backward_total / bucket_count
+    sending = message_latency + byte_seconds * gradient_bytes / bucket_count
+    longer = byte_seconds * gradient_bytes + message_latency * bucket_count - backward_total
+    # With t = c + y, and with c = t + y; of 1 + further buckets.
+    slow = equal_buckets().bound.subs({bucket_backward: _ONE, bucket_sending: _ONE + _OTHER})
+    fast = equal_buckets().bound.subs({bucket_backward: _ONE + _OTHER, bucket_sending: _ONE})
+    further = sympy.Symbol("further", integer=True, nonnegative=True)
+    exact = sympy.expand(slow - forward_time - bucket_count * (_ONE + _OTHER) - _ONE)
+    more = sympy.expand((fast - forward_time - bucket_count * _ONE - _ONE - _OTHER).subs(bucket_count, 1 + further))
+    stated = forward_time + making + message_latency * bucket_count + byte_seconds * gradient_bytes
+    return decided(
+        sympy.expand(bucket_count * (sending - making) - longer) == 0
+        and exact == 0
+        and more.is_nonnegative
+        and sympy.expand(_equal_parts() - stated) == 0
     )
-    return decided(longer and decides and sympy.expand(_equal_parts() - stated) == 0)
 
 
 def _one_bucket_more() -> sympy.Basic:
@@ -276,14 +306,6 @@ def _one_bucket_more() -> sympy.Basic:
     stated = message_latency - backward_total / (bucket_count * (bucket_count + 1))
     slope = sympy.diff(-1 / (size * (size + 1)), size)
     return decided(sympy.simplify(gained - stated) == 0 and sympy.simplify(slope).is_positive)
-
-
-def _no_longer_falls() -> sympy.Basic:
-    more = sympy.Symbol("more", positive=True)
-    product = backward_total / message_latency
-    root = whole_root(product)
-    above = sympy.expand((root + more) * (root + more + 1) - product)
-    return decided(sympy.simplify(root * (root + 1) - product) == 0 and above.is_positive)
 
 
 STATEMENTS = by_label(__name__, equal_buckets(), bucket_floor(), bucket_cap(), bucket_optimum())

@@ -8,6 +8,7 @@ takes 1/b_i on the link of peer i, each way at once.
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -28,13 +29,13 @@ from sparsync.theory.language.symbols import (
 )
 
 BUTTERFLY = (
-    r"$n\geq2$ peers have vectors of length 1, and peer $i\leq m$ averages the share $w_i\geq0$, $\sum_iw_i=1$",
+    r"$n$ peers have vectors of length 1, and peer $i\leq m$ averages the share $w_i\geq0$, $\sum_iw_i=1$",
     r"it sends what others average, and its mean to $n-1$ others, at $b_i$; it receives at $b_i$ meanwhile",
     "the links of the other $n-m$ peers, who are clients, are not counted",
 )
 SPARSE = (
-    r"$n\geq2$ peers average the shares $w_i\geq0$ of a vector, $\sum_iw_i=1$",
-    r"a gradient travels as $\alpha$, and the mean as $\beta\geq\alpha$ of a whole vector, evenly over the shares",
+    r"$n$ peers average the shares $w_i\geq0$ of a vector, $\sum_iw_i=1$",
+    r"a gradient travels as $\alpha$, and the mean as $\beta$ of a whole vector, evenly over the shares",
     r"peer $i$ sends $\alpha(1-w_i)+(n-1)\beta w_i$ and receives $\beta(1-w_i)+(n-1)\alpha w_i$, each way at $b_i$",
     r"the longer of both takes it $t_i$",
 )
@@ -68,7 +69,10 @@ def butterfly_time() -> Statement:
         ),
         source="ours; the setting is that of Diskin et al. 2021",
         derivation=(
-            Step("who averages w sends and receives 1 + (n − 2)w, so 1 or more: none is done before 1/b_i", _loads),
+            Step(
+                "a peer that averages w sends and receives 1 + (n − 2)w, so 1 or more: none is done before 1/b_i",
+                _loads,
+            ),
             Step("m peers send n + m − 2 in all, and no more than tΣ b_i by t", _all_loads),
             Step("at the later of both times 1 + (n − 2)w_i ≤ tb_i leaves room for shares of 1 or more", _room),
             Step(
@@ -81,10 +85,12 @@ def butterfly_time() -> Statement:
                 "if peer i averages q_i and S = Σ q_i ≥ r, so that all receive r, peers send (m − 1)S + nr − Σ g_ii or "
                 "more, g_ii ≤ q_i being for themselves: not less than (n + m − 2)r",
                 _copies,
+                argued="that this is what is sent",
             ),
             Step(
                 "each sends S − q_i of its own, and at least r − (S − q_i) to each of n − 1 others: not less than r",
                 _own_copies,
+                argued="that means of the others are S − q_i at most",
             ),
         ),
     )
@@ -106,7 +112,7 @@ def hagenbach_time() -> Statement:
         title="Butterfly with parts by the rule of Hagenbach-Bischoff",
         assumptions=(
             *BUTTERFLY,
-            r"$w_i=(\xi b_i-1)/(n-2)>0$ for all $m$ who average, with $\xi=\frac{n+m-2}{\sum_ib_i}$, $n\geq3$",
+            Given("level", r"\xi", "=", level, words=r"$w_i=(\xi b_i-1)/(n-2)>0$ for all $m$ who average, with {}"),
             r"$d$ values are shared as $\sum_id_i=d$, one after another where $\frac{w_i}{d_i+1}$ is largest",
         ),
         relation=sympy.Le(whole_seconds, bound, evaluate=False),
@@ -121,6 +127,7 @@ def hagenbach_time() -> Statement:
                 "when i got its last value no other had w_j/(d_j + 1) above w_i/d_i: d_j + 1 ≥ w_j d_i/w_i, in sum "
                 "over all j ≠ i: d + m − 1 ≥ d_i/w_i",
                 _quota,
+                argued="that no d_j falls afterwards",
             ),
             Step("(d + (n − 2)d_i)/b_i is ξ(d + m − 1) − (m − 1)/b_i then, or less", _whole_load),
             Step("and that is most for the largest b_i", _most_for_largest),
@@ -138,7 +145,7 @@ def hagenbach_time() -> Statement:
 
 
 def scattered_butterfly_time() -> Statement:
-    """(n − 1)(α + β)/(n min b_i), by equal shares, however fast the others are: where gradients have little in common.
+    """(n − 1)(α + β)/(n min b_i), by equal shares, however fast the others are: gradients have little in common.
 
     A peer that averages more receives more of gradients, and less of the mean. Of whole vectors the first is more, so
     that the slowest peer should average least; here the second is, and it should average as much as all. At equal
@@ -150,54 +157,57 @@ def scattered_butterfly_time() -> Statement:
     return Statement(
         label="scattered_butterfly_time",
         title="Butterfly of gradients that have little in common",
-        assumptions=(*SPARSE, r"$\beta\geq(n-1)\alpha$, or all $b_i$ are equal"),
+        assumptions=(
+            *SPARSE,
+            Given("mean", r"\beta", "≥", (n - 1) * gradient_share, words="{}, or all $b_i$ are equal"),
+        ),
         relation=sympy.Eq(scattered_seconds, bound),
-        domain=(sympy.Ge(n, 2), sympy.Ge(mean_share, gradient_share)),
+        domain=(),
         source="ours; the setting is that of Diskin et al. 2021",
         derivation=(
             Step("at w_i = 1/n it sends and receives (n − 1)(α + β)/n", _at_equal),
             Step("below 1/n the slowest receives as much or more: β − (n − 1)α ≥ 0 for each share less", _below),
-            Step("above 1/n it sends as much or more: (n − 1)β − α ≥ 0 for each share more", _above),
+            Step("above 1/n it sends as much or more: (n − 1)β − α ≥ 0 for each share more, n ≥ 2", _above),
             Step("equal shares take nobody longer than the slowest", lambda: _of_slowest() - bound, concludes=bound),
-            Step("all together send (n − 1)(α + β): of equal peers none is done before 1/n of that", _all_sparse),
+            Step("all together send (n − 1)(α + β): of equal peers one sends 1/n of that, or more", _all_sparse),
+            Step("one peer alone sends and receives nothing", _alone),
             Step("whole vectors, three peers and more: below 1/n the slowest receives less", _whole_below),
         ),
     )
 
 
 def density_saturation() -> Statement:
-    """(eκ + min(1, neκ))/2 of the time of whole vectors: from the density 1/(ne) on more than half.
+    """(min(1, eκ) + min(1, neκ))/2 of the time of whole vectors: from the density 1/(ne) on more than half.
 
     Below that it is (n + 1)eκ/2: the means of n gradients with nothing in common have n times their entries.
 
     Source: ours.
     """
-    bound = (entry_cost * kappa + sympy.Min(1, n * entry_cost * kappa)) / 2
+    gradient, mean = sympy.Min(1, entry_cost * kappa), sympy.Min(1, n * entry_cost * kappa)
+    bound = (gradient + mean) / 2
     return Statement(
         label="density_saturation",
         title="What a butterfly of equal peers saves by sending a density",
         assumptions=(
             *SPARSE,
-            r"all $b_i$ are equal; an entry costs $e\geq1$ values, $\alpha=e\kappa\leq1$",
+            "all $b_i$ are equal; an entry costs $e$ values, and what has a density travels whole where that is less",
             "no two peers send the same entry, as long as there are others",
-            r"a mean travels whole where that is less: $\beta=\min(1,ne\kappa)$",
         ),
         relation=sympy.Eq(exchange_factor, bound),
-        domain=(sympy.Le(entry_cost * kappa, 1), sympy.Ge(entry_cost, 1), sympy.Ge(n, 2)),
+        domain=(sympy.Ge(entry_cost, 1), sympy.Ge(n, 2)),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "(n − 1)(α + β)/(nb) over 2(n − 1)/(nb) is (α + β)/2",
                 lambda: _over_whole() - (gradient_share + mean_share) / 2,
             ),
             Step(
-                "with α = eκ and β = min(1, neκ)",
-                lambda: (
-                    ((gradient_share + mean_share) / 2).subs(
-                        {gradient_share: entry_cost * kappa, mean_share: sympy.Min(1, n * entry_cost * kappa)}
-                    )
-                    - bound
-                ),
+                "a mean has the share min(1, nκ) of all entries: β = min(1, e min(1, nκ)) = min(1, neκ)", _whole_means
+            ),
+            Step(
+                "with α = min(1, eκ) and that β",
+                lambda: ((gradient_share + mean_share) / 2).subs({gradient_share: gradient, mean_share: mean}) - bound,
                 concludes=bound,
             ),
             Step("at κ = 1/(ne) and above it is more than 1/2", lambda: _saturated(bound)),
@@ -329,12 +339,16 @@ def _below() -> sympy.Basic:
 
 def _above() -> sympy.Basic:
     peers = sympy.Symbol("peers", integer=True, nonnegative=True)
-    gap = (_sends(1 / n + _REST) - _sends(1 / n)).subs(mean_share, gradient_share + _MORE)
-    return decided(sympy.factor(sympy.simplify(gap.subs(n, peers + 2))).is_nonnegative)
+    gap = (_sends(1 / n + _REST) - _sends(1 / n)).subs(mean_share, (n - 1) * gradient_share + _MORE)
+    return decided(sympy.expand(sympy.simplify(gap.subs(n, peers + 2))).is_nonnegative)
 
 
 def _of_slowest() -> sympy.Expr:
     return sympy.simplify(_sends(1 / n) / least_bandwidth)
+
+
+def _alone() -> sympy.Basic:
+    return decided(all(load(sympy.Integer(1)).subs(n, 1) == 0 for load in (_sends, _receives)))
 
 
 def _all_sparse() -> sympy.Expr:
@@ -354,6 +368,12 @@ def _whole_below() -> sympy.Basic:
 
 def _over_whole() -> sympy.Expr:
     return sympy.simplify(_of_slowest() / _of_slowest().subs(_WHOLE))
+
+
+def _whole_means() -> sympy.Basic:
+    # e = 1 + more, and e min(1, nκ) = min(e, neκ).
+    cost = 1 + _MORE
+    return decided(sympy.Min(1, cost, n * cost * kappa) == sympy.Min(1, n * cost * kappa))
 
 
 def _saturated(bound: sympy.Expr) -> sympy.Basic:

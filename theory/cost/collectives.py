@@ -2,12 +2,14 @@
 
 A message of b bytes takes α + bβ seconds (Hockney 1994); every worker sends one message at a time and receives one
 meanwhile; what arrives is added in γ seconds a byte, before the worker goes on. A value has s bytes, an entry s + j.
-The algorithms are textbook ones, without headers; the statements are equalities, because in each of them some chain of
-messages and additions, each of which waits for the one before, is as long as all rounds together. Ours.
+The algorithms are textbook ones, without headers, and a part that is not whole counts as the fraction it is; the
+statements are equalities, because in each of them some chain of messages and additions, each of which waits for the one
+before, is as long as all rounds together. Ours.
 """
 
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -31,13 +33,15 @@ MODEL = (
     r"what arrives and is to be added takes $\gamma$ a byte",
 )
 VALUES = (r"each of $n$ workers has $d$ values of $s$ bytes",)
-EVEN = ("$n$ divides $d$",)
+PARTS = (Given("part", "p", "=", d / n, words="a vector is cut into $n$ parts, of {} values each"),)
 ENTRIES = (r"each of $n$ workers has $k$ entries: a value of $s$ bytes and its position, of $j$ bytes",)
 DOUBLINGS = (sympy.Lt(2 ** (doubling_count - 1), n), sympy.Le(n, 2**doubling_count))
 """D = ⌈log₂ n⌉."""
 ENTRY_BYTES = value_bytes + index_bytes
 VECTOR_BYTES = d * value_bytes
 
+TOGETHER = "that all workers send and receive as much, and begin and end each round together"
+AT_ROOT = "that whom the root hears or tells is never later than it"
 _ROUND = sympy.Symbol("t", integer=True, nonnegative=True)
 _WORKER = sympy.Symbol("i", integer=True)
 
@@ -71,17 +75,22 @@ def ring_all_reduce() -> Statement:
     return Statement(
         label="ring_all_reduce",
         title="Seconds of a ring all-reduce",
-        assumptions=(*MODEL, *VALUES, *EVEN),
+        assumptions=(*MODEL, *VALUES, *PARTS),
         relation=sympy.Eq(collective_seconds, bound),
         domain=(),
         source="classical",
         derivation=(
             Step("worker i sends part i − 1 − t in round t: the one that it received in round t − 1", _passed_on),
-            Step("after n − 1 rounds worker i has added part i of all", _own_part),
+            Step(
+                "the last part that comes to worker i is part i, and all have added theirs to it",
+                _own_part,
+                argued="that it has been to all others, one after the other",
+            ),
             Step(
                 "n − 1 rounds that add, and n − 1 that share, with d/n values each",
                 lambda: difference(bound, rounds(n - 1, VECTOR_BYTES / n, added=True), rounds(n - 1, VECTOR_BYTES / n)),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )
@@ -100,16 +109,21 @@ def doubling_all_reduce() -> Statement:
     return Statement(
         label="doubling_all_reduce",
         title="Seconds of an all-reduce by halving and doubling",
-        assumptions=(*MODEL, *VALUES, *EVEN, r"$D=\lceil\log_2 n\rceil$"),
+        assumptions=(*MODEL, *VALUES, *PARTS, r"$D=\lceil\log_2 n\rceil$"),
         relation=sympy.Eq(collective_seconds, bound),
         domain=DOUBLINGS,
         source="classical",
         derivation=(
-            Step("in round t a worker shares 2^t parts, in the last one those that are missing", _doubled),
+            Step(
+                "2^t parts in round t, and in the last one those that are missing, are n − 1: those of all others",
+                _doubled,
+                argued="that no part comes twice",
+            ),
             Step(
                 "D rounds that add the parts backwards, and D that share them, n − 1 parts each way",
                 lambda: difference(bound, _doublings(VECTOR_BYTES / n, added=True), _doublings(VECTOR_BYTES / n)),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )
@@ -129,13 +143,14 @@ def tree_all_reduce() -> Statement:
         domain=DOUBLINGS,
         source="classical",
         derivation=(
-            Step("round t joins 2^t workers to the root's, and 2^D ≥ n are all", _joined),
+            Step("where round t joins 2^t workers to the root's, D rounds join 2^D", _joined),
             Step(
                 "D rounds up, in each of which the root adds, and D down, in each of which it tells",
                 lambda: difference(
                     bound, rounds(doubling_count, VECTOR_BYTES, added=True), rounds(doubling_count, VECTOR_BYTES)
                 ),
                 concludes=bound,
+                argued=AT_ROOT,
             ),
         ),
     )
@@ -144,7 +159,7 @@ def tree_all_reduce() -> Statement:
 def ring_all_gather() -> Statement:
     """(n − 1)(α + k(s + j)(β + γ)): n − 1 payloads arrive, are passed on, and are added.
 
-    Payloads of different lengths take as long as if all had that of the longest, but for the additions.
+    Payloads of different lengths take as long as if all had that of the longest, which goes round the ring as well.
 
     Source: classical (ring all-gather); what is added is ours.
     """
@@ -162,6 +177,7 @@ def ring_all_gather() -> Statement:
                 "n − 1 rounds of k entries, each of which is added",
                 lambda: difference(bound, rounds(n - 1, k * ENTRY_BYTES, added=True)),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )
@@ -181,11 +197,16 @@ def doubling_all_gather() -> Statement:
         domain=DOUBLINGS,
         source="classical; with additions ours",
         derivation=(
-            Step("in round t a worker shares 2^t payloads, in the last one those that are missing", _doubled),
+            Step(
+                "2^t payloads in round t, and in the last one those that are missing, are n − 1: those of all others",
+                _doubled,
+                argued="that none comes twice",
+            ),
             Step(
                 "D rounds, in which n − 1 payloads arrive and are added",
                 lambda: difference(bound, _doublings(k * ENTRY_BYTES, added=True)),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )
@@ -207,7 +228,7 @@ def global_top_k() -> Statement:
         domain=DOUBLINGS,
         source="ours; the setting is that of Shi, Wang, Zhao, Tang, Wang, Huang and Chu 2019 (gTop-k)",
         derivation=(
-            Step("round t joins 2^t workers to the root's, and 2^D ≥ n are all", _joined),
+            Step("where round t joins 2^t workers to the root's, D rounds join 2^D", _joined),
             Step(
                 "D rounds up with k entries that are merged, and D down",
                 lambda: difference(
@@ -216,6 +237,7 @@ def global_top_k() -> Statement:
                     rounds(doubling_count, k * ENTRY_BYTES),
                 ),
                 concludes=bound,
+                argued=AT_ROOT,
             ),
         ),
     )
@@ -236,7 +258,8 @@ def balanced_all_reduce() -> Statement:
         assumptions=(
             *MODEL,
             *ENTRIES,
-            r"each region has an owner, $k/n$ entries of every worker, and $|\bigcup_i S_i|/n$ selected coordinates",
+            Given("entries", "e", "=", k / n, words="each of $n$ regions has an owner, and {} entries of every worker"),
+            Given("sums", "u", "=", union_size / n, words="each region has {} coordinates that some worker selected"),
         ),
         relation=sympy.Eq(collective_seconds, bound),
         domain=(sympy.Le(k, union_size), sympy.Le(union_size, n * k)),
@@ -251,6 +274,7 @@ def balanced_all_reduce() -> Statement:
                     rounds(n - 1, union_size * ENTRY_BYTES / n),
                 ),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )

@@ -1,6 +1,7 @@
 """What becomes of the density up to which sparse collectives are faster when workers are many, and up to how many?
 
-The crossovers are those of `crossovers.py`. Ours.
+The crossovers are those of `crossovers.py`; they and their limits are at most the largest density that there can be.
+Ours.
 """
 
 import sympy
@@ -10,8 +11,8 @@ from sparsync.theory.cost.crossovers import (
     ONCE_SENT,
     SHARED,
     TWICE_SENT,
-    balanced_crossover,
-    gather_crossover,
+    equal_balanced_density,
+    equal_gather_density,
     global_top_k_doubling_crossover,
 )
 from sparsync.theory.language.statement import Statement, by_label
@@ -33,13 +34,17 @@ from sparsync.theory.language.symbols import (
     workers_times_density,
 )
 
+_LESSER = "and the lesser of that and the largest density tends to the lesser of their limits"
+_CONTINUOUS = "that the lesser of two numbers depends continuously on them"
+
 
 def gather_crossover_limit() -> Statement:
-    """κ* → α/(d(s + j)(β + γ)): for so many entries an all-gather's fewer rounds pay, however many workers.
+    """κ* → min(1, α/(d(s + j)(β + γ))): for so many entries an all-gather's fewer rounds pay, however many workers.
 
     Source: ours.
     """
-    bound = message_seconds / (d * ENTRY_BYTES * ONCE_SENT)
+    limit = message_seconds / (d * ENTRY_BYTES * ONCE_SENT)
+    bound = sympy.Min(1, limit)
     return Statement(
         label="gather_crossover_limit",
         title="Density up to which a ring all-gather is faster with any number of workers",
@@ -47,13 +52,15 @@ def gather_crossover_limit() -> Statement:
         relation=sympy.Eq(density_limit, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
-                "only its second term falls, as 1/n",
-                lambda: sympy.limit(gather_crossover().bound, n, sympy.oo) - bound,
-                concludes=bound,
+                "of the density at which both take equally long the second term falls as 1/n",
+                lambda: sympy.diff(sympy.expand(n * (equal_gather_density() - limit)), n),
             ),
-            Step("and it stays above", lambda: sympy.factor(gather_crossover().bound - bound) > 0),
+            Step("so the first is left", lambda: sympy.limit(equal_gather_density(), n, sympy.oo) - limit),
+            Step("and the sum stays above", lambda: sympy.factor(equal_gather_density() - limit) > 0),
+            Step(_LESSER, lambda: sympy.Min(1, limit) - bound, concludes=bound, argued=_CONTINUOUS),
         ),
     )
 
@@ -66,16 +73,23 @@ def gather_crossover_bandwidth() -> Statement:
     Source: ours.
     """
     bound = 2 * value_bytes / ENTRY_BYTES
-    product = n * gather_crossover().bound.subs(message_seconds, 0)
+    product = n * equal_gather_density().subs(message_seconds, 0)
     return Statement(
         label="gather_crossover_bandwidth",
         title="Density up to which a ring all-gather is faster where rounds cost nothing",
-        assumptions=(*SHARED, r"$\alpha=0$, and $\kappa^{*}$ is that of all-gather and all-reduce on a ring"),
+        assumptions=(
+            r"a message of $b$ bytes takes $b\beta$, and a worker sends one and receives one at a time",
+            *SHARED[1:],
+            r"$\kappa^{*}$ is that of all-gather and all-reduce on a ring",
+        ),
         relation=sympy.Le(workers_times_density, bound),
         domain=(),
         source="ours",
         derivation=(
-            Step("nκ* is s(2β + γ)/((s + j)(β + γ))", lambda: product - bound / 2 * TWICE_SENT / ONCE_SENT),
+            Step(
+                "nκ* is s(2β + γ)/((s + j)(β + γ)), or n if that is less",
+                lambda: product - bound / 2 * TWICE_SENT / ONCE_SENT,
+            ),
             Step(
                 "it is 2s/(s + j) where γ = 0",
                 lambda: sympy.cancel(product.subs(merge_seconds, 0) - bound),
@@ -103,22 +117,23 @@ def global_top_k_crossover_limit() -> Statement:
         relation=sympy.Eq(doublings_density_limit, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
-            Step(
-                "Dκ* is (n − 1)/n of it",
-                lambda: sympy.limit(doubling_count * global_top_k_doubling_crossover().bound, n, sympy.oo) - bound,
-                concludes=bound,
-            ),
+            Step("Dκ* is (n − 1)/n of it", lambda: _doubled_density() - (n - 1) / n * bound),
+            Step("which tends to it", lambda: sympy.limit(_doubled_density(), n, sympy.oo) - bound, concludes=bound),
         ),
     )
 
 
 def balanced_crossover_limit() -> Statement:
-    """nκ* → s(2β + γ)/((s + j)β): owners of regions lose as 1/n too where no two workers select the same.
+    """nκ* → min(1, s(2β + γ)/((s + j)β)): owners of regions lose as 1/n too where no two workers select the same.
+
+    Where it is 1 they are faster up to the density 1/n, at which every coordinate is selected by somebody.
 
     Source: ours.
     """
-    bound = value_bytes * TWICE_SENT / (ENTRY_BYTES * byte_seconds)
+    limit = value_bytes * TWICE_SENT / (ENTRY_BYTES * byte_seconds)
+    bound = sympy.Min(1, limit)
     return Statement(
         label="balanced_crossover_limit",
         title="Density up to which owners of regions are faster, with many workers that select apart",
@@ -129,12 +144,13 @@ def balanced_crossover_limit() -> Statement:
         relation=sympy.Eq(workers_density_limit, bound),
         domain=(),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "of (1 + n)β + γ in the denominator nβ is left",
-                lambda: sympy.limit(n * balanced_crossover().bound.subs(union_ratio, n), n, sympy.oo) - bound,
-                concludes=bound,
+                lambda: sympy.limit(n * equal_balanced_density().subs(union_ratio, n), n, sympy.oo) - limit,
             ),
+            Step(_LESSER, lambda: sympy.Min(n / n, limit) - bound, concludes=bound, argued=_CONTINUOUS),
         ),
     )
 
@@ -142,7 +158,8 @@ def balanced_crossover_limit() -> Statement:
 def gather_workers() -> Statement:
     """n* = ds(2β + γ)/(κd(s + j)(β + γ) − α): with fewer workers than n* an all-gather on a ring is faster.
 
-    At densities up to the limit of κ* there is no such number: it is faster with any.
+    n* need not be whole: below 2 the all-reduce is faster with any. At densities up to the limit of κ* there is no such
+    number: the all-gather is faster with any.
 
     Source: ours.
     """
@@ -155,15 +172,20 @@ def gather_workers() -> Statement:
         relation=sympy.Eq(crossover_workers, bound),
         domain=(sympy.Gt(entries, message_seconds),),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
-                "with n* workers κ* is κ",
-                lambda: sympy.cancel(gather_crossover().bound.subs(n, bound) - kappa),
+                "with n* workers both take equally long at κ",
+                lambda: sympy.cancel(equal_gather_density().subs(n, bound) - kappa),
                 concludes=bound,
             ),
-            Step("with more it is less", lambda: sympy.diff(gather_crossover().bound, n) < 0),
+            Step("with more they do at less", lambda: sympy.diff(equal_gather_density(), n) < 0),
         ),
     )
+
+
+def _doubled_density() -> sympy.Expr:
+    return doubling_count * global_top_k_doubling_crossover().bound
 
 
 STATEMENTS = by_label(

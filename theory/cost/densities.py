@@ -29,8 +29,10 @@ _ROOM = sympy.Symbol("room", integer=True, nonnegative=True)
 _BEFORE, _OFFSET, _OTHER = sympy.symbols("before offset other", integer=True, nonnegative=True)
 _SUFFIX = sympy.Symbol("b", integer=True)
 _SQUARE, _FALL, _LEAD = sympy.symbols("v fall lead", nonnegative=True)
-_MESSAGES = 4
-"""In the summation by parts, which is the same for any number."""
+_PRICES, _PRICE, _COUNT, _PAID = sympy.symbols("prices price count paid", nonnegative=True)
+"""Of the first layers, and of one more; entries of that one, and what the first ones pay."""
+_UNUSED = sympy.symbols("unused unsent", nonnegative=True)
+"""The price of capacity that is not used, and squares above a threshold that are not sent."""
 
 
 def nested_greedy() -> Statement:
@@ -60,6 +62,11 @@ def nested_greedy() -> Statement:
                 "let a best k* have all that was sent so far, k, and not the next entry, of layer j; if C_b is the "
                 "last capacity of j that k* exhausts, k* has more than k of some layer i ≥ b",
                 _some_layer_has_more,
+            ),
+            Step("if it exhausts none, it has room for the entry, whose square is not negative", _added),
+            Step(
+                "the next entry of i after k had room as well: k* has it, and all that was sent, in every suffix",
+                _had_room,
             ),
             Step("one entry of j for one of i: capacities up to C_b hold both and are used as before", _outer_suffixes),
             Step("those of j behind C_b had room for one, and those behind j hold at most i", _inner_suffixes),
@@ -92,14 +99,18 @@ def threshold_prices() -> Statement:
         source="ours",
         derivation=(
             Step("v ≤ λ + (v − λ)_+ for each entry that is sent", _below_threshold),
-            Step(f"Σ_l λ_l·k_l = Σ_b p_b Σ_{{l≥b}} k_l, here of {_MESSAGES} layers", _by_parts),
+            Step(
+                "Σ_l λ_l·k_l = Σ_b p_b Σ_{l≥b} k_l: both are 0 of no layers, and of one more layer both gain its λ·k",
+                _by_parts,
+            ),
             Step(
                 "of which no sum exceeds its capacity, and what is not sent adds to (v − λ)_+ only",
-                lambda: _priced(sympy.Integer(0), sympy.Integer(0)) - bound,
+                lambda: decided((bound - _priced(*_UNUSED)).is_nonnegative),
                 concludes=bound,
             ),
             Step(
-                "equal where sent squares are at least λ, others at most, and priced capacities are used up", _attained
+                "equal where sent squares are at least λ, others at most, and priced capacities are used up",
+                lambda: sympy.Abs(bound - _priced(sympy.Integer(0), sympy.Integer(0))) + _above_threshold(),
             ),
         ),
     )
@@ -120,6 +131,17 @@ def _some_layer_has_more() -> sympy.Basic:
     so_far = sympy.Symbol("k", integer=True, positive=True)
     capacity = so_far + 1 + _ROOM
     return decided((capacity - so_far).is_positive)
+
+
+def _added() -> sympy.Basic:
+    return decided(_SQUARE.is_nonnegative)
+
+
+def _had_room() -> sympy.Basic:
+    # k* has the entry of i more than k, and keeps within the capacity.
+    so_far, others = sympy.symbols("k others", integer=True, nonnegative=True)
+    capacity = so_far + 1 + others + _ROOM
+    return decided((capacity - (so_far + 1)).is_nonnegative)
 
 
 def _holds(suffix: sympy.Expr, layer: sympy.Expr) -> sympy.Expr:
@@ -163,24 +185,22 @@ def _below_threshold() -> sympy.Basic:
     )
 
 
+def _above_threshold() -> sympy.Expr:
+    threshold, excess = sympy.symbols("lambda excess", nonnegative=True)
+    sent = threshold + excess
+    return sympy.Abs(threshold + sympy.Max(sent - threshold, 0) - sent)
+
+
 def _by_parts() -> sympy.Expr:
-    prices = sympy.symbols(f"p1:{_MESSAGES + 1}", nonnegative=True)
-    counts = sympy.symbols(f"k1:{_MESSAGES + 1}", positive=True)
-    thresholds = [sympy.Add(*prices[: layer + 1]) for layer in range(_MESSAGES)]
-    by_layer = sympy.Add(*(level * count for level, count in zip(thresholds, counts, strict=True)))
-    by_suffix = sympy.Add(*(price * sympy.Add(*counts[first:]) for first, price in enumerate(prices)))
+    # The layer has one price more than those before it, which each pay for its entries in their suffixes.
+    by_layer = _PAID + (_PRICES + _PRICE) * _COUNT
+    by_suffix = _PAID + _PRICES * _COUNT + _PRICE * _COUNT
     return sympy.expand(by_layer - by_suffix)
 
 
 def _priced(unused: sympy.Expr, unsent: sympy.Expr) -> sympy.Expr:
     """The energy captured, from the price of unused capacity and the squares above a threshold that are not sent."""
     return priced_capacity - unused + squares_above - unsent
-
-
-def _attained() -> sympy.Basic:
-    unused, unsent = sympy.symbols("unused unsent", nonnegative=True)
-    loss = _priced(sympy.Integer(0), sympy.Integer(0)) - _priced(unused, unsent)
-    return decided(loss.is_nonnegative and loss.subs({unused: 0, unsent: 0}) == 0)
 
 
 STATEMENTS = by_label(__name__, nested_greedy(), threshold_prices())

@@ -7,6 +7,7 @@ typed in. The setting is that of Sokolinsky 2017, arXiv 1710.10490, which was no
 import sympy
 
 from sparsync.theory.cost.farms import PHASES, SETTING, STAR, TREE, gathered_farm, star_farm, tree_farm
+from sparsync.theory.cost.whole_roots import beside_root, no_longer_falls, whole_root
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
@@ -34,24 +35,23 @@ from sparsync.theory.language.symbols import (
 )
 
 SELECTED = r"of $t_s$ the share $\rho$ is left, positions included, where only some entries are sent; $L$ stays"
-REAL_DEPTH = r"$q=\log_2 K$ at every real $K>0$"
-ANY_SIZE = r"the time is taken at every real $K>0$"
-FINE = r"no share is less than a part: the map of a part is no longer than a round"
+ANY_SIZE = r"the time is taken at every real $K\geq1$"
+ANY_SHARE = r"the time is taken of all shares of a part or more, whole or not"
+REAL_DEPTH = r"the time is taken at $q=\log_2 K$ for every real $K$ from $1$ to $\ell$, of whole shares or not"
+FOLDING = "who takes an answer folds it with its own"
+TURNS = "K² dT/dK grows with K: T falls to the root, then grows; of 1 ≤ K ≤ ℓ it is the best, or the nearer end"
 _SIZE = sympy.Symbol("x", positive=True)
 """A number of workers that need not be whole."""
 _MORE = sympy.Symbol("more", positive=True)
-_PARTS_ARE_SHORT = sympy.Le(map_time, list_length * round_time)
 _SPARE = sympy.Symbol("spare", nonnegative=True)
-_ROOT = sympy.Symbol("y", positive=True)
-"""K*."""
 
 
 def star_farm_boundary() -> Statement:
-    """K* = √(t_w/(2L + t_s)): neither what the master computes nor what it is answered moves it.
+    """K* = max(1, √(t_w/(2L + t_s))): neither what the master computes nor what it is answered moves it.
 
     Source: ours; the setting is that of Sokolinsky 2017, which was not read.
     """
-    bound = sympy.sqrt(work_time / _each())
+    bound = sympy.Max(1, _star_root())
     return Statement(
         label="star_farm_boundary",
         title="Boundary of a farm",
@@ -60,9 +60,16 @@ def star_farm_boundary() -> Statement:
         domain=(),
         source=SETTING,
         derivation=(
-            Step("dT/dK = 0 has this root, and no other K > 0", lambda: _only_root(_star_time()) - bound, bound),
-            Step("d²T/dK² > 0, so it is the minimum", lambda: _is_convex(_star_time())),
-            Step("it grows with t_w, and falls with L and t_s", lambda: _star_moves(bound)),
+            Step(
+                "dT/dK = 0 at √(t_w/(2L + t_s)), and at no other K > 0",
+                lambda: _only_root(_star_time()) - _star_root(),
+            ),
+            Step(
+                "K² dT/dK grows with K: T falls to the root, then grows; of K ≥ 1 it is the best, or 1",
+                lambda: _turns(_star_time()),
+                concludes=bound,
+            ),
+            Step("the root grows with t_w, and falls with L and t_s", lambda: _star_moves(_star_root())),
         ),
     )
 
@@ -83,11 +90,15 @@ def star_farm_optimum() -> Statement:
         derivation=(
             Step("T_{K + 1} − T_K = 2L + t_s − t_w/(K(K + 1)), which grows with K", _one_more),
             Step(
-                "it is ≥ 0 iff K ≥ √(1/4 + t_w/(2L + t_s)) − 1/2; the first such K is the bound",
-                _no_longer_falls,
+                "it is ≥ 0 iff K ≥ √(1/4 + t_w/(2L + t_s)) − 1/2 > 0; the first such K is the bound",
+                no_longer_falls,
                 concludes=bound,
             ),
-            Step("K* − 1/2 ≤ √(1/4 + K*²) − 1/2 ≤ K*, between which no whole K but ⌊K*⌋ and ⌈K*⌉ is first", _beside),
+            Step(
+                "√(t_w/(2L + t_s)) is at least that, and less than 1/2 above it: the first K is its ⌊·⌋ or its ⌈·⌉",
+                beside_root,
+                argued="that of whole numbers only these may be first above a number less than 1/2 below",
+            ),
         ),
     )
 
@@ -95,7 +106,7 @@ def star_farm_optimum() -> Statement:
 def star_farm_speed_up() -> Statement:
     """No farm is more than (2L + t_s + t_r + t_p + t_w)/(t_r + t_p + 2√(t_w(2L + t_s))) times as fast as one worker.
 
-    K* workers are, where K* is whole.
+    K* workers are, where K* is whole. It is not sharp below one worker, t_w < 2L + t_s, where no farm gains anything.
 
     Source: ours.
     """
@@ -120,31 +131,37 @@ def star_farm_speed_up() -> Statement:
 
 
 def selected_farm_boundary() -> Statement:
-    """K*(ρ) = √(t_w/(2L + ρt_s)): the sparser what is told, the more workers are worth it.
+    """K*(ρ) = max(1, √(t_w/(2L + ρt_s))): the sparser what is told, the more workers are worth it.
+
+    It is `star_farm_boundary` with ρt_s for t_s; ρ may be above 1, where positions take more than is left out.
 
     Source: ours.
     """
-    bound = sympy.sqrt(work_time / (2 * latency + payload_share * send_time))
+    bound = sympy.Max(1, sympy.sqrt(work_time / (2 * latency + payload_share * send_time)))
     return Statement(
         label="selected_farm_boundary",
         title="Boundary of a farm that sends a selection",
         assumptions=(*STAR, PHASES, ANY_SIZE, SELECTED),
         relation=sympy.Eq(selected_boundary, bound),
-        domain=(sympy.Le(payload_share, 1),),
+        domain=(),
         source="ours",
         derivation=(
-            Step("dT/dK = 0 has this root, and no other K > 0", lambda: _only_root(_selected_time()) - bound, bound),
-            Step("d²T/dK² > 0, so it is the minimum", lambda: _is_convex(_selected_time())),
-            Step("it falls as ρ grows", lambda: _falls(bound, payload_share)),
-            Step("ρ = 1 is `star_farm_boundary`", lambda: bound.subs(payload_share, 1) - _star_root()),
+            Step(
+                "ρt_s for t_s in `star_farm_boundary`",
+                lambda: _selected(star_farm_boundary().bound) - bound,
+                concludes=bound,
+            ),
+            Step("the root falls as ρ grows", lambda: _falls(_selected(_star_root()), payload_share)),
+            Step("ρ = 1 is `star_farm_boundary`", lambda: bound.subs(payload_share, 1) - star_farm_boundary().bound),
         ),
+        kind="definition",
     )
 
 
 def selected_farm_gain() -> Statement:
     """No selection moves the boundary farther than by √(1 + t_s/(2L)); what is left is the number of messages.
 
-    It is approached as ρ → 0 and reached by none.
+    It is approached as ρ → 0 where the boundary is 1 or more without a selection, and reached by none.
 
     Source: ours.
     """
@@ -157,79 +174,98 @@ def selected_farm_gain() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("the gain falls as ρ grows", lambda: _falls(_gain(), payload_share)),
+            Step("the quotient of the roots falls as ρ grows", lambda: _falls(_gain(), payload_share)),
             Step("and is the bound as ρ → 0", lambda: _gain().subs(payload_share, 0) - bound, concludes=bound),
-            Step("the less of it is left, the larger L is", lambda: _falls(bound, latency)),
+            Step("it is above 1, and a quotient x/y with y < 1 is no less than x or 1", lambda: _one_at_least(bound)),
+            Step("the larger L is, the smaller the bound", lambda: _falls(bound, latency)),
         ),
     )
 
 
 def tree_farm_boundary() -> Statement:
-    """K* = (t_m + ℓt_a) ln 2/(t_c + t_a): in a tree the boundary grows like the work, not like its root.
+    """K* = min(ℓ, max(1, (t_m + ℓt_a) ln 2/(t_c + t_a))): in a tree it grows like the work, not like its root.
+
+    Where the map of a part is no longer than a round, t_m ≤ ℓt_c, ℓ is not reached.
 
     Source: ours.
     """
-    bound = (map_time + list_length * fold_time) * sympy.log(2) / (round_time + fold_time)
+    root = _work() * sympy.log(2) / (round_time + fold_time)
+    bound = _within_list(root)
     return Statement(
         label="tree_farm_boundary",
         title="Boundary of a farm in a folding tree",
-        assumptions=(*TREE, "who takes an answer folds it with its own", REAL_DEPTH, FINE),
+        assumptions=(*TREE, FOLDING, REAL_DEPTH),
         relation=sympy.Eq(tree_boundary, bound),
-        domain=(_PARTS_ARE_SHORT,),
+        domain=(),
         source="ours",
         derivation=(
-            Step("dT/dK = 0 has this root, and no other K > 0", lambda: _only_root(_tree_time()) - bound, bound),
-            Step("T falls before it and grows after it", lambda: _turns(_tree_time(), bound)),
-            Step("t_m ≤ ℓt_c: it is at most ℓ ln 2, and so there are parts for all", lambda: _within_list(bound)),
+            Step(
+                "dT/dK = 0 at (t_m + ℓt_a) ln 2/(t_c + t_a), and at no other K > 0",
+                lambda: _only_root(_tree_time()) - root,
+            ),
+            Step(TURNS, lambda: _turns(_tree_time()), concludes=bound),
+            Step("t_m ≤ ℓt_c: the root is at most ℓ ln 2, and so there are parts for all", lambda: _reaches(root)),
         ),
     )
 
 
 def tree_farm_depth() -> Statement:
-    """The least best depth is the first q ≥ 0 with 2^{q + 1} ≥ (t_m + ℓt_a)/(t_c + t_a), so that K* ≤ 2 ln 2 · 2^q.
+    """The least best depth is the first q ≥ 0 with 2^{q + 1} ≥ (t_m + ℓt_a)/(t_c + t_a), or ⌊log_2 ℓ⌋ before it.
+
+    Where the map of a part is no longer than a round, t_m ≤ ℓt_c, there are parts enough for that q.
 
     Source: ours.
     """
-    ratio = (map_time + list_length * fold_time) / (round_time + fold_time)
-    bound = sympy.Max(0, sympy.ceiling(sympy.log(ratio, 2)) - 1)
+    ratio = _work() / (round_time + fold_time)
+    first = sympy.Max(0, sympy.ceiling(sympy.log(ratio, 2)) - 1)
+    bound = sympy.Min(sympy.floor(sympy.log(list_length, 2)), first)
     return Statement(
         label="tree_farm_depth",
         title="Best depth of a folding tree",
-        assumptions=(*TREE, "who takes an answer folds it with its own", FINE),
+        assumptions=(*TREE, FOLDING, ANY_SHARE),
         relation=sympy.Eq(best_tree_depth, bound),
-        domain=(_PARTS_ARE_SHORT,),
+        domain=(),
         source="ours",
         derivation=(
             Step("one level more takes t_c + t_a − (t_m + ℓt_a)/2^{q + 1} more, which grows with q", _one_level_more),
             Step(
-                "it is ≥ 0 iff q + 1 ≥ log_2 of (t_m + ℓt_a)/(t_c + t_a); the first such q ≥ 0 is the bound",
+                "it is ≥ 0 iff q + 1 ≥ log_2 of (t_m + ℓt_a)/(t_c + t_a); the first such q ≥ 0 is the best, or, as "
+                "times fall before it, the last with 2^q ≤ ℓ",
                 lambda: _level_of(ratio),
                 concludes=bound,
             ),
-            Step("t_m ≤ ℓt_c: the ratio is at most ℓ, and so 2^q ≤ ℓ", lambda: _within_list(ratio * sympy.log(2))),
+            Step("t_m ≤ ℓt_c: the ratio is at most ℓ, and so 2^q ≤ ℓ", lambda: _reaches(ratio * sympy.log(2))),
         ),
     )
 
 
 def gathered_farm_boundary() -> Statement:
-    """t_aK² + t_cK/ln 2 = t_m + ℓt_a at the boundary, where the master folds K results.
+    """t_aK² + t_cK/ln 2 = t_m + ℓt_a at the boundary, where the master folds K results; or it is 1 or ℓ.
+
+    Where the map of a part is no longer than a round, t_m ≤ ℓt_c, ℓ is not passed.
 
     Source: ours; the setting is that of Sokolinsky 2017, which was not read.
     """
     half = round_time / (2 * sympy.log(2))
-    bound = (sympy.sqrt(half**2 + fold_time * (map_time + list_length * fold_time)) - half) / fold_time
+    root = (sympy.sqrt(half**2 + fold_time * _work()) - half) / fold_time
+    bound = _within_list(root)
     return Statement(
         label="gathered_farm_boundary",
         title="Boundary of a farm in a tree whose results the master folds",
-        assumptions=(*TREE, "answers pass on whole; the master folds all", REAL_DEPTH, FINE),
+        assumptions=(*TREE, "answers pass on whole; the master folds all", REAL_DEPTH),
         relation=sympy.Eq(gathered_boundary, bound),
-        domain=(_PARTS_ARE_SHORT,),
+        domain=(),
         source=SETTING,
         derivation=(
-            Step("dT/dK = 0 has this root, and no other K > 0", lambda: _only_root(_gathered_time()) - bound, bound),
-            Step("T falls before it and grows after it", lambda: _turns(_gathered_time(), bound)),
+            Step(
+                "dT/dK = 0 where t_aK² + t_cK/ln 2 = t_m + ℓt_a, and at no other K > 0",
+                lambda: _only_root(_gathered_time()) - root,
+            ),
+            Step(TURNS, lambda: _turns(_gathered_time()), concludes=bound),
             Step("t_m ≤ ℓt_c: T has ceased to fall at ℓ", _rises_at_length),
-            Step("for t_a → 0 it is t_m ln 2/t_c, as in a tree that folds for nothing", lambda: _free_folds(bound)),
+            Step(
+                "for t_a → 0 the root is t_m ln 2/t_c, as in a tree that folds for nothing", lambda: _free_folds(root)
+            ),
         ),
     )
 
@@ -239,12 +275,21 @@ def _each() -> sympy.Expr:
     return 2 * latency + send_time
 
 
+def _work() -> sympy.Expr:
+    """What K workers have less of: the map, and the folds of the list."""
+    return map_time + list_length * fold_time
+
+
+def _within_list(root: sympy.Expr) -> sympy.Expr:
+    return sympy.Min(list_length, sympy.Max(1, root))
+
+
 def _star_time() -> sympy.Expr:
     return star_farm().bound.subs(farm_size, _SIZE)
 
 
-def _selected_time() -> sympy.Expr:
-    return _star_time().subs(send_time, payload_share * send_time)
+def _selected(expression: sympy.Expr) -> sympy.Expr:
+    return expression.subs(send_time, payload_share * send_time)
 
 
 def _tree_time() -> sympy.Expr:
@@ -261,11 +306,7 @@ def _only_root(time: sympy.Expr) -> sympy.Expr:
 
 
 def _star_root() -> sympy.Expr:
-    return star_farm_boundary().bound
-
-
-def _is_convex(time: sympy.Expr) -> sympy.Basic:
-    return decided(sympy.simplify(sympy.diff(time, _SIZE, 2)).is_positive)
+    return sympy.sqrt(work_time / _each())
 
 
 def _falls(expression: sympy.Expr, symbol: sympy.Symbol) -> sympy.Basic:
@@ -285,46 +326,32 @@ def _one_more() -> sympy.Basic:
     return decided(sympy.simplify(gained - stated) == 0 and sympy.simplify(slope).is_positive)
 
 
-def whole_root(product: sympy.Expr) -> sympy.Expr:
-    """The K > 0 with K(K + 1) equal to a product."""
-    return sympy.sqrt(sympy.Rational(1, 4) + product) - sympy.Rational(1, 2)
-
-
-def _no_longer_falls() -> sympy.Basic:
-    product = work_time / _each()
-    root = whole_root(product)
-    above = sympy.expand((root + _MORE) * (root + _MORE + 1) - product)
-    return decided(sympy.simplify(root * (root + 1) - product) == 0 and above.is_positive)
-
-
-def _beside() -> sympy.Basic:
-    """By squares: y² ≤ 1/4 + y² ≤ (y + 1/2)²."""
-    middle = sympy.Rational(1, 4) + _ROOT**2
-    gaps = (middle - _ROOT**2, sympy.expand((_ROOT + sympy.Rational(1, 2)) ** 2 - middle))
-    return decided(all(gap.is_positive for gap in gaps))
-
-
 def _square_above(shortest: sympy.Expr) -> sympy.Expr:
     square = (sympy.sqrt(_SIZE * _each()) - sympy.sqrt(work_time / _SIZE)) ** 2
     return sympy.simplify(sympy.expand(_star_time() - shortest - square))
 
 
 def _gain() -> sympy.Expr:
-    selected = selected_farm_boundary().bound
+    """The quotient of the roots."""
+    selected = _selected(_star_root())
     return sympy.sqrt(sympy.cancel(selected**2 / selected.subs(payload_share, 1) ** 2))
 
 
-def _turns(time: sympy.Expr, root: sympy.Expr) -> sympy.Basic:
-    """K² dT/dK increases, and is 0 at the root alone."""
-    slope = sympy.expand(_SIZE**2 * sympy.diff(time, _SIZE))
-    return decided(sympy.diff(slope, _SIZE).is_positive and sympy.simplify(slope.subs(_SIZE, root)) == 0)
+def _one_at_least(bound: sympy.Expr) -> sympy.Basic:
+    """With y = 1/(1 + more): x/y − x; and the bound's square above 1."""
+    below = 1 / (1 + _MORE)
+    return decided(sympy.simplify(_SIZE / below - _SIZE).is_positive and sympy.expand(bound**2 - 1).is_positive)
+
+
+def _turns(time: sympy.Expr) -> sympy.Basic:
+    """K² dT/dK increases."""
+    return decided(sympy.diff(sympy.expand(_SIZE**2 * sympy.diff(time, _SIZE)), _SIZE).is_positive)
 
 
 def _one_level_more() -> sympy.Basic:
     time = tree_farm().bound
     gained = sympy.simplify(time.subs(tree_depth, tree_depth + 1) - time)
-    work = map_time + list_length * fold_time
-    stated = round_time + fold_time - work / 2 ** (tree_depth + 1)
+    stated = round_time + fold_time - _work() / 2 ** (tree_depth + 1)
     return decided(sympy.simplify(gained - stated) == 0 and sympy.diff(2**_SIZE, _SIZE).is_positive)
 
 
@@ -339,7 +366,7 @@ def _short_parts(expression: sympy.Expr) -> sympy.Expr:
     return sympy.expand(expression.subs(round_time, map_time / list_length + _SPARE))
 
 
-def _within_list(boundary: sympy.Expr) -> sympy.Basic:
+def _reaches(boundary: sympy.Expr) -> sympy.Basic:
     room = (list_length * sympy.log(2) - boundary) * (round_time + fold_time)
     return decided(_short_parts(sympy.simplify(room)).is_nonnegative)
 

@@ -8,6 +8,7 @@ import sympy
 
 from sparsync.theory.cost.maxima import same_maximum, terms
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -31,19 +32,48 @@ from sparsync.theory.language.symbols import (
 )
 
 SETTING = "ours; the setting is that of Sokolinsky 2017, which was not read"
+PART = Given(
+    "part",
+    r"\text{time}",
+    "=",
+    work_time / farm_size,
+    words="each does an equal part of a list that one alone does in $t_w$, {}",
+)
 STAR = (
-    r"one after the other, a master tells each of $K$ workers what to do, which takes $L+t_s$; each does the part "
-    r"$1/K$ of a list that one alone does in $t_w$; their answers come one after the other, each in $L+t_r/K$; the "
-    r"master makes the next approximation of them in $t_p$",
+    Given(
+        "told",
+        r"\text{time}",
+        "=",
+        latency + send_time,
+        words="one after the other, a master tells each of $K$ workers what to do, {} each",
+    ),
+    PART,
+    Given(
+        "answer",
+        r"\text{time}",
+        "=",
+        latency + receive_time / farm_size,
+        words="their answers come one after the other, {} each",
+    ),
+    r"the master makes the next approximation of them in $t_p$",
 )
 PHASES = "nobody begins his part before all have been told, and no answer is taken before all are ready"
 EACH = "each begins as soon as he can, and answers are taken in the order in which workers were told"
 TREE = (
     r"a master tells one of $2^{q}$ workers what to do; in each of $q$ further rounds every worker who knows tells one "
     r"who does not, before it works; answers come up as all were told, backwards; a message down and one up take $t_c$",
-    r"each worker makes the results of its share of $\ell$ parts, all of which one alone makes in $t_m$, and folds "
-    r"them into one, two in $t_a$",
+    Given(
+        "share",
+        r"\text{time}",
+        "=",
+        map_time / 2**tree_depth,
+        words=r"each worker makes the results of its equal share of $\ell$ parts, all of which one alone makes in "
+        r"$t_m$, {}, and folds them into one, two in $t_a$",
+    ),
 )
+WHOLE_SHARES = sympy.Eq(sympy.Mod(list_length, 2**tree_depth), 0)
+"""A worker has no part of a part; where some shares are longer, the longest decide."""
+IN_STEP = "that in each round all who take part in it are equally far"
 _WORKER = sympy.Symbol("j", integer=True, positive=True)
 _FURTHER = sympy.Symbol("further", integer=True, nonnegative=True)
 
@@ -70,6 +100,7 @@ def star_farm() -> Statement:
                 concludes=bound,
             ),
         ),
+        kind="definition",
     )
 
 
@@ -87,7 +118,8 @@ def pipelined_farm() -> Statement:
         title="The same without phases",
         assumptions=(
             r"a master tells each of $K$ workers what to do, which takes $a$, and then takes their answers, each in "
-            r"$b$, one after the other; work of $t_w$ is shared equally, and the master ends with $t_p$",
+            r"$b$, one after the other, and ends with $t_p$",
+            PART,
             EACH,
         ),
         relation=sympy.Eq(pipelined_farm_time, bound),
@@ -96,7 +128,7 @@ def pipelined_farm() -> Statement:
         derivation=(
             Step("the first answer is there at max(Ka, a + t_w/K) + b", _first_answer),
             Step(
-                "F_j = max(Ka + jb, a + t_w/K + jb, ja + t_w/K + b) is the end of the j-th answer: "
+                "F_j = max(Ka + jb, a + t_w/K + jb, ja + t_w/K + b) is the end of answer j, for all j ≥ 1: "
                 "F_{j+1} = max(F_j, (j + 1)a + t_w/K) + b",
                 _next_answer,
             ),
@@ -121,7 +153,7 @@ def tree_farm() -> Statement:
         title="Time of an iteration, results folded on their way up a tree",
         assumptions=(*TREE, "who takes an answer folds it with its own; the master makes of the last one what is next"),
         relation=sympy.Eq(tree_farm_time, bound),
-        domain=(sympy.Le(2**tree_depth, list_length),),
+        domain=(WHOLE_SHARES,),
         source="ours",
         derivation=(
             Step("the master tells one; who knows doubles in each of q rounds, to 2^q", _doubles),
@@ -131,6 +163,7 @@ def tree_farm() -> Statement:
                 "q + 1 rounds, q folds one after the other, the work of one worker and that of the master",
                 lambda: sympy.expand(_tree_parts(tree_depth) - bound),
                 concludes=bound,
+                argued=IN_STEP,
             ),
         ),
     )
@@ -149,7 +182,7 @@ def gathered_farm() -> Statement:
         title="Time of an iteration, results folded by the master",
         assumptions=(*TREE, "answers pass on whole, a round is as long however many it carries; the master folds all"),
         relation=sympy.Eq(gathered_farm_time, bound),
-        domain=(sympy.Le(2**tree_depth, list_length),),
+        domain=(WHOLE_SHARES,),
         source=SETTING,
         derivation=(
             Step("the master tells one; who knows doubles in each of q rounds, to 2^q", _doubles),
@@ -161,6 +194,7 @@ def gathered_farm() -> Statement:
                 "q + 1 rounds, these folds, the work of one worker and that of the master",
                 lambda: sympy.expand(_tree_parts(2**tree_depth - 1) - bound),
                 concludes=bound,
+                argued=IN_STEP,
             ),
             Step("it is `tree_farm` and (2^q − 1 − q)t_a", lambda: _folded_more(bound)),
         ),
@@ -205,7 +239,7 @@ def _first_answer() -> sympy.Basic:
 
 
 def _next_answer() -> sympy.Basic:
-    """The term that the recursion has and F_{j+1} has not is a mean of two that both have."""
+    """The recursion has the terms of F_{j+1} and one more, a mean of two of them with weights 1/j and 1 − 1/j."""
     ready = (_WORKER + 1) * dispatch_time + work_time / farm_size
     recursion = terms(sympy.Max(_answers_end(_WORKER), ready) + collect_time)
     closed = terms(_answers_end(_WORKER + 1))
@@ -213,7 +247,9 @@ def _next_answer() -> sympy.Basic:
     first = dispatch_time + work_time / farm_size + (_WORKER + 1) * collect_time
     last = ready + collect_time
     mean = first / _WORKER + (1 - 1 / _WORKER) * last
-    return decided(recursion - closed == {sympy.expand(between)} and sympy.expand(mean - between) == 0)
+    return decided(
+        closed < recursion and recursion - closed == {sympy.expand(between)} and sympy.expand(mean - between) == 0
+    )
 
 
 def _phases_are_longer() -> sympy.Basic:

@@ -5,9 +5,13 @@ Entries are ordered from the largest magnitude down, equal ones by rank and inde
 is that of gTop-k, Shi et al. 2019, which was not read.
 """
 
+from dataclasses import replace
+
 import sympy
 
-from sparsync.theory.cost.regular_sampling import OPENING_BYTES, SAMPLED
+from sparsync.theory.cost.regular_sampling import OPENING_BYTES, SAMPLED, sample_rank
+from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -17,19 +21,19 @@ from sparsync.theory.language.symbols import (
     k,
     merged_bytes,
     n,
-    round_count,
     segment_length,
+    telling_rounds,
     told_count,
     value_bytes,
 )
 
 DECIDED_BYTES = 16
 """Two numbers that each rank tells each other one between rounds: entries surely selected, and candidates."""
-MOST_ROUNDS = 5
-_RANK = sympy.Symbol("rank", integer=True, positive=True)
-_LACK = sympy.Symbol("lack", integer=True, nonnegative=True)
-_LENGTHS = sympy.symbols(f"l1:{MOST_ROUNDS}", positive=True)
-"""Logarithms of the lengths of segments, of all rounds but the last."""
+OPENED = Given("opening", "b_0", "≤", sympy.Integer(OPENING_BYTES), words="ranks tell each other {} bytes first")
+_RANK, _SEGMENT = sympy.symbols("rank segment", integer=True, positive=True)
+_REST, _MORE, _LESS = sympy.symbols("rest more less", integer=True, nonnegative=True)
+_TURN = sympy.Symbol("i", integer=True, positive=True)
+_LENGTH, _OTHER, _RATIO = sympy.symbols("length other t", positive=True)
 
 
 def sampled_candidates() -> Statement:
@@ -50,22 +54,21 @@ def sampled_candidates() -> Statement:
         domain=(),
         source="ours",
         derivation=(
-            Step("the two samples are n − ⌊n/L⌋ apart at most: n, L ≤ 6, k ≤ 60", _apart),
             Step(
-                "since k = hL − x, x < L, leaves ⌈(x + (n − 1)(L − 1))/L⌉, which is most for x = L − 1",
-                lambda: (
-                    sympy.ceiling(sympy.expand(n * (segment_length - 1) / segment_length)).rewrite(sympy.floor)
-                    - (n - sympy.floor(n / segment_length))
-                ),
+                "of k = hL − x ≥ (n − 1)(L − 1), 0 ≤ x < L, the two samples are ⌈(x + (n − 1)(L − 1))/L⌉ apart",
+                _samples_apart,
+            ),
+            Step("which is most for x = L − 1: n − ⌊n/L⌋", _most_apart),
+            Step("for a smaller k the earlier one is none, m = 0, and ⌈k/L⌉ is no more than that", _few_apart),
+            Step(
+                "up to the later one there are (n − 1)(L − 1) keys more than it stands for, or fewer, and up to the "
+                "earlier one as many as that stands for, or more",
+                lambda: segment_length * _apart() + sample_rank().bound - bound,
+                concludes=bound,
             ),
             Step(
-                "each stands for L keys, and (n − 1)(L − 1) others at most are between two samples",
-                lambda: (
-                    segment_length * (n - sympy.floor(n / segment_length))
-                    + sympy.summation(segment_length - 1, (_RANK, 1, n - 1))
-                    - bound
-                ),
-                concludes=bound,
+                "with fewer samples than h, M, there are ML + n(L − 1) keys at most: fewer are in doubt",
+                _no_later_sample,
             ),
         ),
     )
@@ -87,7 +90,8 @@ def exact_selection_bytes() -> Statement:
         assumptions=(
             *SAMPLED,
             "keys have $s$ bytes; the first $k$ of each rank are sampled, and then every candidate is told",
-            "ranks tell each other 24 bytes first, and 16 bytes between the rounds",
+            OPENED,
+            Given("deciding", "b_1", "≤", sympy.Integer(DECIDED_BYTES), words="and {} bytes between the rounds"),
         ),
         relation=sympy.Le(exact_bytes, bound),
         domain=(),
@@ -96,6 +100,7 @@ def exact_selection_bytes() -> Statement:
             Step(
                 "no rank tells more than k/L samples",
                 lambda: sympy.summation(k / segment_length, (_RANK, 1, n)) - _told(),
+                argued="that of k keys every L-th is a sample",
             ),
             Step(
                 "what is told goes to n − 1 others, and the numbers of each rank too",
@@ -115,29 +120,40 @@ def samples_of_rounds() -> Statement:
 
     Source: ours; that a mean is at least the geometric one is classical.
     """
-    bound = round_count * ((2 * n) ** (round_count - 1) * n * k) ** (1 / round_count)
+    bound = telling_rounds * _product() ** (1 / telling_rounds)
     return Statement(
         label="samples_of_rounds",
         title="Fewest samples of exact Top-k in a number of rounds",
         assumptions=(
-            "of $nk$ entries $nk/L_1$ samples are told, of the $2nL_1$ that are left $2nL_1/L_2$, and so on; $L_R=1$",
-            "the lengths $L_i$ of segments are any positive numbers",
+            "of $nk$ entries $nk/L_1$ samples are told in the first of $R$ rounds",
+            Given(
+                "left",
+                "c_i",
+                "=",
+                2 * n * segment_length,
+                words="segments of the length $L=L_i$ leave {} entries in doubt, and $c_i/L_{i+1}$ are told next",
+            ),
+            "the lengths $L_i$ of segments are any positive numbers, but for $L_R=1$",
         ),
         relation=sympy.Eq(told_count, bound),
         domain=(),
         source="ours",
         derivation=(
             Step(
-                "the product of the numbers told is (2n)^(R − 1)nk, whatever the lengths, R ≤ 5",
+                "the product of the numbers told in i rounds is (2n)^(i − 1)nk/L_i, whatever the lengths: nk/L_1 for "
+                "i = 1, and 2nL_i/L_(i + 1) are told next",
                 _product_is_fixed,
+                argued="the induction over i",
             ),
-            Step("their sum is convex in the logarithms of the lengths, R ≤ 5", _is_convex),
+            Step("t ≥ 1 + ln t, with equality at t = 1", _above_logarithm),
             Step(
-                "so it is least where all are the R-th root of that product",
-                lambda: round_count * _product() ** (1 / round_count) - bound,
+                "with p the R-th root of that of R rounds, the logarithms of all numbers told over p are 0 in sum, and "
+                "the numbers Rp or more",
+                lambda: sympy.log(_product() / _share() ** telling_rounds) + telling_rounds * _share() - bound,
                 concludes=bound,
+                argued="the sum over the rounds",
             ),
-            Step("which lengths that fall in a geometric series attain, R ≤ 5", _is_attained),
+            Step("lengths L_i = (2n)^(i − 1)nk/p^i, with L_R = 1, tell p in each round", _is_attained),
         ),
     )
 
@@ -154,13 +170,17 @@ def tree_bytes() -> Statement:
         assumptions=(
             "$n$ ranks have $k$ values of $s$ bytes with indices of $j$; in each turn pairs merge theirs, the upper "
             "rank of a pair is done, and the last one's $k$ go back the same way",
-            "ranks tell each other 24 bytes first",
+            replace(OPENED, sign="="),
         ),
         relation=sympy.Eq(merged_bytes, bound),
         domain=(),
         source="ours",
         derivation=(
-            Step("every rank but the first hands on once: n ≤ 33", _all_hand_on),
+            Step(
+                "every rank but the first hands on once",
+                _all_hand_on,
+                argued="for n > 33: a rank that hands on is done, and one is left",
+            ),
             Step(
                 "k pairs up and k down for each, and 24 bytes from each to each",
                 lambda: (
@@ -174,61 +194,81 @@ def tree_bytes() -> Statement:
     )
 
 
-def _apart() -> sympy.Basic:
-    cases = [(ranks, length) for ranks in range(1, 7) for length in range(1, 7)]
-    return sympy.sympify(
-        all(
-            max(_samples_apart(ranks, length, wanted) for wanted in range(1, 61)) == ranks - ranks // length
-            for ranks, length in cases
-        )
-    )
+def _apart() -> sympy.Expr:
+    """How many samples lie from the earlier to the later one, at most."""
+    return n - sympy.floor(n / segment_length)
 
 
-def _samples_apart(ranks: int, length: int, wanted: int) -> int:
-    return -(-wanted // length) - max(0, wanted - (ranks - 1) * (length - 1)) // length
+def _lost(rest: sympy.Expr) -> sympy.Expr:
+    """(x + (n − 1)(L − 1))/L, without whole parts."""
+    return sympy.expand((rest + (n - 1) * (segment_length - 1)) / segment_length)
+
+
+def _samples_apart() -> sympy.Expr:
+    earlier = sympy.floor(sympy.expand(_SEGMENT - _lost(_REST)))
+    return sympy.expand(_SEGMENT - earlier - sympy.ceiling(_lost(_REST)).rewrite(sympy.floor))
+
+
+def _most_apart() -> sympy.Basic:
+    largest = segment_length - 1
+    grows = sympy.simplify(_lost(largest) - _lost(largest - _LESS) - _LESS / segment_length) == 0
+    return decided(grows and sympy.expand(sympy.ceiling(_lost(largest)).rewrite(sympy.floor) - _apart()) == 0)
+
+
+def _few_apart() -> sympy.Basic:
+    """k/L for k = (n − 1)(L − 1) − less, and L = 1 + more."""
+    wanted = (n - 1) * (segment_length - 1) - _LESS
+    room = sympy.factor((_lost(segment_length - 1) - wanted / segment_length).subs(segment_length, 1 + _MORE))
+    return decided(room.is_nonnegative)
+
+
+def _no_later_sample() -> sympy.Basic:
+    """h = M + 1 + more, and the earlier sample is the h − (n − ⌊n/L⌋)-th or a later one."""
+    samples = _SEGMENT - 1 - _MORE
+    keys = samples * segment_length + sympy.summation(segment_length - 1, (_RANK, 1, n))
+    left = keys - (_SEGMENT - _apart()) * segment_length
+    bound = segment_length * _apart() + sample_rank().bound
+    return decided(sympy.expand(bound - left).is_positive)
 
 
 def _told() -> sympy.Expr:
     return n * k / segment_length
 
 
-def _numbers_told(rounds: int) -> list[sympy.Expr]:
-    """Samples of each round, the logarithms of whose lengths are symbols."""
-    lengths = [sympy.exp(length) for length in _LENGTHS[: rounds - 1]] + [sympy.Integer(1)]
-    left = [n * k, *(2 * n * length for length in lengths[:-1])]
-    return [some / length for some, length in zip(left, lengths, strict=True)]
+def _product(rounds: sympy.Expr = telling_rounds) -> sympy.Expr:
+    """Of the numbers told in so many rounds, the last of which is of single keys."""
+    return (2 * n) ** (rounds - 1) * n * k
 
 
-def _product() -> sympy.Expr:
-    return (2 * n) ** (round_count - 1) * n * k
+def _share() -> sympy.Expr:
+    return _product() ** (1 / telling_rounds)
+
+
+def _told_next(before: sympy.Expr, after: sympy.Expr) -> sympy.Expr:
+    """Samples of a round, of the lengths of segments in the round before and in this one."""
+    return 2 * n * before / after
 
 
 def _product_is_fixed() -> sympy.Basic:
-    return sympy.Add(
-        *(
-            sympy.Abs(sympy.simplify(sympy.Mul(*_numbers_told(rounds)) - _product().subs(round_count, rounds)))
-            for rounds in range(1, MOST_ROUNDS + 1)
-        )
-    )
+    """Of one round, and of one more than i."""
+    first = n * k / _LENGTH - _product(sympy.Integer(1)) / _LENGTH
+    told = _product(_TURN) / _LENGTH * _told_next(_LENGTH, _OTHER)
+    return decided(first == 0 and sympy.simplify(told - _product(_TURN + 1) / _OTHER) == 0)
 
 
-def _is_convex() -> sympy.Basic:
-    """Each number is a positive multiple of the exponential of a linear form."""
-    forms = [sympy.expand_log(sympy.log(told), force=True) for told in _numbers_told(MOST_ROUNDS)]
-    second = [sympy.simplify(sympy.diff(form, one, other)) for form in forms for one in _LENGTHS for other in _LENGTHS]
-    return sympy.Add(*(sympy.Abs(value) for value in second))
+def _above_logarithm() -> sympy.Basic:
+    gap = _RATIO - 1 - sympy.log(_RATIO)
+    slope = sympy.diff(gap, _RATIO)
+    return decided(gap.subs(_RATIO, 1) == slope.subs(_RATIO, 1) == 0 and bool(sympy.diff(slope, _RATIO).is_positive))
 
 
 def _is_attained() -> sympy.Basic:
-    total = []
-    for rounds in range(1, MOST_ROUNDS + 1):
-        share = _product().subs(round_count, rounds) ** sympy.Rational(1, rounds)
-        left, told = n * k, []
-        for _ in range(rounds - 1):
-            told.append(share)
-            left = 2 * n * left / share
-        total.append(sympy.simplify(sympy.Add(*told, left) - rounds * share))
-    return sympy.Add(*(sympy.Abs(rest) for rest in total))
+    def length(turn: sympy.Expr) -> sympy.Expr:
+        return _product(turn) / _share() ** turn
+
+    first = n * k / length(sympy.Integer(1)) - _share()
+    later = _told_next(length(_TURN), length(_TURN + 1)) - _share()
+    return decided(all(sympy.simplify(gap) == 0 for gap in (first, later, length(telling_rounds) - 1)))
 
 
 def _all_hand_on() -> sympy.Basic:

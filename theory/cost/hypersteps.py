@@ -64,6 +64,7 @@ def bsp_superstep() -> Statement:
         relation=sympy.Eq(superstep_time, bound),
         domain=(),
         source="the model is that of Valiant 1990; in these terms ours",
+        kind="definition",
         derivation=(
             Step(
                 "h rounds of g",
@@ -90,6 +91,7 @@ def streamed_hypersteps() -> Statement:
             sympy.Le(mismatch_total, computing_total + fetching_total),
         ),
         source=STREAMED_SETTING,
+        kind="definition",
         derivation=(
             Step("a hyperstep takes max(x, y) = (x + y + |x − y|)/2", _maximum_is_half),
             Step("so the sum of all is half of three sums", _half_of_sums, concludes=bound),
@@ -113,6 +115,7 @@ def unoverlapped_hypersteps() -> Statement:
         relation=sympy.Eq(unoverlapped_time, bound),
         domain=(sympy.Le(mismatch_total, streamed_time),),
         source="ours",
+        kind="definition",
         derivation=(
             Step("x + y = 2max(x, y) − |x − y|", _sum_of_two),
             Step("so the sum of all is twice that with overlap, less D", _twice_less, concludes=bound),
@@ -151,6 +154,8 @@ def whole_stream() -> Statement:
 def streamed_inner_product() -> Statement:
     """(2n/p)max(1, e) + (p − 1)(1 + g) + l: e > 1 makes it wait for memory, whatever the tokens are.
 
+    Where p does not divide n, no processor has n/p entries, and the largest share takes longer than this.
+
     Source: ours; the setting is that of Buurlage, Bannink and Wits 2016, which was not read.
     """
     local = 2 * vector_length / core_count * sympy.Max(1, fetch_cost)
@@ -160,12 +165,13 @@ def streamed_inner_product() -> Statement:
         title="Time of an inner product of two streams",
         assumptions=(
             r"$p$ processors have $n/p$ entries each of two vectors, as tokens of $C$ words which divide $n/p$; in a "
-            r"hyperstep each multiplies and adds two tokens while two are fetched, $e$ a word; what the first needs is "
-            r"there; in the end each sends its sum to all others and adds theirs up",
+            r"hyperstep each multiplies and adds two tokens while two are fetched, $e$ a word, in the last the first "
+            r"again; what the first needs is there; in the end each sends its sum to all others and adds theirs up",
         ),
         relation=sympy.Eq(inner_product_time, bound),
-        domain=(),
+        domain=(sympy.Eq(sympy.Mod(vector_length, core_count), 0),),
         source=STREAMED_SETTING,
+        kind="definition",
         derivation=(
             Step("n/(pC) hypersteps of max(2C, 2Ce)", lambda: _token_steps(local)),
             Step("a superstep of p − 1 additions and as many words", _final_step),
@@ -247,7 +253,7 @@ def _token_steps(local: sympy.Expr) -> sympy.Basic:
     words, above = sympy.Symbol("words", positive=True), sympy.Symbol("above", nonnegative=True)
     steps = vector_length / (core_count * words)
     difference = steps * sympy.Max(2 * words, 2 * words * fetch_cost) - local
-    cases = (1 + above, 1 / (1 + above))
+    cases = (1 + above, 1 / (1 + above), sympy.Integer(0))
     return decided(all(sympy.simplify(ordered(difference.subs(fetch_cost, cost))) == 0 for cost in cases))
 
 
@@ -263,8 +269,8 @@ def _final_step() -> sympy.Expr:
 def _two_regimes(local: sympy.Expr) -> sympy.Basic:
     above, share = sympy.Symbol("above", nonnegative=True), 2 * vector_length / core_count
     slow = local.subs(fetch_cost, 1 + above) - share * (1 + above)
-    fast = local.subs(fetch_cost, 1 / (1 + above)) - share
-    return decided(sympy.simplify(ordered(slow)) == 0 and sympy.simplify(ordered(fast)) == 0)
+    fast = [local.subs(fetch_cost, cost) - share for cost in (1 / (1 + above), sympy.Integer(0))]
+    return decided(all(sympy.simplify(ordered(gap)) == 0 for gap in (slow, *fast)))
 
 
 STATEMENTS = by_label(

@@ -1,7 +1,7 @@
 """How long does a sum over all workers take where links inside nodes differ from those between them? Two levels.
 
-The model is that of `collectives.py`; a flat collective, whose neighbours may be on any nodes, takes what it takes with
-the link between nodes. Ours.
+The model is that of `collectives.py`; a flat collective whose neighbours are on different nodes, of two or more, takes
+what it takes with the link between nodes. Ours.
 """
 
 import sympy
@@ -9,8 +9,9 @@ import sympy
 from sparsync.theory.cost.collectives import (
     ENTRIES,
     ENTRY_BYTES,
-    EVEN,
     MODEL,
+    PARTS,
+    TOGETHER,
     VALUES,
     VECTOR_BYTES,
     difference,
@@ -59,7 +60,7 @@ def hierarchical_all_reduce() -> Statement:
     return Statement(
         label="hierarchical_all_reduce",
         title="Seconds of an all-reduce inside nodes and between them",
-        assumptions=(*MODEL, *NODES, *VALUES, *EVEN),
+        assumptions=(*MODEL, *NODES, *VALUES, *PARTS),
         relation=sympy.Eq(collective_seconds, bound),
         domain=(),
         source="classical; in these terms ours",
@@ -76,6 +77,7 @@ def hierarchical_all_reduce() -> Statement:
                     rounds(node_workers - 1, inside, inner=True),
                 ),
                 concludes=bound,
+                argued=TOGETHER,
             ),
         ),
     )
@@ -117,6 +119,7 @@ def hierarchical_gather() -> Statement:
                     rounds(node_workers - 1, union_size * ENTRY_BYTES, inner=True),
                 ),
                 concludes=bound,
+                argued="that leaders, of whom all do as much, take part in every message, one after the other",
             ),
         ),
     )

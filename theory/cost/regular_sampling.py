@@ -5,10 +5,10 @@ ours. n ranks hold d keys, aL each where shards are equal; equal keys are ordere
 the same. A rank's samples are its keys at the places L, 2L, …, and S_m is the m-th smallest sample of all.
 """
 
-from itertools import product
-
 import sympy
 
+from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -44,6 +44,11 @@ COUNT_BYTES = 8
 _RANK = sympy.Symbol("rank", integer=True, positive=True)
 _SHARE, _MORE, _REST, _ROOM = sympy.symbols("share more rest room", nonnegative=True)
 """⌊M/n⌋ and M mod n of M samples, keys behind all ranks' last samples, and what they lack of n(L − 1)."""
+_OTHERS = sympy.Symbol("others", integer=True, nonnegative=True)
+"""n − 1, or n − 2."""
+_SAMPLES = sympy.IndexedBase("q", integer=True, nonnegative=True)
+"""By rank, its samples up to S_m."""
+_PLACE = sympy.Symbol("m", integer=True, positive=True)
 
 
 def sample_rank() -> Statement:
@@ -60,9 +65,16 @@ def sample_rank() -> Statement:
         domain=(),
         source=OURS,
         derivation=(
-            Step("every sample up to S_m ends L keys up to it: all orders of six keys on three ranks", _stands_for),
             Step(
-                "behind the last of these samples a rank has L − 1 more at most, and that of S_m none",
+                "each of the m samples up to S_m ends L keys of its rank that are up to S_m, Σ_i q_i L in all",
+                lambda: _all_segments() - _PLACE * segment_length,
+            ),
+            Step(
+                "the sample after them lies behind S_m: the keys between are L − 1",
+                lambda: (_SHARE + 1) * segment_length - 1 - _SHARE * segment_length - (segment_length - 1),
+            ),
+            Step(
+                "so that a rank has L − 1 more at most, and that of S_m none",
                 lambda: sympy.summation(segment_length - 1, (_RANK, 1, n - 1)) - bound,
                 concludes=bound,
             ),
@@ -85,27 +97,34 @@ def largest_bucket() -> Statement:
         source=OURS,
         derivation=(
             Step(
-                "one of ⌊M/n⌋ + 1 samples, of which M mod n ≥ 1 there are, has (n − 1)(L − 1) other keys at most",
-                lambda: _room(bound, _ended(_SHARE + 1)) - (_REST + (_MORE - 1) * segment_length) / n,
+                "from S_a to S_b are |{x ≤ S_b}| − |{x ≤ S_a}| ≤ (b − a)L + (n − 1)(L − 1) keys, by `sample_rank`",
+                lambda: (
+                    (_PLACE + _SHARE) * segment_length + sample_rank().bound - _PLACE * segment_length - _ended(_SHARE)
+                ),
+            ),
+            Step(
+                "a bucket of ⌊M/n⌋ + 1 samples, of which M mod n ≥ 1 there are, has this bound at most",
+                lambda: _is_room(_room(bound, _ended(_SHARE + 1)).subs(_MORE, _MORE + 1)),
                 concludes=bound,
             ),
-            Step(
-                "one of ⌊M/n⌋ likewise",
-                lambda: _room(bound, _ended(_SHARE)) - (_REST + (_MORE + n - 1) * segment_length) / n,
-            ),
+            Step("one of ⌊M/n⌋ likewise", lambda: _is_room(_room(bound, _ended(_SHARE)))),
             Step(
                 "the last has ⌊M/n⌋, and the n(L − 1) keys at most that are behind all last samples",
-                lambda: (
-                    (_room(bound, _SHARE * segment_length + _REST) * n).subs(_REST, n * (segment_length - 1) - _ROOM)
-                    - ((_MORE + n - 1) * segment_length + (n - 1) * _ROOM)
+                lambda: _is_room(
+                    _room(bound, _SHARE * segment_length + _REST).subs(_REST, n * (segment_length - 1) - _ROOM)
                 ),
+            ),
+            Step(
+                "d = (an + 1)L: one of a + 1 samples may have the bound",
+                lambda: sympy.expand(bound.subs(d, (_SHARE * n + 1) * segment_length) - _ended(_SHARE + 1)),
+                argued="the order of keys, which the checks carry out",
             ),
         ),
     )
 
 
 def oversampled_bucket() -> Statement:
-    """|B_j| ≤ d/n + (n² − 1)(d − 1)/(rn³) + (n − 1)/n ≤ (1 + 1/r)d/n + 1, for L = ⌈d/(rn²)⌉.
+    """|B_j| ≤ d/n + (n² − 1)(d − 1)/(rn³) + (n − 1)/n ≤ (1 + 1/r)d/n + 1, for L = ⌈d/(rn²)⌉ and shorter segments.
 
     Source: ours.
     """
@@ -113,12 +132,16 @@ def oversampled_bucket() -> Statement:
     return Statement(
         label="oversampled_bucket",
         title="The same, with a number of samples chosen",
-        assumptions=(*SAMPLED, r"$L=\lceil d/(rn^{2})\rceil$", *BUCKETS),
+        assumptions=(
+            *SAMPLED,
+            Given("segment", "L", "≤", _longest(), words=r"{}, as it is for $L=\lceil d/(rn^{2})\rceil$"),
+            *BUCKETS,
+        ),
         relation=sympy.Le(bucket_size, bound),
         domain=(),
         source=OURS,
         derivation=(
-            Step("L ≤ 1 + (d − 1)/(rn²): ⌈x/q⌉ ≤ 1 + (x − 1)/q for x, q ≤ 12", _rounded_up),
+            Step("⌈x/q⌉ ≤ 1 + (x − 1)/q for whole x and q, as x is ⌈x/q⌉q − q + 1 or more", _rounded_up),
             Step("the bound grows with L", lambda: sympy.diff(largest_bucket().bound, segment_length) >= 0),
             Step(
                 "and so it is at most its value there",
@@ -136,7 +159,8 @@ def oversampled_bucket() -> Statement:
 def received_keys() -> Statement:
     """aL + (n − 2)(L − 1): with two ranks no rank ever receives more than it had.
 
-    Attained. What a rank keeps does not travel, so that one rank fewer is in doubt.
+    Attained for n ≥ 2. What a rank keeps does not travel, so that one rank fewer is in doubt; a rank alone receives
+    nothing, and the bound is (a − 1)L + 1 then.
 
     Source: ours.
     """
@@ -147,7 +171,7 @@ def received_keys() -> Statement:
         title="Keys that a rank receives in a sort by regular samples",
         assumptions=(*SAMPLED, *BUCKETS, rf"{EQUAL} is on rank $j$"),
         relation=sympy.Le(received_count, bound),
-        domain=(sympy.Ge(n, 2),),
+        domain=(),
         source=OURS,
         derivation=(
             Step(
@@ -158,7 +182,11 @@ def received_keys() -> Statement:
             Step("where it is its own, n − 1 have, and L of its keys do not travel", lambda: sympy.Eq(bound - kept, 1)),
             Step(
                 "the last one has no key behind the last samples",
-                lambda: (bound - segment_count * segment_length).subs(n, 2 + _MORE) >= 0,
+                lambda: (bound - segment_count * segment_length).subs(n, 2 + _OTHERS) >= 0,
+            ),
+            Step(
+                "a rank alone receives nothing",
+                lambda: decided(sympy.expand(bound.subs({n: 1, segment_count: _OTHERS + 1})).is_positive),
             ),
         ),
     )
@@ -178,10 +206,11 @@ def sort_relation() -> Statement:
         assumptions=(
             *(*SAMPLED, *BUCKETS, rf"{EQUAL} is on rank $j$"),
             "keys have $s$ bytes, and their indices $j$, which travel with them; samples go to all",
-            "each rank first tells 24 bytes, and how many keys come, 8 bytes",
+            Given("opening", r"b_0", "=", sympy.Integer(OPENING_BYTES), words="each rank first tells $b_0$ bytes, {}"),
+            Given("counts", r"b_1", "=", sympy.Integer(COUNT_BYTES), words="and how many keys come in $b_1$ bytes, {}"),
         ),
         relation=sympy.Le(sort_bytes, bound),
-        domain=(sympy.Ge(n, 2),),
+        domain=(),
         source=OURS,
         derivation=(
             Step(
@@ -195,39 +224,55 @@ def sort_relation() -> Statement:
             ),
             Step(
                 "in the fourth none sends more than its aL keys, which is no more than one may receive",
-                lambda: (received_keys().bound - segment_count * segment_length).subs(n, 2 + _MORE) >= 0,
+                lambda: (received_keys().bound - segment_count * segment_length).subs(n, 2 + _OTHERS) >= 0,
+            ),
+            Step(
+                "a rank alone sends nothing, and the bound is positive",
+                lambda: decided(sympy.expand(bound.subs({n: 1, segment_count: _OTHERS + 1})).is_positive),
             ),
         ),
     )
 
 
 def best_sort_segment() -> Statement:
-    """L* = √(sd/((s + j)n)): samples and a bucket's excess take 2(n − 1)√((s + j)sd/n) − (n − 1)(s + j) bytes then.
+    """L* = max(1, √(sd/((s + j)n))): with few keys every key is a sample.
+
+    Samples and a bucket's excess take 2(n − 1)√((s + j)sd/n) − (n − 1)(s + j) bytes then, if L* > 1. Of one rank every
+    length takes nothing.
 
     Source: ours.
     """
-    bound = sympy.sqrt(value_bytes * d / ((value_bytes + index_bytes) * n))
+    turning = sympy.sqrt(value_bytes * d / ((value_bytes + index_bytes) * n))
+    bound = sympy.Max(1, turning)
     return Statement(
         label="best_sort_segment",
         title="Best length of a segment",
         assumptions=(
             *(*SAMPLED, "each rank has $d/n$ keys of $s$ bytes, with indices of $j$ bytes"),
-            r"$L$ is any number; a rank tells $d/(nL)$ samples to $n-1$, and receives $(n-1)(L-1)$ keys too much",
+            Given("length", "L", "≥", sympy.Integer(1), words="{} need not be whole"),
+            "a rank tells $d/(nL)$ samples to $n-1$, and receives $(n-1)(L-1)$ keys too much",
         ),
         relation=sympy.Eq(best_segment, bound),
         domain=(sympy.Ge(n, 2),),
         source="ours",
         derivation=(
             Step(
-                "the slope of their bytes is zero there",
-                lambda: sympy.diff(_samples_and_excess(), segment_length).subs(segment_length, bound),
+                "the slope of their bytes is (n − 1)(s + j)(1 − sd/((s + j)nL²))",
+                lambda: sympy.simplify(
+                    sympy.diff(_samples_and_excess(), segment_length)
+                    - (n - 1) * (value_bytes + index_bytes) * (1 - turning**2 / segment_length**2)
+                ),
+            ),
+            Step("it is 0 at the root", lambda: (1 - turning**2 / segment_length**2).subs(segment_length, turning)),
+            Step(
+                "and grows: of lengths from 1 on the best is the root, or 1 if that is less",
+                lambda: sympy.diff(_samples_and_excess(), segment_length, 2).subs(n, 2 + _OTHERS) > 0,
                 concludes=bound,
             ),
-            Step("and grows", lambda: sympy.diff(_samples_and_excess(), segment_length, 2).subs(n, 2 + _MORE) > 0),
             Step(
-                "what they take is 2(n − 1)√((s + j)sd/n), less (n − 1)(s + j)",
+                "at the root they take 2(n − 1)√((s + j)sd/n), less (n − 1)(s + j)",
                 lambda: (
-                    _samples_and_excess().subs(segment_length, bound)
+                    _samples_and_excess().subs(segment_length, turning)
                     - (n - 1) * (2 * sympy.sqrt((value_bytes + index_bytes) * value_bytes * d / n))
                     + (n - 1) * (value_bytes + index_bytes)
                 ),
@@ -267,6 +312,10 @@ def threshold_rank() -> Statement:
                 lambda: segment_length + doubt - segment_length / 2 - bound,
             ),
             Step(
+                "or there are no samples: d is n(L − 1) at most, and none or all of the keys are taken",
+                lambda: bound - n * (segment_length - 1) / 2 > 0,
+            ),
+            Step(
                 "or it is above the last by more, and all keys are taken, at most n(L − 1) beyond the last sample's mL",
                 lambda: bound - (n * (segment_length - 1) - doubt - segment_length / 2) > 0,
             ),
@@ -274,21 +323,10 @@ def threshold_rank() -> Statement:
     )
 
 
-def _stands_for() -> sympy.Basic:
-    """Of each order of keys, as the rank of each: the keys up to a sample are mL or more."""
-    orders = product(range(3), repeat=6)
-    return sympy.sympify(
-        all(
-            place >= number * length
-            for order in orders
-            for length in (1, 2, 3)
-            for number, place in enumerate(_sample_places(order, length), start=1)
-        )
-    )
-
-
-def _sample_places(order: tuple[int, ...], length: int) -> list[int]:
-    return [place for place in range(1, len(order) + 1) if order[:place].count(order[place - 1]) % length == 0]
+def _all_segments() -> sympy.Expr:
+    """Σ_i q_i L, of q_i samples of rank i that are m in all."""
+    segments = sympy.Sum(_SAMPLES[_RANK] * segment_length, (_RANK, 1, n)).expand()
+    return segments.factor().xreplace({sympy.Sum(_SAMPLES[_RANK], (_RANK, 1, n)): _PLACE})
 
 
 def _ended(samples: sympy.Expr) -> sympy.Expr:
@@ -301,13 +339,19 @@ def _room(bound: sympy.Expr, size: sympy.Expr) -> sympy.Expr:
     return sympy.expand(bound.subs(d, (_SHARE * n + _MORE) * segment_length + _REST) - size)
 
 
+def _is_room(left: sympy.Expr) -> sympy.Basic:
+    """Whether n times as much is seen not to be negative."""
+    return decided(sympy.expand(sympy.cancel((n * left).subs(n, _OTHERS + 1))).is_nonnegative)
+
+
 def _longest() -> sympy.Expr:
     return 1 + (d - 1) / (oversampling * n**2)
 
 
 def _rounded_up() -> sympy.Basic:
-    pairs = product(range(1, 13), repeat=2)
-    return sympy.sympify(all(-(-x // q) <= 1 + sympy.Rational(x - 1, q) for x, q in pairs))
+    whole, divisor = sympy.symbols("whole divisor", integer=True, positive=True)
+    number = (whole - 1) * divisor + 1 + _OTHERS
+    return decided(sympy.expand(1 + (number - 1) / divisor - whole).is_nonnegative)
 
 
 def _samples_and_excess() -> sympy.Expr:

@@ -8,18 +8,29 @@ feedback is that of Thomsen, Taylor and Dieuleveut 2025.
 
 import sympy
 
+from sparsync.theory.cost.rate_exponents import (
+    ends_of_exponent,
+    exponent_is_convex,
+    largest_exponent,
+    root_grows,
+    root_of_rate,
+    slope_of_exponent,
+)
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
     asynchronous_seconds,
+    delta,
     dense_seconds,
     entry_gain,
     fixed_seconds,
     kappa,
     later_updates,
     least_run_seconds,
+    lyapunov_factor,
     mu,
     n,
     restart_seconds,
@@ -31,24 +42,45 @@ from sparsync.theory.language.symbols import (
     whole_steps,
 )
 
-STEP = r"a step takes $a+b\kappa$ seconds, $\kappa$ the density"
-SATURATING = (
-    STEP,
-    r"there are $N/\delta$ steps, $\delta=\frac{c\kappa}{1+(c-1)\kappa}$ ($c=3$ of persistent gradients, $6$ of "
-    r"noise)",
+STEP = Given(
+    "step_seconds",
+    r"\text{seconds of a step}",
+    "=",
+    fixed_seconds + dense_seconds * kappa,
+    words=r"{}, $\kappa\leq1$ the density",
 )
-RING = r"the ring takes $N(a+\frac{b}{n})$, for $n$ workers"
+LINEAR = Given(
+    "contraction",
+    r"\delta",
+    "=",
+    entry_gain * kappa,
+    words=r"error feedback contracts with {}, and $\delta\leq1$ as ever",
+)
+SATURATING = Given(
+    "contraction",
+    r"\delta",
+    "=",
+    entry_gain * kappa / (1 + (entry_gain - 1) * kappa),
+    words="error feedback contracts with {}",
+)
+STEPS = Given("step_count", r"\text{steps}", "=", whole_steps / delta)
+RING = Given(
+    "ring_seconds",
+    r"\text{seconds of the ring}",
+    "=",
+    whole_steps * (fixed_seconds + dense_seconds / n),
+    words="{}, for $n$ workers",
+)
 
-_THETA, _SPREAD = sympy.symbols("theta r", positive=True)
-"""θ² is the rate; r = (L − μ)/(L + μ)."""
 _SHARE, _ABOVE, _MORE = sympy.symbols("share above more", positive=True)
 
 
 def linear_gain_seconds() -> Statement:
     """Where δ = cκ no density is sooner than the largest, κ = 1/c: sparser steps save less than they cost.
 
-    It holds for the tight rate itself and whatever the link is, for −ln ρ is convex in δ, and 0 at 0. That seconds fall
-    up to κ = 1/c stays true where some of the exchange hides, no longer than a step takes without it.
+    It holds for the tight rate itself (`ef_tight_rate`) and whatever the link is, for −ln ρ is convex in δ, and 0 at 0.
+    It is attained at κ = 1/c, where c ≥ 1. That seconds fall up to κ = 1/c stays true where some of the exchange hides,
+    no longer than a step takes without it.
 
     Source: ours; the rate is that of Thomsen, Taylor and Dieuleveut 2025.
     """
@@ -60,32 +92,33 @@ def linear_gain_seconds() -> Statement:
         title="Seconds to a tolerance where the contraction is linear in the density",
         assumptions=(
             STEP,
-            r"there are $\ln\text{tol}/\ln\rho^{*}$ steps, $\rho^{*}$ the tight rate of error feedback, whole or not",
-            r"$\delta=c\kappa\leq1$",
+            LINEAR,
+            Given(
+                "step_count",
+                r"\text{steps}",
+                "=",
+                sympy.log(tolerance) / sympy.log(lyapunov_factor),
+                words=r"{}, whole or not, by error feedback's tight rate for $L$-smooth, $\mu$-strongly convex $f_i$",
+            ),
         ),
         relation=sympy.Ge(run_seconds, bound, evaluate=False),
-        domain=(sympy.Lt(mu, L), sympy.Lt(tolerance, 1), sympy.Ge(entry_gain, 1)),
+        domain=(sympy.Lt(mu, L), sympy.Lt(tolerance, 1)),
         source="ours; rate: Thomsen, Taylor and Dieuleveut 2025",
         derivation=(
-            Step("θ² = (1 − s)rθ + s has s = θ(θ − r)/(1 − rθ)", _root_of_rate),
-            Step(
-                "d²s/dθ² = 2(1 − r²)/(1 − rθ)³ > 0; at θ = r, s = 0 and ds/dθ > 0: both are positive above", _root_grows
-            ),
-            Step("with δ = 1 − s², d(−2 ln θ)/dδ = 1/(θ s ds/dθ)", _slope_of_exponent),
-            Step(
-                "(θ s s′)′ = s s′ + θ s′² + θ s s″ > 0, so the slope falls with θ, grows with δ: −ln ρ is convex in δ",
-                _exponent_is_convex,
-            ),
+            Step("θ² = (1 − s)rθ + s has s = θ(θ − r)/(1 − rθ)", root_of_rate),
+            Step("for 0 < r < θ < 1 s grows with θ, from 0 at θ = r to 1 at θ = 1", root_grows),
+            Step("with δ = 1 − s², d(−2 ln θ)/dδ = 1/(θ s ds/dθ)", slope_of_exponent),
+            Step("for 0 < r < θ < 1 this slope grows with δ: −ln ρ is convex in δ", exponent_is_convex),
             Step(
                 "it is 0 at δ = 0 and f = 2 ln((L + μ)/(L − μ)) at δ = 1, so at most δf between",
-                _ends_of_exponent,
+                ends_of_exponent,
             ),
             Step("(xf′ − f)′ = xf″ ≥ 0: f/x does not fall", _quotient_grows),
             Step("(a + bκ)/(cκ) = a/(cκ) + b/c falls with κ, to a + b/c at cκ = 1", _step_by_gain),
             Step("where h ≤ a is hidden, a/(cκ) and (a − h + bκ)/(cκ) do not grow either", _hidden_too),
             Step(
                 "so there are ln(1/tol)/f steps or more of which each costs a + b/c",
-                lambda: _per_gain(1 / entry_gain) * sympy.log(1 / tolerance) / _largest_exponent() - bound,
+                lambda: _per_gain(1 / entry_gain) * sympy.log(1 / tolerance) / largest_exponent() - bound,
                 concludes=bound,
             ),
         ),
@@ -95,8 +128,9 @@ def linear_gain_seconds() -> Statement:
 def best_density() -> Statement:
     """The least of N(a + bκ)/δ is N(√b + √((c − 1)a))²/c, at κ = √(a/((c − 1)b)).
 
-    Where a > (c − 1)b, that density is above 1, seconds fall up to κ = 1, and N(a + b) is the least. With N its steps
-    at δ = 1, the tight rate asks for no fewer than N/δ (see `linear_gain_seconds`), so no run is sooner.
+    Where a > (c − 1)b, that density is above 1, or c ≤ 1; seconds fall up to κ = 1, and N(a + b) is the least. With N
+    its steps at δ = 1, the tight rate asks for no fewer than N/δ (see `linear_gain_seconds`), so no run is sooner.
+    c = 3 is that of persistent gradients (`steady_drift`), 6 that of noise (`steady_noise`).
 
     Source: ours.
     """
@@ -104,20 +138,20 @@ def best_density() -> Statement:
     return Statement(
         label="best_density",
         title="Seconds to a tolerance at the best density",
-        assumptions=SATURATING,
+        assumptions=(STEP, SATURATING, STEPS),
         relation=sympy.Eq(least_run_seconds, bound),
-        domain=(sympy.Gt(entry_gain, 1), sympy.Le(fixed_seconds, (entry_gain - 1) * dense_seconds)),
+        domain=(sympy.Le(fixed_seconds, (entry_gain - 1) * dense_seconds),),
         source="ours",
         derivation=(
             Step("N(a + bκ)/δ = (N/c)(a/κ + (c − 1)bκ + b + (c − 1)a)", _spread_out),
             Step("its second derivative is positive, its first vanishes at κ* = √(a/((c − 1)b))", _one_minimum),
-            Step("κ* ≤ 1 where a ≤ (c − 1)b", _within_one),
+            Step("κ* ≤ 1 where a ≤ (c − 1)b, so that c > 1", _within_one),
             Step(
                 "there it is the bound",
                 lambda: _at_best(bound),
                 concludes=bound,
             ),
-            Step("where a > (c − 1)b the slope at κ = 1 is negative", _boundary),
+            Step("where a > (c − 1)b the slope is negative for κ ≤ 1", _boundary),
         ),
     )
 
@@ -133,7 +167,7 @@ def sparse_overtakes_ring() -> Statement:
     return Statement(
         label="sparse_overtakes_ring",
         title="Link at which the best density overtakes the ring that sends everything",
-        assumptions=(*SATURATING, RING),
+        assumptions=(STEP, SATURATING, STEPS, RING),
         relation=sympy.Eq(sparse_crossover, bound),
         domain=(sympy.Gt(entry_gain, n),),
         source="ours",
@@ -146,9 +180,12 @@ def sparse_overtakes_ring() -> Statement:
             Step("which is n(√(c − 1) + √(c(n − 1)/n))/(c − n)", _larger_root),
             Step("b/a is its square", lambda: _root_of_link() ** 2 - bound, concludes=bound),
             Step(
-                "at κ* = 1, x² = 1/(c − 1), the difference is positive: the smaller root is not reached", _at_boundary
+                "at κ* = 1, x² = 1/(c − 1), the difference is not negative, and 0 for one worker alone, whose larger "
+                "root that is: the smaller root is not reached",
+                _at_boundary,
             ),
-            Step("for c ≤ n and x² ≥ 1/(c − 1) it is positive throughout; for smaller x, a + b > a + b/n", _never),
+            Step("for 1 < c ≤ n and x² > 1/(c − 1) it is positive throughout", _never),
+            Step("for smaller x, and c ≤ 1, every entry is sent: a + b ≥ a + b/n", _all_are_sent),
         ),
     )
 
@@ -177,61 +214,7 @@ def switch_saving() -> Statement:
             Step("in each order the same", lambda: _saved() - _saved(is_reversed=True)),
             Step("one update more saves s − r more", _one_more),
         ),
-    )
-
-
-def _gap_root() -> sympy.Expr:
-    """s by θ and r."""
-    return _THETA * (_THETA - _SPREAD) / (1 - _SPREAD * _THETA)
-
-
-def _root_of_rate() -> sympy.Expr:
-    root = _gap_root()
-    return sympy.cancel(_THETA**2 - (1 - root) * _SPREAD * _THETA - root)
-
-
-def _root_grows() -> sympy.Basic:
-    first, second = (sympy.diff(_gap_root(), _THETA, order) for order in (1, 2))
-    odds = sympy.Symbol("w", positive=True)
-    # r = w/(1 + w) lies in (0, 1), and rθ < r.
-    start = sympy.factor(first.subs(_THETA, _SPREAD).subs(_SPREAD, odds / (1 + odds)))
-    differs = sympy.cancel(second - 2 * (1 - _SPREAD**2) / (1 - _SPREAD * _THETA) ** 3)
-    return decided(differs == 0 and start.is_positive and _gap_root().subs(_THETA, _SPREAD) == 0)
-
-
-def _slope() -> sympy.Expr:
-    """d(−2 ln θ)/dδ by θ."""
-    return 1 / (_THETA * _gap_root() * sympy.diff(_gap_root(), _THETA))
-
-
-def _slope_of_exponent() -> sympy.Expr:
-    by_theta = sympy.diff(-2 * sympy.log(_THETA), _THETA) / sympy.diff(1 - _gap_root() ** 2, _THETA)
-    return sympy.cancel(by_theta - _slope())
-
-
-def _exponent_is_convex() -> sympy.Expr:
-    root = sympy.Function("s")(_THETA)
-    first, second = sympy.diff(root, _THETA), sympy.diff(root, _THETA, 2)
-    return sympy.expand(
-        sympy.diff(_THETA * root * first, _THETA) - (root * first + _THETA * first**2 + _THETA * root * second)
-    )
-
-
-def _largest_exponent() -> sympy.Expr:
-    """−ln ρ where everything is sent."""
-    return 2 * sympy.log((L + mu) / (L - mu))
-
-
-def _ends_of_exponent() -> sympy.Basic:
-    nothing, everything = _gap_root().subs(_THETA, 1), _gap_root().subs(_THETA, _SPREAD)
-    exponent = -2 * sympy.log(_THETA)
-    spread = (L - mu) / (L + mu)
-    at_end = sympy.expand_log(exponent.subs(_THETA, spread) - _largest_exponent(), force=True)
-    return decided(
-        sympy.simplify(1 - nothing**2) == 0
-        and exponent.subs(_THETA, 1) == 0
-        and everything == 0
-        and sympy.simplify(at_end) == 0
+        kind="definition",
     )
 
 
@@ -264,8 +247,7 @@ def _hidden_too() -> sympy.Basic:
 
 
 def _seconds_at(density: sympy.Expr) -> sympy.Expr:
-    gain = entry_gain * density / (1 + (entry_gain - 1) * density)
-    return whole_steps * (fixed_seconds + dense_seconds * density) / gain
+    return (STEPS.right.subs(delta, SATURATING.right) * STEP.right).subs(kappa, density)
 
 
 def _best() -> sympy.Expr:
@@ -310,8 +292,11 @@ def _at_best(bound: sympy.Expr) -> sympy.Expr:
 
 
 def _boundary() -> sympy.Basic:
-    slope = _above_one(sympy.diff(_seconds_at(kappa), kappa).subs(kappa, 1))
-    return decided(sympy.factor(slope.subs(fixed_seconds, _SHARE * dense_seconds + _MORE)).is_negative)
+    # κ = 1/(1 + x); a = (c − 1)b and more for c = 1 + y, any a for c = 1/(1 + y).
+    share, first = sympy.symbols("x y", nonnegative=True)
+    slope = sympy.diff(_seconds_at(kappa), kappa).subs(kappa, 1 / (1 + share))
+    above = slope.subs({entry_gain: 1 + first, fixed_seconds: first * dense_seconds + _MORE}, simultaneous=True)
+    return decided(all(sympy.factor(case).is_negative for case in (above, slope.subs(entry_gain, 1 / (1 + first)))))
 
 
 def _over_ring(root: sympy.Expr) -> sympy.Expr:
@@ -322,8 +307,7 @@ def _over_ring(root: sympy.Expr) -> sympy.Expr:
 def _difference() -> sympy.Expr:
     root = sympy.Symbol("x", positive=True)
     link = {dense_seconds: fixed_seconds * root**2}
-    ring = whole_steps * (fixed_seconds + dense_seconds / n)
-    sparse = best_density().bound - ring
+    sparse = best_density().bound - RING.right
     stated = whole_steps * fixed_seconds * _over_ring(root)
     return sympy.expand(sympy.expand(sparse.subs(link)) - sympy.expand(stated))
 
@@ -352,8 +336,11 @@ def _larger_root() -> sympy.Basic:
 
 def _at_boundary() -> sympy.Basic:
     value = _over_ring(1 / sympy.sqrt(entry_gain - 1)).subs({entry_gain: 1 + _SHARE})
-    workers = sympy.Symbol("workers", nonnegative=True)
-    return decided(sympy.factor(value.subs(n, 1 + workers)).is_nonnegative)
+    more = sympy.Symbol("workers", positive=True)
+    alone = sympy.simplify(_root_of_link().subs(n, 1).subs(entry_gain, 1 + _SHARE) - 1 / sympy.sqrt(_SHARE))
+    return decided(
+        sympy.factor(value.subs(n, 1 + more)).is_positive and sympy.factor(value.subs(n, 1)) == 0 and alone == 0
+    )
 
 
 def _never() -> sympy.Basic:
@@ -361,8 +348,13 @@ def _never() -> sympy.Basic:
     rest = sympy.Symbol("rest", nonnegative=True)
     square_root = sympy.Symbol("z", positive=True)
     value = _over_ring((1 + _ABOVE) / square_root).subs(n, entry_gain + rest).subs(entry_gain, 1 + square_root**2)
-    dense = (dense_seconds - dense_seconds / n).subs(n, 1 + _MORE)
-    return decided(sympy.factor(value).is_positive and sympy.factor(dense).is_positive)
+    return decided(sympy.factor(value).is_positive)
+
+
+def _all_are_sent() -> sympy.Basic:
+    more = sympy.Symbol("workers", nonnegative=True)
+    whole = _seconds_at(sympy.Integer(1)) - RING.right
+    return decided(sympy.factor(whole.subs(n, 1 + more)).is_nonnegative)
 
 
 def _saved(*, is_reversed: bool = False) -> sympy.Expr:

@@ -6,10 +6,9 @@ sharded one's parameters are gathered twice and its gradients scattered, in 3. T
 Nie, Cui 2023 (OSDP), which was not read; the laws are ours where they do not say otherwise.
 """
 
-from itertools import product
-
 import sympy
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -35,13 +34,14 @@ from sparsync.theory.language.symbols import (
 
 PASSES = (
     r"a message of $b$ bytes takes $\alpha+b\beta$",
-    r"each of $n\geq2$ devices passes $n-1$ parts of $d/n$ values of $s$ bytes on, twice if all keep the $d$ values "
+    r"each of $n$ devices passes $n-1$ parts of $d/n$ values of $s$ bytes on, twice if all keep the $d$ values "
     "and three times if each keeps a part",
 )
 CHOICES = (
     "of each operator one of several ways to keep it is chosen, with its bytes and its seconds",
     "the bytes together are bounded",
 )
+GATHERED = r"of the replica's gradients $\kappa d$ entries of $s+j$ bytes are all-gathered"
 ENTRY_BYTES = value_bytes + index_bytes
 
 _ROUND = sympy.Symbol("t", integer=True, positive=True)
@@ -65,37 +65,47 @@ def sharding_traffic() -> Statement:
         title="Seconds of a sharded operator, to those of a replicated one",
         assumptions=PASSES,
         relation=sympy.Eq(sharding_ratio, bound),
-        domain=(),
+        domain=(sympy.Ge(n, 2),),
         source="ours",
+        kind="definition",
         derivation=(
             Step("a pass is n − 1 messages, one after the other", _pass_by_messages),
-            Step("three passes to two", lambda: sympy.cancel(_sharded() / _replicated()) - bound, concludes=bound),
+            Step(
+                "three passes to two", lambda: sympy.cancel(sharded_seconds() / _replicated()) - bound, concludes=bound
+            ),
         ),
     )
 
 
 def replica_crossover() -> Statement:
-    """κ* = 3s/(n(s + j)) + 2α/(d(s + j)β): with fewer entries a replica is quicker, and with α = 0 sends less.
+    """κ* = min(1, 3s/(n(s + j)) + 2α/(d(s + j)β)): with fewer entries a replica is quicker, and with α = 0 sends less.
 
-    The price of an all-gather grows with n and that of a pass does not, so that κ* falls as 1/n.
+    The price of an all-gather grows with n and that of a pass does not, so that κ* falls as 1/n. Where the sum is 1 or
+    more, as it is with many messages of few bytes, a replica is no slower with all its entries. A device alone takes no
+    time in any way.
 
     Source: ours.
     """
-    bound = 3 * value_bytes / (n * ENTRY_BYTES) + 2 * message_seconds / (d * ENTRY_BYTES * byte_seconds)
+    equal = crossing_density()
+    bound = sympy.Min(1, equal)
     return Statement(
         label="replica_crossover",
-        title="Density at which a replicated operator takes as long as a sharded one",
-        assumptions=(*PASSES, r"of the replica's gradients $\kappa d$ entries of $s+j$ bytes are all-gathered"),
+        title="Largest density at which a replicated operator takes no longer than a sharded one",
+        assumptions=(*PASSES, GATHERED),
         relation=sympy.Eq(replica_density, bound),
-        domain=(),
+        domain=(sympy.Ge(n, 2),),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
-                "n − 1 messages of κ*d entries take as long as three passes",
-                lambda: sympy.simplify(_gathered(bound) - _sharded()),
+                "n − 1 messages of κd entries take as long as three passes at κ = 3s/(n(s + j)) + 2α/(d(s + j)β)",
+                lambda: sympy.simplify(gathered_seconds(equal) - sharded_seconds()),
+            ),
+            Step(
+                "more entries take longer: of all densities up to 1 those up to κ* take no longer",
+                lambda: sympy.diff(gathered_seconds(_DENSITY), _DENSITY).subs(n, n + 1) > 0,
                 concludes=bound,
             ),
-            Step("more entries take longer", lambda: sympy.diff(_gathered(_DENSITY), _DENSITY).subs(n, n + 1) > 0),
         ),
     )
 
@@ -113,12 +123,13 @@ def replica_saving() -> Statement:
         title="Seconds that a byte of memory saves where an operator is replicated",
         assumptions=(*PASSES, "states take $c$ bytes a parameter"),
         relation=sympy.Eq(replica_price, bound),
-        domain=(),
+        domain=(sympy.Ge(n, 2),),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "a pass is saved for all parts but one's own",
-                lambda: sympy.cancel((_sharded() - _replicated()) / (state_bytes * (d - d / n))) - bound,
+                lambda: sympy.cancel((sharded_seconds() - _replicated()) / (state_bytes * (d - d / n))) - bound,
                 concludes=bound,
             ),
             Step("no more in a larger operator", lambda: sympy.diff(bound, d) <= 0),
@@ -143,7 +154,7 @@ def divided_choices() -> Statement:
             Step("three choices of one operator can move both ways, with the same sum and bytes", _three_move),
             Step("and so can two choices each of two operators, while a vertex cannot move", _two_pairs_move),
             Step(
-                "of all ways to divide, two choices of one operator are the most that cannot",
+                "so at most two choices are divided of at most one operator: one less than three and than two",
                 lambda: _most_left() - bound,
                 concludes=bound,
             ),
@@ -154,13 +165,19 @@ def divided_choices() -> Statement:
 def rounded_relaxation() -> Statement:
     """≤ (n − 1)(α + dsβ/n): a pass of the one operator that is divided is all that whole choices can lose.
 
+    Nearly attained by one operator with memory for nearly all of its replica.
+
     Source: ours.
     """
     bound = _pass()
     return Statement(
         label="rounded_relaxation",
         title="Seconds that the best whole choice takes longer than the relaxation",
-        assumptions=(*PASSES, "no operator has more than $d$ parameters", "operators are replicated or sharded"),
+        assumptions=(
+            *PASSES,
+            Given("largest_operator", "d_o", "≤", d, words="the number of parameters of each operator $o$ is {}"),
+            "operators are replicated or sharded",
+        ),
         relation=sympy.Le(relaxation_excess, bound),
         domain=(),
         source="ours",
@@ -178,7 +195,7 @@ def rounded_relaxation() -> Statement:
             Step(
                 "and the share of a pass that was replicated",
                 lambda: sympy.expand(
-                    (_sharded() - _mixed(_sharded(), _replicated())).subs(_SHARE, 1 - _OTHER_SHARE)
+                    (sharded_seconds() - _mixed(sharded_seconds(), _replicated())).subs(_SHARE, 1 - _OTHER_SHARE)
                     - _OTHER_SHARE * bound
                 ),
             ),
@@ -201,15 +218,23 @@ def sharded_throughput() -> Statement:
         label="sharded_throughput",
         title="Samples per second of any plan",
         assumptions=(
-            "a device of $M$ bytes keeps $S$ bytes of states or more, and $a$ bytes for each sample of its batch",
-            "a step takes $t$ seconds for each sample of a device's batch, and $T$ seconds or more of exchange",
+            "a device of $M$ bytes keeps states, and $a$ bytes for each sample of its batch",
+            Given("states", r"\text{bytes of states}", "≥", least_state_bytes),
+            "a step takes $t$ seconds for each sample of a device's batch, and those of its exchange",
+            Given("exchange", r"\text{seconds of exchange}", "≥", least_exchange_seconds),
         ),
         relation=sympy.Le(sample_throughput, bound),
         domain=(sympy.Lt(least_state_bytes, memory_bytes),),
         source="ours",
         derivation=(
-            Step("the throughput rises with the batch", lambda: sympy.factor(sympy.diff(_rate(_BATCH), _BATCH)) >= 0),
-            Step("and falls with the exchange", lambda: sympy.factor(sympy.diff(_rate(_BATCH), _EXCHANGE)) <= 0),
+            Step(
+                "the throughput does not fall with the batch",
+                lambda: sympy.factor(sympy.diff(_rate(_BATCH), _BATCH)) >= 0,
+            ),
+            Step(
+                "and does not rise with the exchange",
+                lambda: sympy.factor(sympy.diff(_rate(_BATCH), _EXCHANGE)) <= 0,
+            ),
             Step(
                 "of batches, (M − S)/a is the largest that could fit",
                 lambda: sympy.simplify(
@@ -230,11 +255,18 @@ def _replicated() -> sympy.Expr:
     return 2 * _pass()
 
 
-def _sharded() -> sympy.Expr:
+def sharded_seconds() -> sympy.Expr:
+    """Three passes."""
     return 3 * _pass()
 
 
-def _gathered(density: sympy.Expr) -> sympy.Expr:
+def crossing_density() -> sympy.Expr:
+    """κ at which gathering κd entries takes as long as three passes, be it a density or above 1."""
+    return 3 * value_bytes / (n * ENTRY_BYTES) + 2 * message_seconds / (d * ENTRY_BYTES * byte_seconds)
+
+
+def gathered_seconds(density: sympy.Expr) -> sympy.Expr:
+    """n − 1 messages of so many of d entries."""
     return (n - 1) * (message_seconds + density * d * ENTRY_BYTES * byte_seconds)
 
 
@@ -263,14 +295,14 @@ def _two_pairs_move() -> sympy.Basic:
     one, other = _FIRST - _SECOND, _THIRD - _FOURTH
     direction = (other, -other, -one, one)
     alone = sympy.Abs(_moved(weights, (1, -1, 0, 0)).subs(_FIRST, _SECOND))
-    return sympy.Abs(sympy.expand(_moved(weights, direction))) + sympy.Abs(direction[0] + direction[1]) + alone
+    sums = sympy.Abs(direction[0] + direction[1]) + sympy.Abs(direction[2] + direction[3])
+    return sympy.Abs(sympy.expand(_moved(weights, direction))) + sums + alone
 
 
 def _most_left() -> sympy.Integer:
-    """Of up to three operators, each divided between up to four choices, where neither move is there."""
-    divisions = product((0, 2, 3, 4), repeat=3)
-    left = (own for own in divisions if max(own) < 3 and sum(count > 0 for count in own) < 2)
-    return sympy.Integer(max(map(sum, left)))
+    """Three choices of one operator, and two of two operators, are too many."""
+    choices, operators = sympy.Integer(3) - 1, sympy.Integer(2) - 1
+    return choices * operators
 
 
 def _mixed(one: sympy.Expr, other: sympy.Expr) -> sympy.Expr:

@@ -8,6 +8,7 @@ its time with straight lines and caps `greedy_split_time`; here steps are flat b
 import sympy
 
 from sparsync.theory.delay.stability import decided
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -77,7 +78,8 @@ def flat_split_time() -> Statement:
 def flat_greedy_time() -> Statement:
     """The greedy split of whole examples takes max(F, (B + A + n − 1)/R) or less: an example each but one, and no more.
 
-    Above the time of parts that is (n − 1)/R, less than the slowest of the workers takes for an example.
+    Above the time of parts that is (n − 1)/R, less than the slowest of the workers takes for an example. A flat piece
+    of less than one example may be shorter than the one example that all begin with.
 
     Source: ours.
     """
@@ -87,7 +89,8 @@ def flat_greedy_time() -> Statement:
         title="Time of the greedy split where steps are flat, then straight",
         assumptions=(
             *STEPS,
-            r"all begin with one example, and $x_i\geq1$",
+            "all begin with one example",
+            Given("flat_piece", "x_i", "≥", sympy.Integer(1)),
             "one after another, each of the others goes to a worker who would finish it first",
         ),
         relation=sympy.Le(greedy_time, bound, evaluate=False),
@@ -106,7 +109,8 @@ def flat_greedy_time() -> Statement:
                 concludes=bound,
             ),
             Step(
-                "n equal workers with m_i = x_i = 1, c_i = 0 and B = qn + 1 examples attain it", lambda: _equal(bound)
+                "n equal workers with m_i = x_i = 1 and c_i = 0, of whom one has q + 1 of qn + 1 examples, attain it",
+                lambda: _equal(bound),
             ),
             Step("(n − 1)/R is below the largest m_i: R ≥ n/m_i then", _less_than_one),
         ),
@@ -132,6 +136,7 @@ def placement_waste() -> Statement:
         relation=sympy.Eq(waste, bound),
         domain=(sympy.Ge(overload * total_capability, logical_count),),
         source="ours",
+        kind="definition",
         derivation=(
             Step(
                 "the places that are waited for and those that are empty cancel",
@@ -139,8 +144,11 @@ def placement_waste() -> Statement:
                 concludes=bound,
             ),
             Step("no device waits less than nothing: A_i ≤ fC_i", _waits),
-            Step("so f ≥ E/Σ N_i C_i, where nothing is wasted", lambda: sympy.solve(bound, overload)[0] - _no_waste()),
-            Step("a smaller overload wastes less", lambda: sympy.diff(bound, overload) > 0),
+            Step("nothing is wasted at f = E/Σ N_i C_i", lambda: sympy.solve(bound, overload)[0] - _no_waste()),
+            Step(
+                "a smaller overload wastes less, and as nothing is the least, none is smaller than that",
+                lambda: sympy.diff(bound, overload) > 0,
+            ),
         ),
     )
 
@@ -212,10 +220,11 @@ def _parts_sum() -> sympy.Expr:
 
 
 def _part_in_time() -> sympy.Basic:
-    # The part 1/(1 + rest) of the room of a worker with t = c + more.
-    part = _MORE / _SLOPE_OF_ONE / (1 + _REST)
-    takes = _FIXED_OF_ONE + _SLOPE_OF_ONE * part
-    return decided(sympy.factor(_FIXED_OF_ONE + _MORE - takes).is_nonnegative)
+    # Of a worker whose flat piece ends before t, the part 1/(1 + rest) of its room, beyond the flat piece or within.
+    time = _FIXED_OF_ONE + _SLOPE_OF_ONE * (_FLAT_OF_ONE + _MORE)
+    part = (_FLAT_OF_ONE + _MORE) / (1 + _REST)
+    beyond, within = time - _FIXED_OF_ONE - _SLOPE_OF_ONE * part, time - _seconds(_FLAT_OF_ONE)
+    return decided(all(sympy.factor(left).is_nonnegative for left in (beyond, within)))
 
 
 def _straight() -> sympy.Expr:
@@ -251,10 +260,9 @@ def _waste_in_all() -> sympy.Expr:
 
 def _waits() -> sympy.Basic:
     places = sympy.Symbol("A", nonnegative=True)
-    # f = A/C + more.
-    capability, later = sympy.Symbol("C", positive=True), sympy.Symbol("later", positive=True)
-    wait = sympy.factor(capability - places / (places / capability + later))
-    return decided(wait.is_nonnegative)
+    # f = A/C + later.
+    capability, later = sympy.Symbol("C", positive=True), sympy.Symbol("later", nonnegative=True)
+    return decided(sympy.expand(capability * (places / capability + later) - places).is_nonnegative)
 
 
 def _no_waste() -> sympy.Expr:
@@ -262,7 +270,7 @@ def _no_waste() -> sympy.Expr:
 
 
 def _differ() -> sympy.Basic:
-    # Were nobody above and somebody below, they would be fewer.
+    # Were nobody above, by `more` below in all, and somebody by one or more below, they would be fewer.
     above, below = -_MORE, -1 - _REST
     return decided((above + below).is_negative)
 

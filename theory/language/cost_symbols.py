@@ -31,8 +31,8 @@ node_union_ratio = sympy.Symbol("node_union_ratio", positive=True)
 """Coordinates r₁ ≥ 1 that some worker of a node selected, for each of one worker's."""
 collective_seconds = sympy.Symbol("collective_seconds", nonnegative=True)
 """Time until the last worker has the result of a collective."""
-crossover_density = sympy.Symbol("crossover_density", real=True)
-"""Density κ* at which a sparse collective takes as long as a dense one."""
+crossover_density = sympy.Symbol("crossover_density", nonnegative=True)
+"""Density κ* up to which a sparse collective is faster than a dense one, of all that there can be."""
 density_limit = sympy.Symbol("density_limit", nonnegative=True)
 """Limit of κ* for many workers."""
 doublings_density_limit = sympy.Symbol("doublings_density_limit", nonnegative=True)
@@ -63,7 +63,7 @@ dispatch_time = sympy.Symbol("dispatch_time", positive=True)
 collect_time = sympy.Symbol("collect_time", positive=True)
 """Time b in which the master takes one worker's answer."""
 payload_share = sympy.Symbol("payload_share", positive=True)
-"""Share ρ ≤ 1 of t_s that is left where only some entries are sent, positions included."""
+"""Share ρ of t_s that is left where only some entries are sent, positions included; it may be above 1."""
 list_length = sympy.Symbol("list_length", integer=True, positive=True)
 """Number ℓ of parts of a list, whose results are folded into one."""
 map_time = sympy.Symbol("map_time", positive=True)
@@ -79,7 +79,7 @@ farm_time = sympy.Symbol("farm_time", positive=True)
 pipelined_farm_time = sympy.Symbol("pipelined_farm_time", positive=True)
 """The same where each begins as soon as it can."""
 farm_boundary = sympy.Symbol("farm_boundary", positive=True)
-"""The real number of workers with which an iteration of a farm is shortest."""
+"""The real number of workers, one or more, with which an iteration of a farm is shortest."""
 best_farm_size = sympy.Symbol("best_farm_size", integer=True, positive=True)
 """The least number of workers with which an iteration of a farm is shortest."""
 farm_speed_up = sympy.Symbol("farm_speed_up", nonnegative=True)
@@ -93,11 +93,11 @@ tree_farm_time = sympy.Symbol("tree_farm_time", positive=True)
 gathered_farm_time = sympy.Symbol("gathered_farm_time", positive=True)
 """The same where the master folds all of them."""
 tree_boundary = sympy.Symbol("tree_boundary", positive=True)
-"""The real number of workers with which an iteration in a folding tree is shortest."""
+"""The real number of workers, from one to one a part, with which an iteration in a folding tree is shortest."""
 best_tree_depth = sympy.Symbol("best_tree_depth", integer=True, nonnegative=True)
 """The least depth with which an iteration in a folding tree is shortest."""
 gathered_boundary = sympy.Symbol("gathered_boundary", positive=True)
-"""The real number of workers with which an iteration is shortest whose results the master folds."""
+"""The same where the master folds all results."""
 superstep_work = sympy.Symbol("superstep_work", nonnegative=True)
 """Most operations w of a processor in a superstep."""
 relation_size = sympy.Symbol("relation_size", integer=True, nonnegative=True)

@@ -29,6 +29,8 @@ candidate_count = sympy.Symbol("candidate_count", nonnegative=True)
 """Keys of all ranks that samples leave undecided whether they are among the first k."""
 exact_bytes = sympy.Symbol("exact_bytes", nonnegative=True)
 """Bytes that all ranks send to find the k largest entries in two rounds of samples."""
+telling_rounds = sympy.Symbol("telling_rounds", integer=True, positive=True)
+"""Number R of rounds in which ranks tell samples; in the last one, all keys in doubt."""
 told_count = sympy.Symbol("told_count", nonnegative=True)
 """Samples that are told in R rounds, for the best lengths of segments, were they no whole numbers."""
 merged_bytes = sympy.Symbol("merged_bytes", nonnegative=True)
@@ -129,7 +131,11 @@ least_exchange_seconds = sympy.Symbol("least_exchange_seconds", nonnegative=True
 sharding_ratio = sympy.Symbol("sharding_ratio", positive=True)
 """Seconds of communication of a sharded operator, to those of a replicated one."""
 replica_density = sympy.Symbol("replica_density", positive=True)
-"""Density κ* at which a replicated operator takes as long as a sharded one."""
+"""Largest density κ* ≤ 1 at which a replicated operator takes no longer than a sharded one."""
+residual_bytes = sympy.Symbol("residual_bytes", nonnegative=True)
+"""Bytes r of what error feedback keeps of a parameter."""
+moving_density = sympy.Symbol("moving_density", nonnegative=True)
+"""Largest density at which replicas are in a quickest plan; 0 where they are in none."""
 replica_price = sympy.Symbol("replica_price", positive=True)
 """Seconds that replicating an operator saves, to the bytes that it takes more."""
 split_choices = sympy.Symbol("split_choices", integer=True, nonnegative=True)
@@ -151,6 +157,7 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     threshold_error: r"||\{x\leq S_m\}|-k|",
     candidate_count: r"\text{candidates}",
     exact_bytes: r"\text{bytes, exact Top-}k",
+    telling_rounds: "R",
     told_count: r"\min_L\,\text{samples told}",
     merged_bytes: r"\text{bytes, tree of merges}",
     greedy_energy: r"\sum_lE_l(k_l^{\mathrm{greedy}})",
@@ -197,6 +204,8 @@ LATEX_NAMES: dict[sympy.Symbol, str] = {
     least_exchange_seconds: "T",
     sharding_ratio: r"\frac{\text{seconds sharded}}{\text{seconds replicated}}",
     replica_density: r"\kappa^{*}",
+    residual_bytes: "r",
+    moving_density: r"\kappa^{*}",
     replica_price: r"\frac{\text{seconds saved}}{\text{bytes more}}",
     split_choices: r"\text{divided choices}",
     relaxation_excess: r"\text{seconds}-\text{seconds relaxed}",

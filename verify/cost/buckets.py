@@ -5,6 +5,7 @@ Ours.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise, product
 
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.cost.farm_boundaries import first_best
-from sparsync.verify.cost.farms import counted, times
+from sparsync.verify.cost.farms import assumed, counted, times
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
 Bucket = tuple[Fraction, Fraction]
 """Time to make it, and time to send it."""
+GRADIENT_BYTES = Fraction(3)
+"""Only the seconds that they take matter."""
 
 
 def step_seconds(forward: Fraction, buckets: Sequence[Bucket]) -> Fraction:
@@ -76,21 +80,28 @@ def optimum_margin(backward: Fraction, latency: Fraction, sending: Fraction) -> 
     Args:
         backward: the whole backward pass.
         latency: of a bucket.
-        sending: of the whole gradient, beyond what the backward pass takes, and without latencies.
+        sending: of the whole gradient, without latencies; with those of the best number not below `backward`.
     """
-    size = Fraction(3)
-    stated = STATEMENTS["bucket_optimum"].fraction(
-        backward_total=backward,
-        message_latency=latency,
-        byte_seconds=(backward + sending) / size,
-        gradient_bytes=size,
+    stated = STATEMENTS["bucket_optimum"].fraction(**_sizes(backward, latency, sending))
+    return -abs(first_best(partial(parted_seconds, backward, latency, sending), 1) - stated)
+
+
+def parted_seconds(backward: Fraction, latency: Fraction, sending: Fraction, count: int) -> Fraction:
+    """A step with so many equal buckets, which take what the statement assumes."""
+    sizes = _sizes(backward, latency, sending)
+    making = assumed("bucket_optimum", "making", **sizes, bucket_count=count)
+    return step_seconds(
+        Fraction(0), [(making, assumed("bucket_optimum", "sending", **sizes, bucket_count=count))] * count
     )
 
-    def seconds(count: int) -> Fraction:
-        bucket = (backward / count, latency + (backward + sending) / count)
-        return step_seconds(Fraction(0), [bucket] * count)
 
-    return -abs(first_best(seconds, 1) - stated)
+def _sizes(backward: Fraction, latency: Fraction, sending: Fraction) -> dict[str, Fraction]:
+    return {
+        "backward_total": backward,
+        "message_latency": latency,
+        "byte_seconds": sending / GRADIENT_BYTES,
+        "gradient_bytes": GRADIENT_BYTES,
+    }
 
 
 LENGTHS = tuple(Fraction(length) for length in (1, 2, 5))
@@ -112,9 +123,11 @@ def cap_check(_profile: Profile) -> Outcome:
 
 
 def optimum_check(_profile: Profile) -> Outcome:
-    """`rational`: listed times, among them those for which two numbers are best."""
-    cases = product((1, 6, 20, 31), (1, 2), (0, 9))
-    return counted([optimum_margin(*map(Fraction, case)) for case in cases])
+    """`rational`: listed times, some for which two numbers are best, and some that are sent as soon as made."""
+    cases = [(*case, case[0] + more) for *case, more in product((1, 6, 20, 31, 400), (1, 2), (0, 9))]
+    # 31 of 36 seconds: sent without a latency, and six latencies.
+    hardly = [(36, 1, 30), (31, 1, 25)]
+    return counted([optimum_margin(*map(Fraction, case)) for case in (*cases, *hardly)])
 
 
 def listed() -> list[list[Bucket]]:
@@ -134,9 +147,39 @@ def bucket_cases() -> Members:
 
 
 def optimum_cases() -> Members:
-    """A backward pass, a latency, and what sending takes beyond."""
-    return st.tuples(times().map(lambda time: 3 * time), times(), times(0))
+    """A backward pass, a latency, and as long a sending or longer."""
+    return st.tuples(times().map(lambda time: 3 * time), times(), times(0)).map(
+        lambda case: (case[0], case[1], case[0] + case[2])
+    )
 
+
+_FIRST = Unneeded("first_backward <= backward_total", "no buckets are made sooner than the first of them")
+_LAST = Unneeded("last_sending <= sending_total", "no buckets are sent sooner than the last of them")
+_SOONER = (Fraction(17), Fraction(1, 68), Fraction(16))
+"""Of a backward pass of 17 seconds and a latency of 1/68 sixty-eight buckets are sent in as long as made."""
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "bucket_floor": (_FIRST, _LAST),
+    "bucket_cap": (
+        _FIRST,
+        _LAST,
+        Unneeded(
+            "mismatch_total >= Abs(backward_total - first_backward + last_sending - sending_total)",
+            "no buckets have so small a sum: |Σ x| ≤ Σ |x|",
+        ),
+        Unneeded(
+            "mismatch_total <= backward_total - first_backward - last_sending + sending_total",
+            "no buckets have so large a sum: |c − t| ≤ c + t",
+        ),
+    ),
+    "bucket_optimum": (
+        Edge(
+            str(STATEMENTS["bucket_optimum"].domain[0]),
+            _sizes(*_SOONER),
+            lambda: first_best(partial(parted_seconds, *_SOONER), 1),
+        ),
+    ),
+}
+"""A point just beyond the condition of the optimum; beyond the others there are no buckets."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "equal_buckets": {"rational": equal_check, "property": property_check(equal_cases, equal_margin)},

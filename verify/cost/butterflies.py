@@ -6,11 +6,14 @@ one by one. In exact fractions. Ours.
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import averager_count, gradient_share, n, total_bandwidth
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -95,11 +98,18 @@ def hagenbach_parts(shares: Sequence[Fraction], total: int) -> list[int]:
 
 
 def hagenbach_margin(bandwidths: Sequence[int], clients: int, length: int) -> Fraction:
-    """The bound minus the time of whole values; 0 where not all who may average do, of whom nothing is stated."""
+    """The bound minus the time of whole values; 0 where not all who may average do, of whom nothing is stated.
+
+    −1 where the shares of all who do are not 1 in all.
+    """
     peers = len(bandwidths) + clients
-    shares = levelled(bandwidths, peers)
-    if peers < 3 or min(shares) == 0:
+    given = STATEMENTS["hagenbach_time"].given("level")
+    level = Fraction(str(given.subs({n: peers, averager_count: len(bandwidths), total_bandwidth: sum(bandwidths)})))
+    if peers < 3 or level * min(bandwidths) <= 1:
         return Fraction(0)
+    shares = [(level * own - 1) / (peers - 2) for own in bandwidths]
+    if sum(shares) != 1:
+        return Fraction(-1)
     parts = hagenbach_parts(shares, length)
     links: list[int | None] = [*bandwidths, *[None] * clients]
     taken = length * latest(links, [*(Fraction(part, length) for part in parts), *[Fraction(0)] * clients])
@@ -119,11 +129,11 @@ def scattered_margin(bandwidths: Sequence[int], gradient: Fraction, excess: Frac
     Args:
         bandwidths: of all peers.
         gradient: α.
-        excess: β is (n − 1)α and so much more, or of equal peers α and so much more.
+        excess: β is (n − 1)α and so much more, or of equal peers α/9 and so much more.
     """
     peers = len(bandwidths)
-    is_equal = len(set(bandwidths)) == 1
-    mean = excess + (gradient if is_equal else (peers - 1) * gradient)
+    least = STATEMENTS["scattered_butterfly_time"].given("mean").subs({n: peers, gradient_share: gradient})
+    mean = excess + (gradient / 9 if len(set(bandwidths)) == 1 else Fraction(str(least)))
     stated = STATEMENTS["scattered_butterfly_time"].fraction(
         n=peers, gradient_share=gradient, mean_share=mean, least_bandwidth=min(bandwidths)
     )
@@ -135,20 +145,24 @@ def scattered_margin(bandwidths: Sequence[int], gradient: Fraction, excess: Frac
 
 
 def saturation_margin(peers: int, length: int, sent: int, cost: Fraction) -> Fraction:
-    """Minus the difference from the statement's, of peers that send entries of their own, counted one by one.
+    """Minus the difference from the statement's, of peers that send entries of their own."""
+    stated = STATEMENTS["density_saturation"].fraction(n=peers, entry_cost=cost, kappa=Fraction(sent, length))
+    return -abs(saturated(peers, length, sent, cost) - stated)
+
+
+def saturated(peers: int, length: int, sent: int, cost: Fraction) -> Fraction:
+    """The time over that of whole vectors, of peers whose entries are counted one by one.
 
     Args:
         peers: n.
         length: d; peers take the entries in turn, and begin anew when there are no more.
         sent: k, so that κ = k/d.
-        cost: e ≥ 1.
+        cost: e.
     """
     alone = min(Fraction(length), cost * sent)
     together = min(Fraction(length), cost * len({entry % length for entry in range(peers * sent)}))
     equal = [Fraction(1, peers)] * peers
-    sparse = latest([1] * peers, equal, alone / length, together / length)
-    stated = STATEMENTS["density_saturation"].fraction(n=peers, entry_cost=cost, kappa=Fraction(sent, length))
-    return -abs(sparse / latest([1] * peers, equal) - stated)
+    return latest([1] * peers, equal, alone / length, together / length) / latest([1] * peers, equal)
 
 
 def _counted(margins: Sequence[Fraction]) -> Outcome:
@@ -180,11 +194,11 @@ def hagenbach_check(_profile: Profile) -> Outcome:
 
 
 def scattered_check(_profile: Profile) -> Outcome:
-    """`rational`: two and three peers of all listed bandwidths."""
+    """`rational`: one to three peers of all listed bandwidths."""
     return _counted(
         [
             scattered_margin(own, Fraction(1, 10), excess)
-            for count in (2, 3)
+            for count in (1, 2, 3)
             for own in product(LISTED_BANDWIDTHS, repeat=count)
             for excess in (Fraction(0), Fraction(1, 20), Fraction(3))
         ]
@@ -197,7 +211,7 @@ def saturation_check(_profile: Profile) -> Outcome:
         [
             saturation_margin(peers, 24, sent, cost)
             for peers in (2, 3, 6)
-            for sent in (1, 2, 4, 8, 12)
+            for sent in (1, 2, 4, 8, 12, 18, 24)
             for cost in (Fraction(1), Fraction(3, 2), Fraction(2))
         ]
     )
@@ -219,7 +233,7 @@ def hagenbach_cases() -> Members:
 
 def scattered_cases() -> Members:
     """(bandwidths, α, excess)."""
-    bandwidths = st.lists(st.integers(1, 9), min_size=2, max_size=3)
+    bandwidths = st.lists(st.integers(1, 9), min_size=1, max_size=3)
     return st.tuples(
         bandwidths | bandwidths.map(lambda own: [own[0]] * len(own)),
         st.integers(1, 20).map(lambda part: Fraction(part, 20)),
@@ -231,9 +245,7 @@ def saturation_cases() -> Members:
     """(peers, length, entries, cost)."""
     cases = st.tuples(st.integers(2, 8), st.integers(3, 40), st.integers(2, 6).map(lambda halves: Fraction(halves, 2)))
     return cases.flatmap(
-        lambda case: st.tuples(
-            st.just(case[0]), st.just(case[1]), st.integers(1, int(case[1] / case[2])), st.just(case[2])
-        )
+        lambda case: st.tuples(st.just(case[0]), st.just(case[1]), st.integers(1, case[1]), st.just(case[2]))
     )
 
 
@@ -250,3 +262,46 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     },
 }
 """Every check of these statements, by label and grade."""
+
+
+def least_whole_seconds(bandwidths: Sequence[int], length: int) -> Fraction:
+    """Of all ways to share so many values."""
+    return min(
+        length * latest(bandwidths, [Fraction(part, length) for part in parts])
+        for parts in divisions(length, len(bandwidths))
+    )
+
+
+_ARE_PEERS = Unneeded("averager_count <= n", "who averages is one of the n peers")
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "butterfly_time": (
+        Edge(
+            "n >= 2",
+            {"n": 1, "averager_count": 1, "total_bandwidth": 3, "least_bandwidth": 3},
+            partial(latest, [3], [WHOLE]),
+        ),
+        _ARE_PEERS,
+        Unneeded("averager_count*least_bandwidth <= total_bandwidth", "m bandwidths have m times the least of them"),
+    ),
+    "hagenbach_time": (
+        Edge(
+            "n >= 3",
+            {"n": 2, "averager_count": 2, "total_bandwidth": 4, "largest_bandwidth": 3, "d": 5},
+            partial(least_whole_seconds, [1, 3], 5),
+        ),
+        _ARE_PEERS,
+        Unneeded(
+            "averager_count*largest_bandwidth >= total_bandwidth", "m bandwidths have m times the largest at most"
+        ),
+    ),
+    "scattered_butterfly_time": (),
+    "density_saturation": (
+        Edge(
+            "entry_cost >= 1",
+            {"n": 2, "entry_cost": Fraction(15, 16), "kappa": Fraction(3, 4)},
+            partial(saturated, 2, 24, 18, Fraction(15, 16)),
+        ),
+        Unneeded("n >= 2", "one peer sends nothing, whole vectors or not: the factor would be 0/0"),
+    ),
+}
+"""What is beyond each condition."""

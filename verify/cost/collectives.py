@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
+from typing import Any
 
+import sympy
 from hypothesis import strategies as st
 
+from sparsync.theory.language.given import Given
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.cost.simulated.schedules import Link
 from sparsync.verify.cost.simulated.simulations import SIMULATIONS, Case
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -52,11 +58,31 @@ def stated(label: str, numbers: dict[str, object]) -> Fraction:
     return STATEMENTS[label].fraction(**{name: numbers[name] for name in names})
 
 
+def assumed(label: str, case: Case) -> Case:
+    """The case whose n parts, or whose regions' entries and sums, are of the sizes that the statement assumes."""
+    numbers = numbers_of(case)
+
+    def size_of(name: str) -> Fraction:
+        right = STATEMENTS[label].given(name)
+        values = {symbol: sympy.Rational(str(numbers[str(symbol.name)])) for symbol in right.free_symbols}
+        return Fraction(str(right.xreplace(values)))
+
+    fields = {"part": "dimension", "entries": "count", "sums": "union"}
+    named = [one.name for one in STATEMENTS[label].assumptions if isinstance(one, Given)]
+    sizes: dict[str, Any] = {fields[name]: case.workers * size_of(name) for name in named}
+    return replace(case, **sizes)
+
+
+def seconds_of(label: str, case: Case, seed: int = 0) -> Fraction:
+    """When the last worker is done in a simulation of what the statement assumes."""
+    return SIMULATIONS[label](assumed(label, case), random.Random(seed))
+
+
 def margin_of(label: str) -> Callable[[Case, int], Fraction]:
     """Of a case and a seed of its values: minus the difference of the statement and the simulation."""
 
     def margin(case: Case, seed: int) -> Fraction:
-        return -abs(SIMULATIONS[label](case, random.Random(seed)) - stated(label, numbers_of(case)))
+        return -abs(seconds_of(label, case, seed) - stated(label, numbers_of(case)))
 
     return margin
 
@@ -157,3 +183,32 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     )
 }
 """Every check of these statements, by label and grade."""
+
+FEW, MANY = "2**(doubling_count - 1) < n", "n <= 2**doubling_count"
+
+
+def doubling_edge(label: str, condition: str, case: Case, doublings: int) -> Edge:
+    """Of a statement with so many doublings too many or too few: what the simulated workers take."""
+    names = {str(parameter.name) for parameter in STATEMENTS[label].parameters}
+    numbers = {name: number for name, number in numbers_of(case).items() if name in names}
+    return Edge(condition, {**numbers, "doubling_count": doublings}, partial(seconds_of, label, case))
+
+
+def _doubling_edges(label: str) -> tuple[Remark, ...]:
+    """Of two workers who take two rounds, and of five who take two, or so it says."""
+    two, five = cases_of(2, 1, 0)[0], cases_of(5, 1, 0)[0]
+    return doubling_edge(label, FEW, two, 2), doubling_edge(label, MANY, five, 2)
+
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    **dict.fromkeys(("ring_all_reduce", "ring_all_gather"), ()),
+    **{
+        label: _doubling_edges(label)
+        for label in ("doubling_all_reduce", "tree_all_reduce", "doubling_all_gather", "global_top_k")
+    },
+    "balanced_all_reduce": (
+        Unneeded("k <= union_size", "the k coordinates of one worker are among those that some worker selected"),
+        Unneeded("union_size <= k*n", "n workers of k entries select nk coordinates together, or fewer"),
+    ),
+}
+"""What is beyond each condition."""

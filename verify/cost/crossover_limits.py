@@ -1,7 +1,7 @@
 """What evidence is there for densities with many workers? Simulations with n and 2n workers, from which limits follow.
 
 Where a density is a + b/n, twice that of 2n workers less that of n is a. Where its inverse is a + bn, b follows too.
-Ours.
+Densities above what there can be are taken for the line, and the limit for what there can be. Ours.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.cost.collectives import numbers_of, stated
-from sparsync.verify.cost.crossovers import PAIRS, flat_crossings, rational_check, simulated_density
+from sparsync.verify.cost.crossovers import PAIRS, faster_up_to, flat_crossings, rational_check, simulated_density
 from sparsync.verify.cost.simulated.schedules import Link
 from sparsync.verify.cost.simulated.simulations import Case
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -28,13 +30,13 @@ def twice(case: Case) -> Case:
 def gather_limit_margin(case: Case, seed: int) -> Fraction:
     """Minus the difference from what two simulated densities tend to."""
     few, many = (simulated_density(*PAIRS["gather_crossover"], some, seed) for some in (case, twice(case)))
-    return -abs(2 * many - few - stated("gather_crossover_limit", numbers_of(case)))
+    return -abs(min(Fraction(1), 2 * many - few) - stated("gather_crossover_limit", numbers_of(case)))
 
 
 def bandwidth_margin(case: Case, seed: int) -> Fraction:
     """How far nκ* is below its bound where messages cost only their bytes."""
     case = replace(case, link=Link(Fraction(0), case.link.byte_seconds))
-    product = case.workers * simulated_density(*PAIRS["gather_crossover"], case, seed)
+    product = case.workers * faster_up_to("gather_crossover", case, seed)
     return stated("gather_crossover_bandwidth", numbers_of(case)) - product
 
 
@@ -53,7 +55,7 @@ def balanced_limit_margin(case: Case, seed: int) -> Fraction:
         1 / simulated_density(*PAIRS["balanced_crossover"], replace(some, union=some.workers * some.count), seed)
         for some in (case, twice(case))
     )
-    return -abs(case.workers / (many - few) - stated("balanced_crossover_limit", numbers_of(case)))
+    return -abs(min(Fraction(1), case.workers / (many - few)) - stated("balanced_crossover_limit", numbers_of(case)))
 
 
 def workers_margin(case: Case, seed: int) -> Fraction:
@@ -85,3 +87,22 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     for label, margin in MARGINS.items()
 }
 """Every check of these statements, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    **dict.fromkeys(MARGINS, ()),
+    "gather_workers": (
+        Edge(
+            str(STATEMENTS["gather_workers"].domain[0]),
+            {
+                "d": 8,
+                "kappa": Fraction(1, 8),
+                "value_bytes": 1,
+                "index_bytes": 1,
+                "byte_seconds": 1,
+                "merge_seconds": 0,
+                "message_seconds": Fraction(33, 16),
+            },
+        ),
+    ),
+}
+"""What is beyond each condition: at a density that pays with any number of workers the number would be negative."""

@@ -117,13 +117,13 @@ MUTANTS: dict[str, Mutant] = {
         "property",
     ),
     "tree_farm_boundary_root": wrong_bound(
-        "tree_farm_boundary", "without ln 2", lambda bound: bound / sympy.log(2), "property"
+        "tree_farm_boundary", "without ln 2", lambda bound: bound / sympy.log(2), "ball", "property"
     ),
     "tree_farm_boundary_fold": wrong_bound(
         "tree_farm_boundary",
         "folds of the list are free",
         lambda bound: bound.subs(list_length, 0),
-        "rational",
+        "ball",
         "property",
     ),
     "tree_farm_depth_level": wrong_bound(
@@ -140,6 +140,7 @@ MUTANTS: dict[str, Mutant] = {
             sympy.sqrt((round_time / (fold_time * sympy.log(2))) ** 2 + map_time / fold_time + list_length)
             - round_time / (fold_time * sympy.log(2))
         ),
+        "ball",
         "property",
     ),
 }

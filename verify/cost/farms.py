@@ -6,12 +6,15 @@ In a star the master's port takes one message at a time; in a tree integers are 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from heapq import heappop, heappush
 from itertools import product
 
+import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -57,20 +60,35 @@ class Tree:
     master: Fraction
 
 
-def phased_seconds(farm: Star, size: int) -> Fraction:
-    """An iteration in which no phase begins before the last one has ended."""
+def assumed(label: str, name: str, **numbers_by_name: Fraction | int) -> Fraction:
+    """What an assumption of the statement says at these numbers."""
+    return _assumed_at(STATEMENTS[label].given(name), tuple(sorted(numbers_by_name.items())))
+
+
+@cache
+def _assumed_at(expression: sympy.Expr, numbers: tuple[tuple[str, Fraction | int], ...]) -> Fraction:
+    by_name = dict(numbers)
+    exact = {symbol: sympy.Rational(str(by_name[str(symbol.name)])) for symbol in expression.free_symbols}
+    return Fraction(str(expression.xreplace(exact)))
+
+
+def phased_seconds(farm: Star, size: int, label: str = "star_farm") -> Fraction:
+    """An iteration in which no phase begins before the last one has ended, as the statement assumes it."""
     clock = Fraction(0)
+    told = assumed(label, "told", latency=farm.latency, send_time=farm.send)
     for _ in range(size):
-        clock += farm.latency + farm.send
-    ready = [clock + farm.work / size for _ in range(size)]
+        clock += told
+    ready = [clock + assumed(label, "part", work_time=farm.work, farm_size=size) for _ in range(size)]
     clock = max(ready)
+    answer = assumed(label, "answer", latency=farm.latency, receive_time=farm.receive, farm_size=size)
     for _ in range(size):
-        clock += farm.latency + farm.receive / size
+        clock += answer
     return clock + farm.master
 
 
 def pipelined_seconds(size: int, dispatch: Fraction, collect: Fraction, work: Fraction, master: Fraction) -> Fraction:
     """An iteration in which everybody begins as soon as he can: events in the order of their times."""
+    part = assumed("pipelined_farm", "part", work_time=work, farm_size=size)
     events: list[tuple[Fraction, str, int]] = [(Fraction(0), "free", 0)]
     told, taken, free, ready = 0, 0, False, set[int]()
     clock = Fraction(0)
@@ -81,7 +99,7 @@ def pipelined_seconds(size: int, dispatch: Fraction, collect: Fraction, work: Fr
             ready.add(worker)
         if free and told < size:
             heappush(events, (clock + dispatch, "free", 0))
-            heappush(events, (clock + dispatch + work / size, "ready", told))
+            heappush(events, (clock + dispatch + part, "ready", told))
             free, told = False, told + 1
         elif free and taken in ready:
             heappush(events, (clock + collect, "free", 0))
@@ -101,13 +119,22 @@ def tree_rounds(depth: int) -> list[list[tuple[int, int]]]:
     return rounds
 
 
-def tree_seconds(tree: Tree, depth: int, parts: int, *, master_folds: bool) -> Fraction:
-    """An iteration in a tree of 2^depth workers, whose list has as many parts as are a multiple of them.
+def tree_seconds(tree: Tree, depth: int, parts: int, *, master_folds: bool, label: str = "") -> Fraction:
+    """An iteration in a tree of 2^depth workers, each of whom has a part of the list or more.
+
+    Args:
+        tree: what it costs.
+        depth: rounds after the first.
+        parts: of the list; where workers do not divide them, some have one more.
+        master_folds: whether it folds all answers.
+        label: the statement whose assumptions are played, or that on its time.
 
     Raises:
         ValueError: the master ends with another sum than that of all parts.
     """
     size, rounds = 2**depth, tree_rounds(depth)
+    label = label or ("gathered_farm" if master_folds else "tree_farm")
+    share = assumed(label, "share", map_time=tree.mapping, tree_depth=depth)
     clocks = {worker: Fraction(0) for worker in range(-1, size)}
     for told in rounds:
         for teller, other in told:
@@ -117,7 +144,7 @@ def tree_seconds(tree: Tree, depth: int, parts: int, *, master_folds: bool) -> F
     for worker in range(size):
         own = list(range(worker, parts, size))
         held[worker], folds = [sum(own)], len(own) - 1
-        clocks[worker] += tree.mapping / size + folds * tree.fold
+        clocks[worker] += share + folds * tree.fold
     clocks[-1] = Fraction(0)
     for told in reversed(rounds):
         for taker, other in told:
@@ -248,6 +275,25 @@ def tree_cases() -> Members:
     """A tree, its depth, and how many parts a worker has."""
     return st.tuples(trees(), st.integers(0, DEEPEST), st.integers(1, 5))
 
+
+UNEVEN = Tree(*map(Fraction, (1, 1, 1, 6, 0)))
+"""Costs of the tree of `EDGES`."""
+
+
+def _uneven(*, master_folds: bool) -> Edge:
+    """Two workers share three parts."""
+    return Edge(
+        "Eq(Mod(list_length, 2**tree_depth), 0)",
+        {"tree_depth": 1, "master_time": UNEVEN.master, **tree_numbers(UNEVEN, 3)},
+        lambda: tree_seconds(UNEVEN, 1, 3, master_folds=master_folds),
+    )
+
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "tree_farm": (_uneven(master_folds=False),),
+    "gathered_farm": (_uneven(master_folds=True),),
+}
+"""Points just beyond the conditions."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "star_farm": {"rational": star_check, "property": property_check(star_cases, star_margin)},

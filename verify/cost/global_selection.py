@@ -10,12 +10,17 @@ from itertools import product
 import sympy
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import n, segment_length
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.cost.regular_sampling import OPENING_BYTES, Order, orders, sample_places
+from sparsync.verify.cost.regular_sampling import Order, orders, sample_places
+from sparsync.verify.tools.edges import Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
-DECIDED_BYTES = 16
+
+def assumed_bytes(label: str, name: str) -> Fraction:
+    """Bytes that each rank tells each other one, of what is no entry."""
+    return Fraction(str(STATEMENTS[label].given(name)))
 
 
 def in_doubt(order: Order, ranks: int, length: int, wanted: int) -> tuple[int, int]:
@@ -65,14 +70,16 @@ def selection_margin(order: Order, ranks: int, length: int, wanted: int, size: i
         return Fraction(-1)
     pairs = sum(1 for sender, receiver in product(range(ranks), repeat=2) if sender != receiver)
     told = (samples + candidates) * (ranks - 1) * size
-    return stated - pairs * (OPENING_BYTES + DECIDED_BYTES) - told
+    others = sum(assumed_bytes("exact_selection_bytes", name) for name in ("opening", "deciding"))
+    return stated - pairs * others - told
 
 
 def told_numbers(ranks: int, wanted: int, lengths: Sequence[Fraction | int]) -> Fraction:
     """Samples of all rounds, of segments of the given lengths and of single keys in the last one."""
+    in_doubt_of_one = Fraction(str(STATEMENTS["samples_of_rounds"].given("left").subs({n: ranks, segment_length: 1})))
     left, told = Fraction(ranks * wanted), Fraction(0)
     for length in [*lengths, Fraction(1)]:
-        told, left = told + left / length, 2 * ranks * Fraction(length)
+        told, left = told + left / length, in_doubt_of_one * length
     return told
 
 
@@ -87,7 +94,7 @@ def rounds_margin(ranks: int, base: int, rounds: int, scales: Sequence[Fraction 
     best = told_numbers(ranks, wanted, lengths)
     if told_numbers(ranks, wanted, other) < best:
         return Fraction(-1)
-    stated = sympy.Rational(STATEMENTS["samples_of_rounds"].exact(n=ranks, k=wanted, round_count=rounds) ** rounds)
+    stated = sympy.Rational(STATEMENTS["samples_of_rounds"].exact(n=ranks, k=wanted, telling_rounds=rounds) ** rounds)
     return -abs(Fraction(int(stated.p), int(stated.q)) - best**rounds)
 
 
@@ -104,7 +111,7 @@ def tree_messages(ranks: int) -> list[tuple[int, int]]:
 def tree_margin(ranks: int, count: int, size: int, index: int) -> Fraction:
     """Minus the difference of all messages from the statement's."""
     stated = STATEMENTS["tree_bytes"].fraction(n=ranks, k=count, value_bytes=size, index_bytes=index)
-    opening = ranks * (ranks - 1) * OPENING_BYTES
+    opening = ranks * (ranks - 1) * assumed_bytes("tree_bytes", "opening")
     return -abs(stated - opening - len(tree_messages(ranks)) * count * (size + index))
 
 
@@ -207,3 +214,6 @@ CHECKS: dict[str, dict[Grade, Check]] = {
     "tree_bytes": {"rational": tree_check, "property": property_check(tree_cases, tree_margin)},
 }
 """Every check of these statements, by label and grade."""
+
+EDGES: dict[str, tuple[Remark, ...]] = dict.fromkeys(CHECKS, ())
+"""No statement here has a condition."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.cost.farms import counted, times
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -113,28 +114,27 @@ def inner_product_seconds(
     """An inner product of two streams as it is computed.
 
     Args:
-        left: entries of one vector, as many for each core.
+        left: entries of one vector, as many for each core, but that the last may have fewer.
         right: of the other.
         cores: how many.
-        token: words of a token, which divide those of a core.
+        token: words of a token; the last of a core may have fewer.
         costs: of a word that is sent, of a barrier, and of a word that is fetched.
 
     Raises:
         ValueError: a core ends without the inner product.
     """
     word, barrier, fetch = costs
-    own = len(left) // cores
+    own = -(-len(left) // cores)
     sums, works, fetches = [0] * cores, [], []
     for begin in range(0, own, token):
-        operations = 0
+        operations = [0] * cores
         for core in range(cores):
-            places = range(core * own + begin, core * own + begin + token)
-            operations = 0
-            for place in places:
+            for place in range(core * own + begin, min(core * own + begin + token, (core + 1) * own, len(left))):
                 sums[core] += left[place] * right[place]
-                operations += 2
-        works.append(Fraction(operations))
-        fetches.append(2 * token * fetch)
+                operations[core] += 2
+        works.append(Fraction(max(operations)))
+        # As many words as there were operations.
+        fetches.append(max(operations) * fetch)
     totals, additions = list(sums), [0] * cores
     words = [(sender, taker) for sender in range(cores) for taker in range(cores) if sender != taker]
     for sender, taker in words:
@@ -279,6 +279,31 @@ def inner_product_cases() -> Members:
     """Cores, words of a token, tokens, costs, and a seed."""
     return st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4), costs(), st.integers(0, 9))
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "streamed_hypersteps": (
+        Unneeded(
+            "mismatch_total >= Abs(computing_total - fetching_total)",
+            "Σ|x − y| ≥ |Σx − Σy| is true of all hypersteps: none have other totals",
+        ),
+        Unneeded(
+            "mismatch_total <= computing_total + fetching_total",
+            "|x − y| ≤ x + y is true of all hypersteps: none have other totals",
+        ),
+    ),
+    "unoverlapped_hypersteps": (
+        Unneeded("mismatch_total <= streamed_time", "|x − y| ≤ max(x, y): no hypersteps differ by more than they take"),
+    ),
+    "streamed_inner_product": (
+        # Three entries of one core and two of the other.
+        Edge(
+            "Eq(Mod(vector_length, core_count), 0)",
+            {"vector_length": 5, "core_count": 2, "word_cost": 1, "barrier_cost": 1, "fetch_cost": 2},
+            left=lambda: inner_product_seconds([1] * 5, [1] * 5, 2, 1, (Fraction(1), Fraction(1), Fraction(2))),
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "bsp_superstep": {"rational": superstep_check, "property": property_check(superstep_cases, superstep_margin)},

@@ -9,7 +9,6 @@ from sparsync.verify.cost import (
     farm_mutants,
     hyperstep_mutants,
     regular_sampling_mutants,
-    sharding_mutants,
     shares_mutants,
 )
 from sparsync.verify.ledger.mutation import Mutant
@@ -21,6 +20,5 @@ MUTANTS: dict[str, Mutant] = {
     **regular_sampling_mutants.MUTANTS,
     **densities_mutants.MUTANTS,
     **shares_mutants.MUTANTS,
-    **sharding_mutants.MUTANTS,
 }
 """Every mutant of these statements, by name."""

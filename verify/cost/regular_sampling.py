@@ -10,7 +10,10 @@ from itertools import pairwise, product
 
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import d, n
+from sparsync.theory.language.symbols import oversampling as oversampling_symbol
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -18,7 +21,8 @@ Order = Sequence[int]
 """The rank of each key, from the smallest key on."""
 MOST_ORDERS = 800
 """Orders that are listed for one number of ranks and of keys."""
-OPENING_BYTES, COUNT_BYTES = 24, 8
+OPENING_BYTES = 24
+"""Told to each other rank first, before samples are exchanged once more."""
 
 
 def sample_places(order: Order, length: int) -> list[int]:
@@ -85,11 +89,17 @@ def bucket_margin(order: Order, ranks: int, length: int) -> Fraction:
     return stated - max(map(len, buckets(order, ranks, length)))
 
 
+def longest_segment(keys: int, ranks: int, oversampling: int) -> int:
+    """The longest that is assumed."""
+    numbers = {d: keys, n: ranks, oversampling_symbol: oversampling}
+    return int(STATEMENTS["oversampled_bucket"].given("segment").subs(numbers))
+
+
 def oversampled_margin(order: Order, ranks: int, oversampling: int) -> Fraction:
-    """The same with L = ⌈d/(rn²)⌉."""
-    length = -(-len(order) // (oversampling * ranks**2))
+    """The same with segments that are as long as is assumed, or half as long."""
+    longest = longest_segment(len(order), ranks, oversampling)
     stated = STATEMENTS["oversampled_bucket"].fraction(n=ranks, d=len(order), oversampling=oversampling)
-    return stated - max(map(len, buckets(order, ranks, length)))
+    return stated - max(max(map(len, buckets(order, ranks, length))) for length in {longest, -(-longest // 2)})
 
 
 def received_margin(order: Order, ranks: int, length: int) -> Fraction:
@@ -108,23 +118,28 @@ def relation_margin(order: Order, ranks: int, length: int, size: int, index: int
     return stated - sum(_relation(step) for step in sort_messages(order, ranks, length, size, index))
 
 
-def sort_messages(order: Order, ranks: int, length: int, size: int, index: int) -> list[dict[tuple[int, int], int]]:
+Messages = dict[tuple[int, int], Fraction]
+"""Bytes from rank to rank."""
+
+
+def sort_messages(order: Order, ranks: int, length: int, size: int, index: int) -> list[Messages]:
     """The bytes from rank to rank, in each superstep."""
     others = [(sender, receiver) for sender, receiver in product(range(ranks), repeat=2) if sender != receiver]
-    opening = dict.fromkeys(others, OPENING_BYTES)
-    samples = {(sender, receiver): order.count(sender) // length * size for sender, receiver in others}
-    counts = dict.fromkeys(others, COUNT_BYTES)
+    opening, counts = (
+        dict.fromkeys(others, Fraction(str(STATEMENTS["sort_relation"].given(name)))) for name in ("opening", "counts")
+    )
+    samples = {(sender, receiver): Fraction(order.count(sender) // length * size) for sender, receiver in others}
     parts = buckets(order, ranks, length)
-    keys = {(sender, receiver): parts[receiver].count(sender) * (size + index) for sender, receiver in others}
+    keys = {(sender, receiver): Fraction(parts[receiver].count(sender) * (size + index)) for sender, receiver in others}
     return [opening, samples, counts, keys]
 
 
-def _relation(messages: dict[tuple[int, int], int]) -> int:
+def _relation(messages: Messages) -> Fraction:
     """The most that one rank sends or receives."""
-    most = 0
+    most = Fraction(0)
     for rank in {rank for pair in messages for rank in pair}:
-        sent = sum(size for (sender, _), size in messages.items() if sender == rank)
-        received = sum(size for (_, receiver), size in messages.items() if receiver == rank)
+        sent = sum((size for (sender, _), size in messages.items() if sender == rank), Fraction(0))
+        received = sum((size for (_, receiver), size in messages.items() if receiver == rank), Fraction(0))
         most = max(most, sent, received)
     return most
 
@@ -137,16 +152,22 @@ def _travelling(order: Order, ranks: int, length: int) -> tuple[list[int], list[
     return sent, received
 
 
+def best_length(ranks: int, keys: int, size: int, index: int, most: int) -> Fraction:
+    """The shortest with which samples and excess take fewest bytes, of the least that is assumed and all whole ones."""
+
+    def taken(length: Fraction) -> Fraction:
+        samples = keys * size / (ranks * length)
+        return (ranks - 1) * (samples + (length - 1) * (size + index))
+
+    least = Fraction(str(STATEMENTS["best_sort_segment"].given("length")))
+    return min([least, *(Fraction(length) for length in range(1, most + 1) if length > least)], key=taken)
+
+
 def segment_margin(ranks: int, size: int, index: int, root: int) -> Fraction:
-    """Minus how far the stated length is from the best whole one, of d = n(s + j)s·root² keys."""
-    keys = ranks * (size + index) * size * root**2
+    """Minus how far the stated length is from the best, of d = n(s + j)s·root² keys, or of one on each rank."""
+    keys = ranks * (size + index) * size * root**2 if root else ranks
     stated = STATEMENTS["best_sort_segment"].fraction(n=ranks, d=keys, value_bytes=size, index_bytes=index)
-
-    def taken(length: int) -> Fraction:
-        return Fraction(keys * size, ranks * length) + (length - 1) * (size + index)
-
-    best = min(range(1, 3 * size * root), key=taken)
-    return -abs(stated - best)
+    return -abs(stated - best_length(ranks, keys, size, index, 3 * size * max(root, 1)))
 
 
 def threshold_margin(order: Order, ranks: int, length: int) -> Fraction:
@@ -177,7 +198,7 @@ def equal_orders() -> list[tuple[Order, int, int]]:
     """Those of all orders of a few keys that are of equal shards, aL on each rank, with n and L."""
     return [
         (order, ranks, length)
-        for ranks, length in product((2, 3), (1, 2, 3))
+        for ranks, length in product((1, 2, 3), (1, 2, 3))
         for order in orders(ranks)
         if all(order.count(rank) * ranks == len(order) for rank in range(ranks)) and len(order) % (ranks * length) == 0
     ]
@@ -196,6 +217,11 @@ def tight_sizes() -> list[tuple[int, int, int]]:
         if keys % length == 0 and (keys // length - 1) % ranks == 0 and keys >= (ranks + 1) * length:
             found.append((ranks, oversampling, length))
     return found
+
+
+def long_orders() -> list[tuple[Order, int, int]]:
+    """(order, n, r): worst orders of segments that are at most 1/16 longer than is assumed."""
+    return [(crowding(3, 5, 2), 3, 1), (crowding(4, 6, 3), 4, 1), (crowding(2, 8, 3), 2, 2)]
 
 
 def tight_order(ranks: int, oversampling: int, length: int) -> list[int]:
@@ -222,7 +248,7 @@ def oversampled_check(_profile: Profile) -> Outcome:
     """`rational`: all orders of a few keys, and the worst of sizes with nothing to spare."""
     listed = [(order, ranks, extra) for ranks, extra in product((1, 2, 3), (1, 2)) for order in orders(ranks)]
     tight = [(tight_order(*size), *size[:2]) for size in tight_sizes()]
-    return _counted([oversampled_margin(*case) for case in [*listed, *tight]])
+    return _counted([oversampled_margin(*case) for case in [*listed, *tight, *long_orders()]])
 
 
 def received_check(_profile: Profile) -> Outcome:
@@ -233,15 +259,19 @@ def received_check(_profile: Profile) -> Outcome:
 
 def relation_check(_profile: Profile) -> Outcome:
     """`rational`: likewise, with keys of several sizes."""
-    bad = [(emptying(*shape), *shape[:2]) for shape in bad_shapes()]
+    bad = [(emptying(ranks, length, share), ranks, length) for ranks, length, share in bad_shapes()]
     return _counted(
-        [relation_margin(*case, *sizes) for case in [*equal_orders(), *bad] for sizes in ((4, 4), (8, 4), (2, 1))]
+        [
+            relation_margin(order, ranks, length, size, index)
+            for order, ranks, length in [*equal_orders(), *bad]
+            for size, index in ((4, 4), (8, 4), (2, 1))
+        ]
     )
 
 
 def segment_check(_profile: Profile) -> Outcome:
     """`rational`: listed ranks and sizes."""
-    return _counted([segment_margin(*case) for case in product((2, 3, 8), (2, 4, 8), (1, 4, 8), (1, 4))])
+    return _counted([segment_margin(*case) for case in product((2, 3, 8), (2, 4, 8), (1, 4, 8), (0, 1, 4))])
 
 
 def threshold_check(_profile: Profile) -> Outcome:
@@ -267,13 +297,14 @@ def order_cases() -> Members:
 
 
 def oversampled_cases() -> Members:
-    """(order, n, r): drawn ones, and the worst of sizes with nothing to spare."""
+    """(order, n, r): drawn ones, the worst of sizes with nothing to spare, and of segments that are too long."""
     drawn = RANKS.flatmap(
         lambda ranks: st.tuples(
             st.lists(st.integers(0, ranks - 1), min_size=1, max_size=60), st.just(ranks), st.integers(1, 3)
         )
     )
-    return drawn | st.sampled_from(tight_sizes()).map(lambda size: (tight_order(*size), *size[:2]))
+    tight = st.sampled_from(tight_sizes()).map(lambda size: (tight_order(*size), *size[:2]))
+    return drawn | tight | st.sampled_from(long_orders())
 
 
 def equal_cases() -> Members:
@@ -282,9 +313,10 @@ def equal_cases() -> Members:
     def of(shape: tuple[int, int, int]) -> Members:
         ranks, length, share = shape
         shuffled = st.permutations([rank for rank in range(ranks) for _ in range(share * length)])
-        return st.tuples(shuffled | st.just(emptying(*shape)), st.just(ranks), st.just(length))
+        found = shuffled | st.just(emptying(*shape)) if ranks > 1 else shuffled
+        return st.tuples(found, st.just(ranks), st.just(length))
 
-    return st.tuples(st.integers(2, 4), st.integers(1, 5), st.integers(1, 3)).flatmap(of)
+    return st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)).flatmap(of)
 
 
 def relation_cases() -> Members:
@@ -294,9 +326,19 @@ def relation_cases() -> Members:
 
 
 def segment_cases() -> Members:
-    """Ranks, bytes of a key and of an index, and a root."""
-    return st.tuples(st.integers(2, 64), st.integers(1, 8), st.integers(1, 8), st.integers(1, 8))
+    """Ranks, bytes of a key and of an index, and a root, or 0 for one key on each rank."""
+    return st.tuples(st.integers(2, 64), st.integers(1, 8), st.integers(1, 8), st.integers(0, 8))
 
+
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "best_sort_segment": (
+        # Of one rank every length takes nothing, also the shortest.
+        Edge(
+            "n >= 2", {"n": 1, "d": 900, "value_bytes": 4, "index_bytes": 5}, left=lambda: best_length(1, 900, 4, 5, 60)
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "sample_rank": {"rational": sample_check, "property": property_check(order_cases, sample_margin)},

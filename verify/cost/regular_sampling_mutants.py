@@ -12,9 +12,9 @@ from sparsync.theory.language.symbols import (
     k,
     n,
     oversampling,
-    round_count,
     segment_count,
     segment_length,
+    telling_rounds,
     value_bytes,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound, wrong_step
@@ -103,7 +103,7 @@ MUTANTS: dict[str, Mutant] = {
     "samples_of_rounds_shard": wrong_bound(
         "samples_of_rounds",
         "k entries can be selected, not k of each rank",
-        lambda _bound: round_count * ((2 * n) ** (round_count - 1) * k) ** (1 / round_count),
+        lambda _bound: telling_rounds * ((2 * n) ** (telling_rounds - 1) * k) ** (1 / telling_rounds),
         "rational",
         "property",
     ),

@@ -4,15 +4,18 @@ Rates are roots of the recursion's polynomial, runs are followed step by step, l
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
+from typing import Any
 
 import mpmath
 import sympy
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
@@ -22,11 +25,26 @@ ROUNDING = mpmath.mpf(10) ** -40
 """Relative: ten digits more than a few dozen operations of 50 digits lose."""
 DENSITIES = (Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2), Fraction(1))
 """In units of the largest density at which the contraction is linear."""
+THOUSAND = tuple(Fraction(place, 1000) for place in range(1, 1001))
+"""Densities."""
 GAINS = (Fraction(1), Fraction(3), Fraction(13))
 CONDITIONS = (Fraction(11, 10), Fraction(10), Fraction(1000))
 TOLERANCE = Fraction(1, 10**6)
 SIMULATED_TOLERANCE = 1e-12
 """So far that a step more or less counts for little."""
+
+
+def assumed(label: str, name: str, **numbers: Any) -> Any:
+    """What an assumption of the statement says at these numbers, fractions or those of mpmath."""
+    return _rule(STATEMENTS[label].given(name))(**numbers)
+
+
+@cache
+def _rule(expression: sympy.Expr) -> Callable[..., Any]:
+    symbols = sorted(expression.free_symbols, key=lambda symbol: str(symbol.name))
+    # Of whole coefficients alone, so that fractions give a fraction.
+    above, below = (sympy.lambdify(symbols, part, modules="mpmath") for part in sympy.fraction(expression.together()))
+    return lambda **numbers: above(**numbers) / below(**numbers)
 
 
 def exponent(delta: Fraction, condition: Fraction) -> mpmath.mpf:
@@ -39,8 +57,12 @@ def exponent(delta: Fraction, condition: Fraction) -> mpmath.mpf:
 
 
 def linear_margin(share: Fraction, gain: Fraction, fixed: Fraction, dense: Fraction, condition: Fraction) -> float:
-    """By how much, relatively, the seconds at the density share/c exceed the bound; to 40 digits."""
-    stated = STATEMENTS["linear_gain_seconds"].exact(
+    """By how much, relatively, the seconds at δ = share exceed the bound; to 40 digits.
+
+    Minus the difference at δ = 1, where the bound is attained.
+    """
+    label = "linear_gain_seconds"
+    stated = STATEMENTS[label].exact(
         fixed_seconds=fixed,
         dense_seconds=dense,
         entry_gain=gain,
@@ -48,10 +70,14 @@ def linear_margin(share: Fraction, gain: Fraction, fixed: Fraction, dense: Fract
         smoothness=condition,
         tolerance=TOLERANCE,
     )
+    # δ is a multiple of κ.
+    density = share / assumed(label, "contraction", entry_gain=gain, kappa=Fraction(1))
+    each = assumed(label, "step_seconds", fixed_seconds=fixed, dense_seconds=dense, kappa=density)
     with mpmath.workdps(DIGITS):
-        steps = mpmath.log(1 / _real(TOLERANCE)) / exponent(share, condition)
-        seconds = steps * _real(fixed + dense * share / gain)
-        return float(seconds / mpmath.mpf(str(sympy.N(stated, DIGITS))) - 1 + ROUNDING)
+        rate = mpmath.exp(-exponent(share, condition))
+        steps = assumed(label, "step_count", tolerance=_real(TOLERANCE), lyapunov_factor=rate)
+        over = steps * _real(each) / mpmath.mpf(str(sympy.N(stated, DIGITS))) - 1
+        return float(ROUNDING + (over if share < 1 else -abs(over)))
 
 
 def linear_check(_profile: Profile) -> Outcome:
@@ -64,8 +90,12 @@ def linear_check(_profile: Profile) -> Outcome:
 def run_check(_profile: Profile) -> Outcome:
     """`simulated`: error feedback on μx²/2 with C(v) = (1 + s)v, step by step; no run is sooner than the bound."""
     margins = []
-    for share, gain, condition in product((0.01, 0.2, 1.0), (1.0, 6.0), (3.0, 30.0)):
-        bound = STATEMENTS["linear_gain_seconds"].evaluate(
+    label = "linear_gain_seconds"
+    for share, gain, condition in product((0.01, 0.2, 1.0), (0.5, 1.0, 6.0), (3.0, 30.0)):
+        density = share / assumed(label, "contraction", entry_gain=gain, kappa=1)
+        if density > 1:
+            continue
+        bound = STATEMENTS[label].evaluate(
             fixed_seconds=1,
             dense_seconds=10,
             entry_gain=gain,
@@ -73,7 +103,8 @@ def run_check(_profile: Profile) -> Outcome:
             smoothness=condition,
             tolerance=SIMULATED_TOLERANCE,
         )
-        margins.append(followed_steps(share, condition) * (1 + 10 * share / gain) / bound - 1)
+        each = assumed(label, "step_seconds", fixed_seconds=1, dense_seconds=10, kappa=density)
+        margins.append(followed_steps(share, condition) * each / bound - 1)
     return _counted(margins)
 
 
@@ -121,20 +152,28 @@ def best_margin(
         fixed_seconds=fixed, dense_seconds=dense, entry_gain=gain, whole_steps=steps
     )
     best = fixed_root / (gain_root * dense_root)
-    return -abs(min(_seconds(kappa, fixed, dense, gain, steps) for kappa in (best, *others)) - stated)
+    least: Fraction = min(_seconds(kappa, fixed, dense, gain, steps) for kappa in (best, *others))
+    return -abs(least - stated)
 
 
-def _seconds(kappa: Fraction, fixed: Fraction, dense: Fraction, gain: Fraction, steps: Fraction) -> Fraction:
-    delta = gain * kappa / (1 + (gain - 1) * kappa)
-    return steps / delta * (fixed + dense * kappa)
+def _seconds(kappa: Any, fixed: Any, dense: Any, gain: Any, steps: Any, *, label: str = "best_density") -> Any:
+    """To the tolerance at a density, as the statement assumes it."""
+    delta = assumed(label, "contraction", entry_gain=gain, kappa=kappa)
+    each = assumed(label, "step_seconds", fixed_seconds=fixed, dense_seconds=dense, kappa=kappa)
+    return assumed(label, "step_count", whole_steps=steps, delta=delta) * each
+
+
+def least_seconds(fixed: Fraction, dense: Fraction, gain: Fraction, steps: Fraction) -> Fraction:
+    """The least at a thousand densities up to 1."""
+    least: Fraction = min(_seconds(kappa, fixed, dense, gain, steps) for kappa in THOUSAND)
+    return least
 
 
 def best_check(_profile: Profile) -> Outcome:
     """`rational`: listed squares, against a thousand densities."""
-    densities = [Fraction(place, 1000) for place in range(1, 1001)]
     roots = [Fraction(1, 2), Fraction(1), Fraction(3)]
     cases = [case for case in product(roots, roots, roots) if case[1] <= case[0] * case[2]]
-    return _counted([best_margin(*case, densities) for case in cases])
+    return _counted([best_margin(*case, THOUSAND) for case in cases])
 
 
 def overtaking_margin(workers: int, more: Fraction) -> float:
@@ -156,19 +195,15 @@ def overtaking_margin(workers: int, more: Fraction) -> float:
 
 def _over_ring(ratio: mpmath.mpf, workers: int, gain: Fraction) -> mpmath.mpf:
     """How much longer the best density takes than the ring, in units of the ring's seconds; found by halving."""
-    real_gain = _real(gain)
-
-    def seconds(kappa: mpmath.mpf) -> mpmath.mpf:
-        return (1 + ratio * kappa) * (1 + (real_gain - 1) * kappa) / (real_gain * kappa)
-
+    label, one, real_gain = "sparse_overtakes_ring", mpmath.mpf(1), _real(gain)
     lower, upper = mpmath.mpf(10) ** -12, mpmath.mpf(1)
     for _ in range(4 * DIGITS):
         # The slope has the sign of κ − κ*, a product of two straight lines over κ.
         middle = (lower + upper) / 2
         rises = ratio * (real_gain - 1) * middle**2 > 1
         lower, upper = (lower, middle) if rises else (middle, upper)
-    ring = 1 + ratio / workers
-    return (seconds(upper) - ring) / ring
+    ring = assumed(label, "ring_seconds", whole_steps=one, fixed_seconds=one, dense_seconds=ratio, n=workers)
+    return (_seconds(upper, one, ratio, real_gain, one, label=label) - ring) / ring
 
 
 def overtaking_check(_profile: Profile) -> Outcome:
@@ -217,10 +252,14 @@ SHARES = st.sampled_from([*DENSITIES, *DENSITIES[-1:] * 2]) | st.fractions(Fract
 
 
 def linear_cases() -> Members:
-    """Share of the largest density, gain, seconds, and condition number."""
+    """δ, gain, seconds, and condition number; where the gain is less than 1, δ is no more."""
     return st.tuples(
-        SHARES, st.fractions(1, 20, max_denominator=9), POSITIVE, POSITIVE, st.fractions(2, 99, max_denominator=9)
-    )
+        SHARES,
+        st.fractions(1, 20, max_denominator=9) | st.just(Fraction(1, 2)),
+        POSITIVE,
+        POSITIVE,
+        st.fractions(2, 99, max_denominator=9),
+    ).map(lambda case: (min(case[0], case[1]), *case[1:]))
 
 
 def best_cases() -> Members:
@@ -244,6 +283,36 @@ def saving_cases() -> Members:
         lambda case: (*case[:3], *case[3])
     )
 
+
+_FULL = {"fixed_seconds": Fraction(17, 16), "dense_seconds": Fraction(1), "entry_gain": Fraction(2)}
+"""Where the best density would be above 1."""
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "linear_gain_seconds": (
+        Edge(
+            "mu < smoothness",
+            {
+                "mu": Fraction(33, 32),
+                "smoothness": 1,
+                "entry_gain": 2,
+                "tolerance": Fraction(1, 2),
+                "fixed_seconds": 1,
+                "dense_seconds": 1,
+            },
+        ),
+        Unneeded("tolerance < 1", "a run that need not shrink anything takes no time, and the bound is negative"),
+    ),
+    "best_density": (
+        Edge(
+            "fixed_seconds <= dense_seconds*(entry_gain - 1)",
+            {**_FULL, "whole_steps": 1},
+            lambda: least_seconds(
+                _FULL["fixed_seconds"], _FULL["dense_seconds"], _FULL["entry_gain"], steps=Fraction(1)
+            ),
+        ),
+    ),
+    "sparse_overtakes_ring": (Edge("entry_gain > n", {"entry_gain": 2, "n": 2}),),
+}
+"""Points just beyond the conditions."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "linear_gain_seconds": {

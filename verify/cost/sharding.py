@@ -1,103 +1,39 @@
 """What evidence is there for what sharding costs? Rings are carried out, choices tried, and vertices listed, exactly.
 
-Parts that a device hands to its neighbour are counted as they are handed over; a ring that ends without the sums, or
-without everybody's part, is refused. The relaxation is solved at each of its vertices, from its own equations. Ours.
+The relaxation is solved at each of its vertices, from its own equations. Ours.
 """
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import NamedTuple
 
+import sympy
 from hypothesis import strategies as st
 
+from sparsync.theory.language.symbols import d, least_exchange_seconds, least_state_bytes
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.cost.simulated.shards import Choice, Network, kept_choice, operator_plans, pairs_seconds
+from sparsync.verify.tools.edges import Edge, Remark, Unneeded
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
 
-class Network(NamedTuple):
-    """Devices, seconds of a message and of a byte, and bytes of a value."""
-
-    devices: int
-    message: Fraction
-    byte: Fraction
-    size: int
-
-
-class Choice(NamedTuple):
-    """Bytes of memory and seconds of a step."""
-
-    bytes: Fraction
-    seconds: Fraction
-
-
-def reduce_scattered(vectors: Sequence[Sequence[int]]) -> tuple[list[int], int]:
-    """Of vectors with a part for each device, the sum that each device ends with, and how many parts each passed on."""
-    devices, held, passed = len(vectors), [list(vector) for vector in vectors], 0
-    for turn in range(devices - 1):
-        parts = [(device - turn - 1) % devices for device in range(devices)]
-        values = [held[device][part] for device, part in enumerate(parts)]
-        for device, (part, value) in enumerate(zip(parts, values, strict=True)):
-            held[(device + 1) % devices][part] += value
-        passed += 1
-    return [held[device][device] for device in range(devices)], passed
-
-
-def all_gathered(parts: Sequence[int]) -> tuple[list[list[int]], int]:
-    """What each device ends with, of the parts that each of them begins with, and how many parts each passed on."""
-    devices, passed = len(parts), 0
-    held: list[dict[int, int]] = [{device: part} for device, part in enumerate(parts)]
-    for turn in range(devices - 1):
-        sent = [((device - turn) % devices, held[device][(device - turn) % devices]) for device in range(devices)]
-        for device, (place, part) in enumerate(sent):
-            held[(device + 1) % devices][place] = part
-        passed += 1
-    return [[own[place] for place in range(devices)] for own in held], passed
-
-
-def passed_parts(devices: int, kept: str) -> int:
-    """Parts that each device passes on in a step of an operator that is `replicated` or `sharded`.
-
-    Raises:
-        ValueError: a device ends without what it needs.
-    """
-    parameters = [7**device for device in range(devices)]
-    gradients = [[11**device * (part + 1) for part in range(devices)] for device in range(devices)]
-    sums = [sum(own[part] for own in gradients) for part in range(devices)]
-    found, passed = reduce_scattered(gradients)
-    if found != sums:
-        raise ValueError(f"{devices} devices end with {found} instead of {sums}")
-    for wanted in [sums] if kept == "replicated" else [parameters, parameters]:
-        everywhere, more = all_gathered(wanted)
-        passed += more
-        if everywhere != [wanted] * devices:
-            raise ValueError(f"{devices} devices end with {everywhere} instead of {wanted}")
-    return passed
-
-
-def kept_choice(network: Network, part: int, states: int, kept: str) -> Choice:
-    """An operator with so many values a part, and bytes of states a value."""
-    count = passed_parts(network.devices, kept)
-    seconds = count * (network.message + part * network.size * network.byte)
-    values = part * network.devices if kept == "replicated" else part
-    return Choice(Fraction(states * values), seconds)
-
-
-def pairs_seconds(network: Network, pairs: Fraction, index: int) -> Fraction:
-    """Of an all-gather of so many values and positions of each device."""
-    _, passed = all_gathered([0] * network.devices)
-    return passed * (network.message + pairs * (network.size + index) * network.byte)
+def largest_density(network: Network, part: int, index: int) -> Fraction:
+    """Of the densities up to 1 the largest with which a replica's gathering takes no longer than a shard's passes."""
+    count = part * network.devices
+    sharded = kept_choice(network, part, 1, "sharded").seconds
+    none, whole = (pairs_seconds(network, Fraction(pairs), index) for pairs in (0, count))
+    return Fraction(1) if whole <= sharded else (sharded - none) / (whole - none)
 
 
 def traffic_margin(network: Network, part: int) -> Fraction:
     """Minus the distance of carried out seconds from the statement's ratio."""
     sharded, replicated = (kept_choice(network, part, 1, kept).seconds for kept in ("sharded", "replicated"))
-    return -abs(sharded / replicated - STATEMENTS["sharding_traffic"].fraction())
+    return -abs(sharded / replicated - STATEMENTS["sharding_traffic"].fraction(n=network.devices))
 
 
 def crossover_margin(network: Network, part: int, index: int) -> Fraction:
-    """Minus how far replica and shard are apart with κ*; −1 where fewer entries are not quicker."""
+    """Minus the distance of κ* from the largest density with which a replica is no slower; −1 if fewer entries are."""
     count = part * network.devices
     density = STATEMENTS["replica_crossover"].fraction(
         value_bytes=network.size,
@@ -108,9 +44,8 @@ def crossover_margin(network: Network, part: int, index: int) -> Fraction:
         byte_seconds=network.byte,
     )
     sharded = kept_choice(network, part, 1, "sharded").seconds
-    gap = pairs_seconds(network, density * count, index) - sharded
     is_less = pairs_seconds(network, density * count / 2, index) < sharded
-    return -abs(gap) if is_less else Fraction(-1)
+    return -abs(largest_density(network, part, index) - density) if is_less else Fraction(-1)
 
 
 def saving_margin(network: Network, part: int, states: int) -> Fraction:
@@ -158,8 +93,16 @@ def divided_margin(weights: Sequence[Sequence[int]], capacity: Fraction) -> Frac
 
 
 def rounding_margin(network: Network, parts: Sequence[int], states: int, room: Fraction) -> Fraction:
-    """What the best whole choice loses, less than stated; room is a share of the bytes from shards to replicas."""
-    choices = [[kept_choice(network, part, states, kept) for kept in ("sharded", "replicated")] for part in parts]
+    """What the best whole choice loses, less than stated; room is a share of the bytes from shards to replicas.
+
+    Of operators whose parts are to those given as the assumed largest number of parameters is to d.
+    """
+    statement, most = STATEMENTS["rounded_relaxation"], max(parts) * network.devices
+    largest = Fraction(str(statement.given("largest_operator").subs(d, most)))
+    choices = [
+        [kept_choice(network, part * largest / most, states, kept) for kept in ("sharded", "replicated")]
+        for part in parts
+    ]
     low, high = (sum((own[place].bytes for own in choices), Fraction(0)) for place in (0, 1))
     capacity = low + room * (high - low)
     relaxed = min(
@@ -175,9 +118,9 @@ def rounding_margin(network: Network, parts: Sequence[int], states: int, room: F
         for taken in product(*choices)
         if sum(choice.bytes for choice in taken) <= capacity
     )
-    stated = STATEMENTS["rounded_relaxation"].fraction(
+    stated = statement.fraction(
         n=network.devices,
-        d=max(parts) * network.devices,
+        d=most,
         message_seconds=network.message,
         byte_seconds=network.byte,
         value_bytes=network.size,
@@ -185,27 +128,35 @@ def rounding_margin(network: Network, parts: Sequence[int], states: int, room: F
     return stated - (whole - relaxed)
 
 
-def throughput_margin(network: Network, parts: Sequence[int], states: int, spare: int, sample: Choice) -> Fraction:
-    """What the best of all choices and batches lacks of the statement's, with so many samples' bytes and one spare."""
-    kept = ("sharded", "replicated")
-    choices = [[kept_choice(network, part, states, way) for way in kept] for part in parts]
-    least = sum((min(choice.bytes for choice in own) for own in choices), Fraction(0))
-    memory = least + spare * sample.bytes
+def throughput_margin(devices: int, plans: Sequence[Choice], spare: int, sample: Choice) -> Fraction:
+    """What the best of all plans and batches lacks of the statement's.
+
+    Memory holds so many samples beside the states of the quickest plan. Where other bytes or seconds are assumed than
+    the least, every plan takes as many more.
+    """
+    statement = STATEMENTS["sharded_throughput"]
+    least, soonest = min(plan.bytes for plan in plans), min(plan.seconds for plan in plans)
+    memory = min(plan.bytes for plan in plans if plan.seconds == soonest) + spare * sample.bytes
+    more_bytes = _assumed(statement.given("states"), least_state_bytes, least) - least
+    more_seconds = _assumed(statement.given("exchange"), least_exchange_seconds, soonest) - soonest
     rates = [
-        network.devices * batch / (sum(choice.seconds for choice in taken) + batch * sample.seconds)
-        for taken in product(*choices)
-        for batch in range(1, spare + 1)
-        if sum(choice.bytes for choice in taken) + batch * sample.bytes <= memory
+        devices * batch / (plan.seconds + more_seconds + batch * sample.seconds)
+        for plan in plans
+        for batch in range(1, int((memory - plan.bytes - more_bytes) / sample.bytes) + 1)
     ]
-    stated = STATEMENTS["sharded_throughput"].fraction(
-        n=network.devices,
+    stated = statement.fraction(
+        n=devices,
         sample_seconds=sample.seconds,
         sample_bytes=sample.bytes,
-        least_exchange_seconds=sum((min(choice.seconds for choice in own) for own in choices), Fraction(0)),
+        least_exchange_seconds=soonest,
         memory_bytes=memory,
         least_state_bytes=least,
     )
     return stated - max(rates)
+
+
+def _assumed(given: sympy.Expr, symbol: sympy.Symbol, number: Fraction) -> Fraction:
+    return Fraction(str(given.subs(symbol, sympy.Rational(number.numerator, number.denominator))))
 
 
 def _saving(network: Network, part: int, states: int) -> Fraction:
@@ -279,15 +230,23 @@ def divided_check(_profile: Profile) -> Outcome:
 
 def rounding_check(_profile: Profile) -> Outcome:
     """`rational`: listed operators, and room up to one hundredth less than all replicated need."""
-    cases = product(NETWORKS[::3], [(3,), (1, 4), (2, 2, 5)], (8,), (Fraction(0), Fraction(1, 3), Fraction(99, 100)))
+    alone = NETWORKS[0]._replace(devices=1)
+    cases = product(
+        (*NETWORKS[::3], alone), [(3,), (1, 4), (2, 2, 5)], (8,), (Fraction(0), Fraction(1, 3), Fraction(99, 100))
+    )
     return _counted([rounding_margin(*case) for case in cases])
 
 
 def throughput_check(_profile: Profile) -> Outcome:
-    """`rational`: listed operators, with one device too, and with states that are nothing beside a sample."""
+    """`rational`: listed operators, with one device too, and plans alone, which attain it."""
     networks = (*NETWORKS[::3], NETWORKS[0]._replace(devices=1))
     samples = (Choice(Fraction(1), Fraction(2)), Choice(Fraction(1000), Fraction(1, 9)))
-    return _counted([throughput_margin(*case) for case in product(networks, [(3,), (1, 4)], (8,), (1, 6), samples)])
+    listed = [(one.devices, operator_plans(one, parts, 8)) for one in networks for parts in ((3,), (1, 4))]
+    alone = [(devices, [Choice(Fraction(64), Fraction(seconds))]) for devices in (1, 4) for seconds in (0, 90)]
+    return _counted(
+        [throughput_margin(*case, *more) for case in (*listed, *alone) for more in product((1, 6), samples)],
+        is_attained=True,
+    )
 
 
 COUNT = st.integers(1, 6)
@@ -323,16 +282,51 @@ def divided_cases() -> Members:
 
 
 def rounding_cases() -> Members:
-    """Networks, values of a part of one to three operators, bytes of states, and room."""
-    return st.tuples(networks(), st.lists(COUNT, min_size=1, max_size=3), COUNT, SHARE)
+    """Networks, values of a part of one to three operators, bytes of states, and room; often for nearly one replica."""
+    drawn = st.tuples(networks(least=1), st.lists(COUNT, min_size=1, max_size=3), COUNT, SHARE)
+    nearly = st.tuples(networks(), st.lists(COUNT, min_size=1, max_size=1), COUNT, st.just(Fraction(99, 100)))
+    return drawn | nearly
 
 
 def throughput_cases() -> Members:
-    """Networks of one device or more, operators, bytes of states, samples that fit beside shards, and a sample."""
-    return st.tuples(
-        networks(least=1), st.lists(COUNT, min_size=1, max_size=2), COUNT, COUNT, st.builds(Choice, POSITIVE, POSITIVE)
+    """Devices, plans of operators or any, samples that fit beside the states of the quickest, and a sample."""
+    operators = st.tuples(networks(least=1), st.lists(COUNT, min_size=1, max_size=2), COUNT).map(
+        lambda case: (case[0].devices, operator_plans(*case))
     )
+    plans = st.lists(st.builds(Choice, NOT_NEGATIVE, NOT_NEGATIVE), min_size=1, max_size=3)
+    chosen = operators | st.tuples(st.integers(1, 5), plans)
+    sample = st.builds(Choice, POSITIVE, POSITIVE)
+    return st.tuples(chosen, COUNT, sample).map(lambda case: (*case[0], *case[1:]))
 
+
+_ALONE = Unneeded("n >= 2", "one device exchanges nothing, and 0/0 is no ratio")
+EDGES: dict[str, tuple[Remark, ...]] = {
+    "sharding_traffic": (_ALONE,),
+    "replica_crossover": (
+        # A device alone gathers all its entries in no time.
+        Edge(
+            "n >= 2",
+            {"value_bytes": 1, "index_bytes": 8, "n": 1, "d": 4, "message_seconds": 0, "byte_seconds": 1},
+            left=lambda: largest_density(Network(1, Fraction(0), Fraction(1), 1), 4, 8),
+        ),
+    ),
+    "replica_saving": (_ALONE,),
+    "sharded_throughput": (
+        # Without memory for any sample.
+        Edge(
+            "least_state_bytes < memory_bytes",
+            {
+                "n": 2,
+                "sample_seconds": 1,
+                "sample_bytes": 1,
+                "least_exchange_seconds": 1,
+                "memory_bytes": 1,
+                "least_state_bytes": Fraction(33, 32),
+            },
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements, and why some conditions are not needed."""
 
 CHECKS: dict[str, dict[Grade, Check]] = {
     "sharding_traffic": {"rational": traffic_check, "property": property_check(traffic_cases, traffic_margin)},

@@ -1,7 +1,7 @@
 """What evidence is there for the time of shared batches, for what devices waste, and for greedy divisions?
 
-Times are raised from the flat pieces on, whole examples are given one by one, idle steps are counted device by device,
-and all divisions of a few devices are gone through; in exact fractions. Ours.
+Parts that are best, and any others, take what they take, whole examples are given one by one, idle steps are counted
+device by device, and all divisions of a few devices are gone through; in exact fractions. Ours.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,19 @@ from itertools import product
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.edges import Edge, Remark
 from sparsync.verify.tools.outcome import Check, Grade, Outcome, Profile
 from sparsync.verify.tools.properties import Members, property_check
 
-Worker = tuple[Fraction, Fraction, int]
+Worker = tuple[Fraction, Fraction, Fraction]
 """Fixed time, time of an example, and examples that take no longer than one."""
 Device = tuple[int, Fraction, int]
 """How many there are, steps per unit of time of one, and places for logical workers on one."""
 LISTED_WORKERS: tuple[Worker, ...] = tuple(
-    product((Fraction(0), Fraction(3, 2)), (Fraction(1), Fraction(2, 3)), (1, 3))
+    product((Fraction(0), Fraction(3, 2)), (Fraction(1), Fraction(2, 3)), (Fraction(1), Fraction(3)))
 )
+SLOW_AND_FAST = (Fraction(0), Fraction(8), Fraction(0)), (Fraction(0), Fraction(1, 9), Fraction(0))
+"""Two of whom the first takes longest for the one example that it begins with."""
 LISTED_DEVICES: tuple[Device, ...] = tuple(product((1, 3), (Fraction(1), Fraction(5, 2)), (0, 1, 4)))
 LISTED_FALLS = ((3, 1, 0, 0), (2, 2, 2, 2), (5, 0, 0, 0), (1, 1, 1, 0))
 """Gains from the first, second, … device, which never increase."""
@@ -58,17 +61,33 @@ def numbers_of(workers: Sequence[Worker], total: int) -> dict[str, Fraction | in
     }
 
 
-def flat_margin(workers: Sequence[Worker], total: int) -> Fraction:
-    """Minus the difference of the least time of parts from the statement's."""
+def parts_seconds(workers: Sequence[Worker], weights: Sequence[Fraction | int], total: int) -> Fraction:
+    """When all are done, of parts in the proportion of the weights."""
+    parts = [Fraction(weight) * total / sum(weights) for weight in weights]
+    return max(seconds(worker, part) for worker, part in zip(workers, parts, strict=True))
+
+
+def flat_margin(workers: Sequence[Worker], total: int, weights: Sequence[int]) -> Fraction:
+    """Minus the distance of the time of the best parts from the statement's, or what any others take longer, if less.
+
+    The best are in the proportion of what each worker finishes until the least time.
+    """
+    time = least_parts_time(workers, total)
+    rooms = [(time - fixed) / slope for fixed, slope, _ in workers]
     stated = STATEMENTS["flat_split_time"].fraction(**numbers_of(workers, total))
-    return -abs(least_parts_time(workers, total) - stated)
+    return min(-abs(parts_seconds(workers, rooms, total) - stated), parts_seconds(workers, weights, total) - stated)
 
 
 def flat_greedy_margin(workers: Sequence[Worker], total: int) -> Fraction:
-    """The bound minus the greedy time, or that minus the time of parts, if that is less."""
-    stated = STATEMENTS["flat_greedy_time"].fraction(n=len(workers), **numbers_of(workers, total))
-    greedy = greedy_time(workers, total)
-    return min(stated - greedy, greedy - least_parts_time(workers, total))
+    """The bound minus the greedy time, or that minus the time of parts, if that is less.
+
+    Flat pieces that are shorter than is assumed are as long as is assumed.
+    """
+    least = Fraction(str(STATEMENTS["flat_greedy_time"].given("flat_piece")))
+    those = [(fixed, slope, max(flat, least)) for fixed, slope, flat in workers]
+    stated = STATEMENTS["flat_greedy_time"].fraction(n=len(those), **numbers_of(those, total))
+    greedy = greedy_time(those, total)
+    return min(stated - greedy, greedy - least_parts_time(those, total))
 
 
 def wasted(devices: Sequence[Device], logical_count: int) -> tuple[Fraction, Fraction]:
@@ -133,18 +152,24 @@ def _counted(margins: Sequence[Fraction]) -> Outcome:
 def flat_check(_profile: Profile) -> Outcome:
     """`rational`: all pairs of listed workers, from batches within flat pieces to many times that."""
     return _counted(
-        [flat_margin(pair, total) for pair in product(LISTED_WORKERS, repeat=2) for total in (1, 2, 5, 9, 40)]
+        [
+            flat_margin(pair, total, weights)
+            for pair in product(LISTED_WORKERS, repeat=2)
+            for total in (1, 2, 5, 9, 40)
+            for weights in ((1, 1), (3, 2))
+        ]
     )
 
 
 def flat_greedy_check(_profile: Profile) -> Outcome:
-    """`rational`: all pairs of listed workers, and equal ones that attain the bound."""
+    """`rational`: pairs of listed workers, two whose flat pieces are the shortest, and equal ones that attain it."""
     pairs = product(LISTED_WORKERS, repeat=2)
     equal = [
-        -abs(flat_greedy_margin([(Fraction(0), Fraction(1, 3), 1)] * count, rounds * count + 1))
+        -abs(flat_greedy_margin([(Fraction(0), Fraction(1, 3), Fraction(1))] * count, rounds * count + 1))
         for count, rounds in product(range(1, 5), range(1, 4))
     ]
-    return _counted([*equal, *(flat_greedy_margin(pair, total) for pair in pairs for total in (2, 3, 7, 12))])
+    listed = [(pair, total) for pair in (*pairs, SLOW_AND_FAST) for total in (2, 3, 7, 12)]
+    return _counted([*equal, *(flat_greedy_margin(*case) for case in listed)])
 
 
 def placement_check(_profile: Profile) -> Outcome:
@@ -169,8 +194,25 @@ SLOPES = st.integers(1, 9).map(lambda thirds: Fraction(thirds, 3))
 
 def worker_cases() -> Members:
     """(workers, examples, at least one each)."""
-    workers = st.lists(st.tuples(QUARTERS, SLOPES, st.integers(1, 5)), min_size=1, max_size=5)
+    flat = st.integers(1, 5).map(Fraction)
+    workers = st.lists(st.tuples(QUARTERS, SLOPES, flat), min_size=1, max_size=5)
     return workers.flatmap(lambda found: st.tuples(st.just(found), st.integers(len(found), 40)))
+
+
+def parts_cases() -> Members:
+    """The same, with the weights of any parts."""
+    return worker_cases().flatmap(
+        lambda case: st.tuples(
+            st.just(case[0]),
+            st.just(case[1]),
+            st.lists(st.integers(1, 9), min_size=len(case[0]), max_size=len(case[0])),
+        )
+    )
+
+
+def greedy_cases() -> Members:
+    """The same, and a slow worker with a fast one, both with the shortest flat pieces."""
+    return worker_cases() | st.tuples(st.just(SLOW_AND_FAST), st.integers(2, 9))
 
 
 def placement_cases() -> Members:
@@ -188,9 +230,20 @@ def gain_cases() -> Members:
     return st.tuples(st.lists(falls, min_size=1, max_size=4), st.integers(1, 4))
 
 
+EDGES: dict[str, tuple[Remark, ...]] = {
+    # Fewer places than logical workers: less than nothing would be wasted.
+    "placement_waste": (
+        Edge(
+            "overload*total_capability >= logical_count",
+            {"overload": Fraction(31, 16), "total_capability": 4, "logical_count": 8},
+        ),
+    ),
+}
+"""Points just beyond the conditions of these statements."""
+
 CHECKS: dict[str, dict[Grade, Check]] = {
-    "flat_split_time": {"rational": flat_check, "property": property_check(worker_cases, flat_margin)},
-    "flat_greedy_time": {"rational": flat_greedy_check, "property": property_check(worker_cases, flat_greedy_margin)},
+    "flat_split_time": {"rational": flat_check, "property": property_check(parts_cases, flat_margin)},
+    "flat_greedy_time": {"rational": flat_greedy_check, "property": property_check(greedy_cases, flat_greedy_margin)},
     "placement_waste": {"rational": placement_check, "property": property_check(placement_cases, placement_margin)},
     "marginal_gains": {"rational": gains_check, "property": property_check(gain_cases, gains_margin)},
 }

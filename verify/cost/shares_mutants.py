@@ -1,4 +1,4 @@
-"""Which wrong statements about shared batches, placements and butterflies must the evidence notice? Ours."""
+"""Which wrong statements about shared batches, butterflies and sharded operators must the evidence notice? Ours."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     averager_count,
     best_gain,
+    byte_seconds,
+    d,
     entry_cost,
     fixed_examples,
     flat_time,
     gradient_share,
+    index_bytes,
     kappa,
     largest_bandwidth,
     least_bandwidth,
     mean_share,
+    memory_bytes,
+    message_seconds,
     n,
     overload,
+    residual_bytes,
+    state_bytes,
     total_bandwidth,
     total_batch,
     total_rate,
+    value_bytes,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound, wrong_step
+
+_HEAVY, _LIGHT = sympy.symbols("heavy light", real=True)
 
 MUTANTS: dict[str, Mutant] = {
     "flat_split_time_straight": wrong_bound(
@@ -127,6 +137,88 @@ MUTANTS: dict[str, Mutant] = {
         "scattered_butterfly_time",
         "twice the gradients, as of whole vectors",
         lambda bound: bound.subs(mean_share, gradient_share),
+        "rational",
+        "property",
+    ),
+    "sharding_traffic_once": wrong_bound(
+        "sharding_traffic", "parameters are kept from forward to backward", lambda _bound: 1, "rational", "property"
+    ),
+    "sharding_traffic_gradients": wrong_bound(
+        "sharding_traffic", "gradients are all-reduced", lambda _bound: 2, "rational", "property"
+    ),
+    "replica_crossover_indices": wrong_bound(
+        "replica_crossover",
+        "positions for values",
+        lambda bound: bound.subs(value_bytes + index_bytes, index_bytes),
+        "rational",
+        "property",
+    ),
+    "replica_crossover_reduced": wrong_bound(
+        "replica_crossover",
+        "as if pairs could be added on their way, n times fewer",
+        lambda bound: bound * n,
+        "rational",
+        "property",
+    ),
+    "replica_crossover_messages": wrong_bound(
+        "replica_crossover",
+        "a message of a gathering is not counted",
+        lambda bound: bound.subs(message_seconds, message_seconds / 2),
+        "rational",
+        "property",
+    ),
+    "replica_saving_whole": wrong_bound(
+        "replica_saving",
+        "all bytes of the replica, also those of the part",
+        lambda bound: bound * (n - 1) / n,
+        "rational",
+        "property",
+    ),
+    "replica_saving_messages": wrong_bound(
+        "replica_saving",
+        "one message a pass",
+        lambda _bound: (n * message_seconds / (d * (n - 1)) + value_bytes * byte_seconds) / state_bytes,
+        "rational",
+        "property",
+    ),
+    "divided_choices_one": wrong_bound("divided_choices", "one", lambda bound: bound - 1, "rational", "property"),
+    "divided_choices_pair": wrong_step(
+        "divided_choices",
+        "two choices of one operator move too",
+        lambda: (Step("exchanged, they keep their bytes", lambda: sympy.Abs(_HEAVY - _LIGHT)),),
+    ),
+    "rounded_relaxation_bytes": wrong_bound(
+        "rounded_relaxation",
+        "one message of the part",
+        lambda _bound: message_seconds + d / n * value_bytes * byte_seconds,
+        "rational",
+        "property",
+    ),
+    "sharded_throughput_others": wrong_bound(
+        "sharded_throughput",
+        "samples of all other devices",
+        lambda bound: bound * (n - 1) / n,
+        "rational",
+        "property",
+    ),
+    "replica_plans_memory": wrong_bound(
+        "replica_plans",
+        "as if replicas left as much memory as shards",
+        lambda _bound: sympy.Min(1, 3 * value_bytes / (n * (value_bytes + index_bytes))),
+        "rational",
+        "property",
+    ),
+    "replica_plans_residual": wrong_bound(
+        "replica_plans",
+        "residuals take no memory",
+        lambda bound: bound.subs(residual_bytes, 0),
+        "rational",
+        "property",
+    ),
+    "replica_plans_shards": wrong_bound(
+        "replica_plans",
+        "shards take none",
+        lambda bound: bound.subs(n * memory_bytes - state_bytes * d, n * memory_bytes),
         "rational",
         "property",
     ),

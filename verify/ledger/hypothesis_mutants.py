@@ -20,8 +20,6 @@ from sparsync.verify.ledger.remarks import remarks, slack
 from sparsync.verify.tools.edges import Unneeded, widened
 from sparsync.verify.tools.outcome import Grade
 
-UNEXAMINED = ("sparsync.theory.cost.",)
-"""Modules whose conditions and assumptions nobody has gone through yet: their twins would survive unseen."""
 SMALLER, LARGER = sympy.Rational(15, 16), sympy.Rational(17, 16)
 FACTORS: dict[Sign, tuple[sympy.Rational, ...]] = {"≤": (LARGER,), "≥": (SMALLER,), "=": (SMALLER, LARGER)}
 """What an assumed number is multiplied by, by its sign: what was excluded is admitted, what was chosen is another."""
@@ -71,9 +69,6 @@ def _widens(condition: Boolean) -> bool:
 
 
 MUTANTS: dict[str, Mutant] = {
-    name: mutant
-    for label, statement in STATEMENTS.items()
-    if not statement.module.startswith(UNEXAMINED)
-    for name, mutant in (*domain_mutants(label), *assumption_mutants(label))
+    name: mutant for label in STATEMENTS for name, mutant in (*domain_mutants(label), *assumption_mutants(label))
 }
 """By label and what is other."""

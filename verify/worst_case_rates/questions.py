@@ -142,20 +142,38 @@ def run_measured(
     states = [start(method, problem, rest)]
     for _ in range(steps):
         states.append(step(method, states[-1], problem, rest))
-    first = initial or method.word("initial") or ("initial" if method.has("initial") else "distance")
-    if first == "initial":
-        before = _form(method, first, method.call(first, states[0], problem))
-    else:
-        before = measure(method, first, states[0], problem, rest)
-    last = performance or method.word("performance") or ("performance" if method.has("performance") else "distance")
-    if last == "performance":
-        afters = _own_performance(method, states, problem)
-    elif last == LEAST_GRADIENT:
-        afters = tuple(measure(method, "gradient", state, problem, rest) for state in states)
-    else:
-        afters = (measure(method, last, states[-1], problem, rest),)
+    before, first = first_measured(method, states[0], problem, rest, initial)
+    afters, last = last_measured(method, states, problem, rest, performance)
     many = f"{steps} step{'s' if steps != 1 else ''}"
     return Measured(before, afters, f"{last} after {many} over {first} at the start")
+
+
+def first_measured(method: Method, state: State, problem: Oracle, rest: State, initial: str | None) -> tuple[Form, str]:
+    """What is measured at the start of a run, and its name.
+
+    Raises:
+        MethodError: see `Method.call`; or the measure is none.
+    """
+    name = initial or method.word("initial") or ("initial" if method.has("initial") else "distance")
+    if name == "initial":
+        return form_of(method, name, method.call(name, state, problem)), name
+    return measure(method, name, state, problem, rest), name
+
+
+def last_measured(
+    method: Method, states: list[State], problem: Oracle, rest: State, performance: str | None
+) -> tuple[tuple[Form, ...], str]:
+    """What is measured at the end of a run, of which the least counts, and its name.
+
+    Raises:
+        MethodError: see `Method.call`; or the measure is none.
+    """
+    name = performance or method.word("performance") or ("performance" if method.has("performance") else "distance")
+    if name == "performance":
+        return own_performance(method, states, problem), name
+    if name == LEAST_GRADIENT:
+        return tuple(measure(method, "gradient", state, problem, rest) for state in states), name
+    return (measure(method, name, states[-1], problem, rest),), name
 
 
 def step_measured(method: Method, problem: Oracle) -> Measured:
@@ -167,7 +185,7 @@ def step_measured(method: Method, problem: Oracle) -> Measured:
     rest = fixed_point(method, problem)
     state = free_state(rest)
     following = step(method, state, problem, rest)
-    before, after = (_form(method, "lyapunov", method.call("lyapunov", each, problem)) for each in (state, following))
+    before, after = (form_of(method, "lyapunov", method.call("lyapunov", each, problem)) for each in (state, following))
     return Measured(before, (after,), "lyapunov after a step over lyapunov before it")
 
 
@@ -186,19 +204,29 @@ def lyapunov_search(method: Method, *, performance: str | None = None) -> Search
     state = free_state(rest)
     queries = next_queries(method, state, problem, rest)
     before = features(state, problem, rest, queries)
-    if performance is None and method.has("performance") and method.word("performance") is None:
-        own = _own_performance(method, [state], problem)
-        if len(own) != 1:
-            raise MethodError(f"{method.name}.performance must measure one thing for a Lyapunov function")
-        measured, name = own[0], "performance"
-    else:
-        name = performance or method.word("performance") or "distance"
-        measured = measure(method, name, state, problem, rest)
+    measured, name = measured_below(method, state, problem, rest, performance)
     known_before = tuple(problem.known())
     following = step(method, state, problem, rest)
     after = features(following, problem, rest, queries)
     said = f"least factor of a quadratic Lyapunov function that is at least {name}"
     return Search(problem, before, after, measured, known_before, tuple(problem.known()), said)
+
+
+def measured_below(
+    method: Method, state: State, problem: Oracle, rest: State, performance: str | None
+) -> tuple[Form, str]:
+    """What a Lyapunov function must not lie below at a state, and its name.
+
+    Raises:
+        MethodError: see `Method.call`; or the measure is none.
+    """
+    if performance is None and method.has("performance") and method.word("performance") is None:
+        own = own_performance(method, [state], problem)
+        if len(own) != 1:
+            raise MethodError(f"{method.name}.performance must measure one thing for a Lyapunov function")
+        return own[0], "performance"
+    name = performance or method.word("performance") or "distance"
+    return measure(method, name, state, problem, rest), name
 
 
 def measure(method: Method, name: str, state: State, problem: Oracle, rest: State) -> Form:
@@ -270,22 +298,32 @@ def features(state: State, problem: Oracle, rest: State, queries: Iterable[Vecto
     return Features((*names, *values), tuple(vectors), tuple(values.values()))
 
 
-def _short(vector: Vector) -> str:
-    """A combination with four digits of each coefficient."""
-    parts = (f"{float(share):+.4g} {name}" for name, share in vector.coefficients.items())
-    return " ".join(parts).removeprefix("+").replace("+1 ", "+").replace("-1 ", "-")
+def own_performance(method: Method, states: list[State], problem: Oracle) -> tuple[Form, ...]:
+    """What the method's own `performance` measures; the least of it counts.
 
-
-def _own_performance(method: Method, states: list[State], problem: Oracle) -> tuple[Form, ...]:
+    Raises:
+        MethodError: see `Method.call`; or it is no form.
+    """
     found = method.call("performance", states, problem)
     several = list(found) if isinstance(found, list | tuple) else [found]
     if not several:
         raise MethodError(f"{method.name}.performance returns an empty list")
-    return tuple(_form(method, "performance", each) for each in several)
+    return tuple(form_of(method, "performance", each) for each in several)
 
 
-def _form(method: Method, name: str, found: Any) -> Form:
+def form_of(method: Method, name: str, found: Any) -> Form:
+    """What a function of the method returned, if it is a form.
+
+    Raises:
+        MethodError: it is none.
+    """
     with said_where(method.path, f"{method.name}.{name}"):
         if not isinstance(found, Form):
             raise MethodError(f"it must return a form, such as v**2 or problem.value(x), got {found!r}")
     return found
+
+
+def _short(vector: Vector) -> str:
+    """A combination with four digits of each coefficient."""
+    parts = (f"{float(share):+.4g} {name}" for name, share in vector.coefficients.items())
+    return " ".join(parts).removeprefix("+").replace("+1 ", "+").replace("-1 ", "-")

@@ -69,15 +69,25 @@ def record_of(method: Method, asked: Asked, found: Answer, others: Mapping[str, 
 
 
 def compared_rows(found: Sequence[tuple[Method, Answer, Mapping[str, Any]]]) -> Iterable[tuple[str, ...]]:
-    """Rows of a table: method, what it is the rate of, ours, what is proved, PEPit's, and the closed form."""
+    """Rows of a table: method, rate of what, ours, what is proved, PEPit's, AutoLyap's, a difference, the closed form.
+
+    The difference is that of PEPit's or AutoLyap's number, whichever lies farther from ours.
+    """
     for method, own, others in found:
         yield (
             method.name,
             own.said,
             f"{own.rate:.7f}",
             _proved_text(own),
-            *(_number_text(others[name]) for name in ("pepit", "closed_form")),
+            *(_number_text(others[name]) for name in ("pepit", "autolyap")),
+            _difference_text(own.rate, others),
+            _number_text(others["closed_form"]),
         )
+
+
+def _difference_text(own: float, others: Mapping[str, Any]) -> str:
+    said = [others[name] - own for name in ("pepit", "autolyap") if isinstance(others[name], float)]
+    return f"{max(said, key=abs):+.0e}" if said else "none"
 
 
 def _number_text(value: object) -> str:

@@ -42,6 +42,7 @@ class Method:
         values: key of the codec's value codes.
         feedback: key of `FEEDBACKS`.
         inner_steps: between two exchanges; local steps alone have more than one.
+        decay: of what local steps have not sent; see `OuterStep`.
     """
 
     road: Road
@@ -52,6 +53,7 @@ class Method:
     values: Values = "exact"
     feedback: str = "ef14"
     inner_steps: int = 1
+    decay: float = 0.95
 
     @property
     def name(self) -> str:

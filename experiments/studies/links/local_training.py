@@ -56,6 +56,7 @@ def train_locally(case: Case, data: Dataset) -> dict[str, Any]:
         inner_steps=method.inner_steps,
         selector=method.selector,
         density=method.density,
+        decay=method.decay,
         values=method.values,
         seed=run.seed,
     )

@@ -285,6 +285,7 @@ def _outer_step(cell: Cell, module: nn.Module, group: dist.ProcessGroup | None) 
         inner_steps=1,
         selector=method.selector,
         density=method.density,
+        decay=method.decay,
         values=method.values,
         process_group=group,
     )

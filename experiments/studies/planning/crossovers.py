@@ -175,14 +175,14 @@ def run_case(case: _Case) -> dict[str, Any]:
 def crossover_pairs(question: Question) -> Iterator[tuple[str, tuple[str, str], Fraction]]:
     """Each statement that holds here: its label, its sparse and its dense collective, and κ*.
 
-    Those in which unions grow in proportion to k hold up to the density at which everything is selected.
+    Those whose sparse collective is faster up to the density at which everything is selected are left out.
     """
     for label, (pair, arguments) in _PAIRS.items():
         if pair[0] == "hierarchical_gather" and question.node_size == 1:
             continue
         density = STATEMENTS[label].fraction(**arguments(question))
         grows = _ratio(question, question.workers) if "balanced" in label or "hierarchical" in label else Fraction(1)
-        if density * grows <= 1:
+        if density * grows < 1:
             yield label, pair, density
 
 

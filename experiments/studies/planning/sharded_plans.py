@@ -7,9 +7,10 @@ residuals keep S = (c + r)P and exchange κ/κ* times as long (`replica_crossove
 
     iff κ < κ*·(M − (c + r)P)/(M − cP/n),
 
-on any link without latency, with any activations. Dense replicas exchange 2/3 as long, and are quicker iff
-M > (3 − 2/n)cP. In between the plan moves with κ; below (c + r)P no density moves it. With a given batch all memory
-beside it goes to replicas anyway, and residuals let fewer of them in: c(1 − 1/n) to c(1 − 1/n) + r.
+on any link without latency, with any activations, and no mixture of both is quicker than both (statement
+`replica_plans`). Dense replicas exchange 2/3 as long, and are quicker iff M > (3 − 2/n)cP. In between the plan moves
+with κ; below (c + r)P no density moves it. With a given batch all memory beside it goes to replicas anyway, and
+residuals let fewer of them in: c(1 − 1/n) to c(1 − 1/n) + r.
 
 The planner is asked at both; and how much it gains over all shards in published settings, whatever of them was not
 found.
@@ -191,13 +192,17 @@ def case_count(profile_name: ProfileName) -> int:
 def moving_density(memory_per_parameter: float, device_count: int) -> float:
     """κ*·(M − (c + r)P)/(M − cP/n): with fewer entries a free batch makes replicas quicker; see the head of this file.
 
-    Without latency, so that neither the link nor the sizes of operators matter. Negative where no density moves a plan.
+    Without latency, so that neither the link nor the sizes of operators matter. 0 where no density moves a plan.
     """
-    crossover = STATEMENTS["replica_crossover"].evaluate(
-        value_bytes=VALUE_BYTES, index_bytes=INDEX_BYTES, n=device_count, d=1, message_seconds=0, byte_seconds=1
+    return STATEMENTS["replica_plans"].evaluate(
+        value_bytes=VALUE_BYTES,
+        index_bytes=INDEX_BYTES,
+        n=device_count,
+        d=1,
+        state_bytes=STATE_BYTES,
+        residual_bytes=osdp.RESIDUAL_BYTES,
+        memory_bytes=memory_per_parameter,
     )
-    room = memory_per_parameter - STATE_BYTES - osdp.RESIDUAL_BYTES
-    return crossover * room / (memory_per_parameter - STATE_BYTES / device_count)
 
 
 def limits(device_count: int) -> dict[str, Any]:

@@ -1,23 +1,26 @@
-"""Which decay of the residual do runs prefer? Local steps with a sparse outer update on quadratics built to order.
+"""Which decay of the residual do runs prefer? Local steps with a sparse outer update, on quadratics and on networks.
 
-Worker i has f_i(x) = Σ h_j (x_j − c_ij)²/2, with curvatures from 1 to the condition number; the minimiser of their mean
-is 0. H inner steps, u = βe + Δ, Top-k, e ← u − C(u), x ← x − mean: the form of `OuterStep` and of `Decayed`, all seeds
-and step sizes at once. Each β has the step size that was best on other seeds; what is compared, seed by seed, is the
-logarithm of f − f* over the last tenth of the rounds, with that of β = 1. Ours.
+Networks are trained by `network_decays.py`. On quadratics worker i has f_i(x) = Σ h_j (x_j − c_ij)²/2, with curvatures
+from 1 to the condition number; the minimiser of their mean is 0. H inner steps, u = βe + Δ, Top-k, e ← u − C(u),
+x ← x − mean: the form of `OuterStep` and of `Decayed`, all seeds and step sizes at once. Each β has the step size that
+was best on other seeds; what is compared, seed by seed, is the logarithm of f − f* over the last tenth of the rounds,
+with that of β = 1. Ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.training import network_decays
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.verify.tools import intervals
+from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
 DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -53,44 +56,51 @@ SETTINGS = tuple(
 )
 
 
-def run_decays(
-    profile_name: ProfileName, *, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
-    """Run every setting; the study's JSON.
+def run_decays(profile_name: ProfileName, pool: Pool = ALONE, *, seed: int = 0) -> dict[str, Any]:
+    """Run every setting and every network; the study's JSON.
 
     Args:
         profile_name: key of `PROFILES`.
-        seed: names the draws.
-        advance: called after each of the `case_count()` settings.
+        pool: runs the cases.
+        seed: names the draws of the quadratics.
 
     Returns:
-        For each setting `by_decay`: β, the `step_size` found best, the `excess` f − f* (a mean over the seeds of the
-        logarithm, as a number again), the `log_ratio` of it to that of β = 1 with `low` and `high`, and the `verdict`;
-        only `decay`, `step_size` and the verdict where a run diverged.
+        `cases`: for each setting on quadratics `by_decay`: β, the `step_size` found best, the `excess` f − f* (a mean
+        over the seeds of the logarithm, as a number again), the `log_ratio` of it to that of β = 1 with `low` and
+        `high`, and the `verdict`; only `decay`, `step_size` and the verdict where a run diverged. `networks`: see
+        `run_networks`.
+
+    Raises:
+        CasesFailedError: some cases failed. A run that diverged has not failed.
     """
-    rounds, seed_count = _ROUNDS[profile_name], _SEEDS[profile_name]
-    cases = []
-    for place, setting in enumerate(SETTINGS):
-        searched = excesses(setting, rounds=rounds, seed_count=seed_count, stream=random_stream(seed, "search", place))
-        measured = excesses(setting, rounds=rounds, seed_count=seed_count, stream=random_stream(seed, "measure", place))
-        cases.append({**asdict(setting), "by_decay": compared(searched, measured)})
-        advance()
+    cases = pool.run(partial(run_setting, profile_name=profile_name, seed=seed), range(len(SETTINGS)))
     return {
         "profile": profile_name,
         "seed": seed,
         "dimension": DIMENSION,
         "worker_count": WORKER_COUNT,
         "condition_number": CONDITION_NUMBER,
-        "rounds": rounds,
-        "seed_count": seed_count,
+        "rounds": _ROUNDS[profile_name],
+        "seed_count": _SEEDS[profile_name],
         "cases": cases,
+        "networks": network_decays.run_networks(profile_name, pool),
         "provenance": provenance(process_count=1),
     }
 
 
-def case_count() -> int:
-    """How many settings the study runs."""
-    return len(SETTINGS)
+def case_count(profile_name: ProfileName) -> int:
+    """How often `run_decays` advances."""
+    return len(SETTINGS) + network_decays.case_count(profile_name)
+
+
+def run_setting(place: int, *, profile_name: ProfileName, seed: int) -> dict[str, Any]:
+    """One of `SETTINGS` by its place: its row of the study."""
+    setting, rounds, seed_count = SETTINGS[place], _ROUNDS[profile_name], _SEEDS[profile_name]
+    searched, measured = (
+        excesses(setting, rounds=rounds, seed_count=seed_count, stream=random_stream(seed, name, place))
+        for name in ("search", "measure")
+    )
+    return {**asdict(setting), "by_decay": compared(searched, measured)}
 
 
 def excesses(setting: Setting, *, rounds: int, seed_count: int, stream: torch.Generator) -> Tensor:

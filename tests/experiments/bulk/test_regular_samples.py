@@ -82,7 +82,7 @@ def test_rounds_tell_about_as_few_samples_as_any_lengths_could(rounds: int) -> N
     assert segments[-1] == 1
     for length in segments:
         told, left = told + left / length, 2 * ranks * length
-    stated = STATEMENTS["samples_of_rounds"].evaluate(n=ranks, k=wanted, round_count=rounds)
+    stated = STATEMENTS["samples_of_rounds"].evaluate(n=ranks, k=wanted, telling_rounds=rounds)
     assert stated <= told <= 1.01 * stated
 
 

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from sparsync.theory.cost import buckets
-from sparsync.theory.cost.buckets import STATEMENTS, bucket_end
+from sparsync.theory.cost.buckets import STATEMENTS
 
 
 def test_equal_buckets_by_hand() -> None:
@@ -21,7 +21,6 @@ def test_equal_buckets_by_hand() -> None:
 
 def test_a_step_is_between_its_bounds_by_hand() -> None:
     # c = 1, 4, 1 and t = 3, 1, 2 after no forward pass: passed at 4, 6, 8.
-    assert bucket_end([sympy.Integer(each) for each in (1, 4, 1)], [sympy.Integer(each) for each in (3, 1, 2)]) == 8
     totals = {"backward_total": 6, "sending_total": 6, "first_backward": 1, "last_sending": 2, "forward_time": 1}
     assert STATEMENTS["bucket_floor"].fraction(**totals) == 1 + 8
     # D = |4 − 3| + |1 − 1|: a barrier after each costs nothing here.
@@ -41,16 +40,19 @@ def test_a_shorter_latency_is_worth_more_buckets_whatever_the_bytes(latency: int
         assert STATEMENTS["bucket_optimum"].fraction(message_latency=latency, gradient_bytes=size, **sizes) == best
 
 
-def test_where_the_backward_pass_is_longer_the_law_is_refused() -> None:
+def test_where_the_best_number_would_be_sent_sooner_than_made_the_law_is_refused() -> None:
+    times = {"backward_total": 100, "byte_seconds": 1, "message_latency": 1}
+    # Ten buckets, and latencies of ten seconds with them.
+    assert STATEMENTS["bucket_optimum"].fraction(gradient_bytes=90, **times) == 10
     with pytest.raises(ValueError, match="bucket_optimum"):
-        STATEMENTS["bucket_optimum"].fraction(backward_total=100, byte_seconds=1, gradient_bytes=99, message_latency=1)
+        STATEMENTS["bucket_optimum"].fraction(gradient_bytes=89, **times)
 
 
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
         ("equal_buckets", "_passed", lambda count: count),
-        ("bucket_floor", "bucket_end", lambda made, sent: made[0] + sent[0]),
+        ("bucket_floor", "_term", lambda place, buckets: place + buckets),
         ("bucket_cap", "_with_barriers", lambda: sympy.Integer(0)),
         ("bucket_optimum", "_equal_parts", lambda: sympy.Integer(0)),
     ],

@@ -52,11 +52,18 @@ def test_gradients_with_little_in_common_keep_the_slowest_as_busy_as_if_all_were
     assert stated == Fraction(3, 8)
 
 
+def test_of_equal_peers_equal_shares_take_least_whatever_travels_more_of() -> None:
+    numbers = {"n": 3, "least_bandwidth": 1}
+    few_means = STATEMENTS["scattered_butterfly_time"].fraction(gradient_share=1, mean_share=Fraction(1, 8), **numbers)
+    assert few_means == Fraction(3, 4)
+    assert STATEMENTS["scattered_butterfly_time"].fraction(n=1, gradient_share=1, mean_share=1, least_bandwidth=1) == 0
+
+
 def test_half_is_saved_at_the_density_at_which_means_are_whole_and_no_more() -> None:
     at = STATEMENTS["density_saturation"].fraction
     assert at(n=4, entry_cost=2, kappa=Fraction(1, 8)) == Fraction(1, 2) + Fraction(1, 8)
     assert at(n=4, entry_cost=2, kappa=Fraction(1, 16)) == Fraction(1, 2) * (Fraction(1, 2) + Fraction(1, 8))
-    assert at(n=4, entry_cost=2, kappa=Fraction(1, 2)) == 1
+    assert at(n=4, entry_cost=2, kappa=Fraction(1, 2)) == at(n=4, entry_cost=2, kappa=1) == 1
 
 
 @pytest.mark.parametrize(

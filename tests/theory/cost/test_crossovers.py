@@ -46,7 +46,27 @@ def test_slow_links_inside_nodes_leave_no_density_at_which_they_pay() -> None:
         "inner_byte_seconds": 2,
     }
     assert STATEMENTS["hierarchical_crossover"].fraction(inner_message_seconds=0, **numbers) > 0
-    assert STATEMENTS["hierarchical_crossover"].fraction(inner_message_seconds=10**6, **numbers) < 0
+    assert STATEMENTS["hierarchical_crossover"].fraction(inner_message_seconds=10**6, **numbers) == 0
+
+
+@pytest.mark.parametrize("label", ["gather_crossover", "doubling_crossover", "global_top_k_crossover"])
+def test_where_rounds_cost_most_who_has_fewer_is_faster_at_every_density(label: str) -> None:
+    numbers = {**SIZES, **LINK, "message_seconds": 10**9, "n": 8, "doubling_count": 3}
+    names = {str(parameter.name) for parameter in STATEMENTS[label].parameters}
+    assert STATEMENTS[label].fraction(**{name: numbers[name] for name in names}) == 1
+
+
+def test_owners_with_short_positions_are_faster_until_all_is_selected() -> None:
+    numbers = {"n": 8, "value_bytes": 4, "index_bytes": Fraction(1, 4), "byte_seconds": 2, "merge_seconds": 1}
+    assert STATEMENTS["balanced_crossover"].fraction(union_ratio=8, **numbers) == Fraction(1, 8)
+    assert STATEMENTS["balanced_crossover"].fraction(union_ratio=1, **numbers) == Fraction(16, 17)
+
+
+def test_inside_one_node_a_ring_would_take_the_links_there() -> None:
+    numbers = {"node_workers": 4, "node_count": 1, "node_union_ratio": 2, "union_ratio": 2}
+    links = {**LINK, "inner_message_seconds": 0, "inner_byte_seconds": 1}
+    with pytest.raises(ValueError, match="node_count >= 2 is violated"):
+        STATEMENTS["hierarchical_crossover"].fraction(**SIZES, **links, **numbers)
 
 
 @pytest.mark.parametrize("label", crossovers.STATEMENTS)
@@ -71,7 +91,7 @@ def test_a_worker_alone_has_no_crossover(label: str) -> None:
 @pytest.mark.parametrize("label", crossovers.STATEMENTS)
 def test_another_density_is_not_proved(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = crossovers._equal
-    monkeypatch.setattr(crossovers, "_equal", lambda bound, sparse, dense: right(2 * bound, sparse, dense))
+    monkeypatch.setattr(crossovers, "_equal", lambda met, sparse, dense: right(2 * met, sparse, dense))
     # That it is not zero sympy would take long to say.
     assert getattr(crossovers, label)().derivation[0].compute() != 0
     monkeypatch.undo()

@@ -12,6 +12,7 @@ import sympy
 from sparsync.theory.cost import farm_boundaries
 from sparsync.theory.cost.farm_boundaries import STATEMENTS
 from sparsync.theory.cost.farms import STATEMENTS as TIMES
+from sparsync.theory.language.symbols import latency
 
 LINK = {"latency": 2, "send_time": 5}
 
@@ -49,9 +50,24 @@ def test_a_selection_moves_the_boundary_until_only_latency_is_left() -> None:
     assert 0.999 * largest < at[-1] / at[0] < largest
 
 
-def test_a_share_above_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="selected_farm_boundary"):
-        STATEMENTS["selected_farm_boundary"].evaluate(work_time=100, payload_share=2, **LINK)
+def test_positions_may_make_a_selection_longer_than_everything() -> None:
+    at = [
+        STATEMENTS["selected_farm_boundary"].evaluate(work_time=100, payload_share=share, **LINK)
+        for share in (1, Fraction(3, 2), 10)
+    ]
+    assert at == sorted(at, reverse=True)
+
+
+def test_a_farm_with_next_to_no_work_has_one_worker_and_no_tree_has_more_than_parts() -> None:
+    for label, numbers in (("star_farm_boundary", {}), ("selected_farm_boundary", {"payload_share": 1})):
+        assert STATEMENTS[label].fraction(work_time=1, **LINK, **numbers) == 1
+    short = {"map_time": 1, "list_length": 8, "round_time": 100, "fold_time": 1}
+    long = {"map_time": 1000, "list_length": 8, "round_time": 1, "fold_time": 1}
+    for label in ("tree_farm_boundary", "gathered_farm_boundary"):
+        assert STATEMENTS[label].fraction(**short) == 1
+        assert STATEMENTS[label].fraction(**long) == 8
+    assert STATEMENTS["tree_farm_depth"].fraction(**short) == 0
+    assert STATEMENTS["tree_farm_depth"].fraction(**long) == 3
 
 
 def test_a_gathered_boundary_is_where_a_search_over_the_time_finds_it() -> None:
@@ -76,18 +92,13 @@ def test_the_boundary_of_a_tree_grows_like_the_work_and_that_of_a_star_like_its_
     assert math.isclose(star[1], 2 * star[0], rel_tol=1e-14)
 
 
-def test_a_list_whose_parts_are_longer_than_a_round_is_refused() -> None:
-    with pytest.raises(ValueError, match="tree_farm_depth"):
-        STATEMENTS["tree_farm_depth"].fraction(map_time=100, list_length=2, round_time=1, fold_time=1)
-
-
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
         ("star_farm_boundary", "_star_time", lambda: farm_boundaries._SIZE + 1 / farm_boundaries._SIZE),
-        ("star_farm_optimum", "whole_root", sympy.sqrt),
+        ("star_farm_optimum", "_each", lambda: latency),
         ("star_farm_speed_up", "_star_root", lambda: sympy.Integer(1)),
-        ("selected_farm_boundary", "_selected_time", farm_boundaries._star_time),
+        ("selected_farm_boundary", "_selected", lambda expression: expression),
         ("selected_farm_gain", "_gain", lambda: sympy.Integer(1)),
         ("tree_farm_boundary", "_tree_time", farm_boundaries._star_time),
         ("tree_farm_depth", "_level_of", lambda _ratio: sympy.false),

@@ -43,9 +43,11 @@ def test_trees_by_hand() -> None:
     assert STATEMENTS["gathered_farm"].fraction(tree_depth=2, **TREE) == 9 + 3 + 16 + 3 + 2
 
 
-def test_a_list_shorter_than_a_tree_is_refused() -> None:
-    with pytest.raises(ValueError, match="tree_farm"):
-        STATEMENTS["tree_farm"].fraction(tree_depth=5, **TREE)
+@pytest.mark.parametrize("label", ["tree_farm", "gathered_farm"])
+@pytest.mark.parametrize(("depth", "parts"), [(5, 16), (1, 3)])
+def test_a_list_that_workers_do_not_divide_is_refused(label: str, depth: int, parts: int) -> None:
+    with pytest.raises(ValueError, match=label):
+        STATEMENTS[label].fraction(tree_depth=depth, **{**TREE, "list_length": parts})
 
 
 @pytest.mark.parametrize(

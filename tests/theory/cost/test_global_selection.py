@@ -22,7 +22,7 @@ def test_counts_by_hand() -> None:
 
 
 def test_two_rounds_tell_2n_root_2k_and_more_rounds_fewer() -> None:
-    told = [STATEMENTS["samples_of_rounds"].evaluate(n=8, k=10**6, round_count=rounds) for rounds in range(1, 8)]
+    told = [STATEMENTS["samples_of_rounds"].evaluate(n=8, k=10**6, telling_rounds=rounds) for rounds in range(1, 8)]
     assert told[0] == 8 * 10**6
     assert math.isclose(told[1], 16 * math.sqrt(2 * 10**6))
     assert all(more > fewer for more, fewer in pairwise(told))
@@ -40,10 +40,11 @@ def test_exact_selection_sends_less_than_a_tree_of_merges(ranks: int, wanted: in
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
-        ("sampled_candidates", "_samples_apart", lambda *_: 0),
+        ("sampled_candidates", "_apart", lambda: n),
+        ("sampled_candidates", "_lost", lambda rest: rest),
         ("exact_selection_bytes", "_told", lambda: k),
-        ("samples_of_rounds", "_product", lambda: n * k),
-        ("samples_of_rounds", "_numbers_told", lambda rounds: [k] * rounds),
+        ("samples_of_rounds", "_product", lambda *_: n * k),
+        ("samples_of_rounds", "_told_next", lambda before, after: n * before / after),
         ("tree_bytes", "_handing_on", lambda ranks: list(range(ranks))),
     ],
 )

@@ -40,6 +40,17 @@ def test_two_ranks_never_receive_more_than_they_had_and_single_keys_leave_no_dou
     assert STATEMENTS["threshold_rank"].fraction(n=9, segment_length=1) == Fraction(1, 2)
 
 
+def test_no_segment_is_shorter_than_a_key() -> None:
+    assert STATEMENTS["best_sort_segment"].fraction(n=3, d=3, value_bytes=4, index_bytes=8) == 1
+
+
+def test_a_rank_alone_receives_nothing_and_no_less_is_stated() -> None:
+    assert STATEMENTS["received_keys"].fraction(n=1, segment_count=1, segment_length=9) == 1
+    assert (
+        STATEMENTS["sort_relation"].fraction(n=1, segment_count=2, segment_length=4, value_bytes=8, index_bytes=4) == 60
+    )
+
+
 def test_a_threshold_is_off_by_half_a_share_of_the_samples() -> None:
     # 100 samples of each of four shards of 10000.
     assert STATEMENTS["threshold_rank"].fraction(n=4, segment_length=100) == Fraction(40_000 // 100 - 4 + 1, 2)
@@ -48,7 +59,7 @@ def test_a_threshold_is_off_by_half_a_share_of_the_samples() -> None:
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
-        ("sample_rank", "_sample_places", lambda *_: [0]),
+        ("sample_rank", "_all_segments", lambda: segment_length),
         ("largest_bucket", "_ended", lambda samples: samples * segment_length),
         ("oversampled_bucket", "_longest", lambda: d),
         ("best_sort_segment", "_samples_and_excess", lambda: segment_length),

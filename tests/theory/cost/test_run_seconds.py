@@ -39,6 +39,8 @@ def test_a_link_that_is_too_fast_for_the_best_density_is_refused() -> None:
     with pytest.raises(ValueError, match="violated"):
         STATEMENTS["best_density"].fraction(entry_gain=5, fixed_seconds=17, dense_seconds=4, whole_steps=1)
     with pytest.raises(ValueError, match="violated"):
+        STATEMENTS["best_density"].fraction(entry_gain=1, fixed_seconds=1, dense_seconds=4, whole_steps=1)
+    with pytest.raises(ValueError, match="violated"):
         STATEMENTS["sparse_overtakes_ring"].evaluate(entry_gain=8, n=8)
 
 
@@ -51,7 +53,7 @@ def test_steady_states_have_the_contraction_that_is_assumed() -> None:
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
-        ("linear_gain_seconds", "_gap_root", lambda: run_seconds._THETA**2),
+        ("linear_gain_seconds", "_per_gain", lambda density: density),
         ("best_density", "_best", lambda: sympy.sqrt(fixed_seconds / entry_gain)),
         ("best_density", "_seconds_at", lambda density: whole_steps * density),
         ("sparse_overtakes_ring", "_root_of_link", lambda: entry_gain),

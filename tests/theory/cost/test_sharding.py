@@ -16,7 +16,7 @@ OPERATOR = {"n": 4, "d": 100, "value_bytes": 2, **LINK}
 
 
 def test_laws_by_hand() -> None:
-    assert STATEMENTS["sharding_traffic"].fraction() == Fraction(3, 2)
+    assert STATEMENTS["sharding_traffic"].fraction(n=4) == Fraction(3, 2)
     # A part of 25 values is 50 bytes and takes 0.6 s; 3 messages a pass.
     assert STATEMENTS["rounded_relaxation"].fraction(**OPERATOR) == 3 * Fraction(6, 10)
     # 1.8 s are saved by 75 parameters more of 16 bytes each.
@@ -30,6 +30,15 @@ def test_what_may_be_sent_of_a_replica_falls_with_the_number_of_devices() -> Non
     numbers = {**OPERATOR, "message_seconds": 0, "index_bytes": 4, "value_bytes": 4}
     densities = [STATEMENTS["replica_crossover"].fraction(**{**numbers, "n": devices}) for devices in (2, 8, 64)]
     assert densities == [Fraction(3, 4), Fraction(3, 16), Fraction(3, 128)]
+
+
+def test_of_a_small_operator_on_a_slow_network_a_replica_may_send_all_entries() -> None:
+    numbers = {**OPERATOR, "index_bytes": 4}
+    assert STATEMENTS["replica_crossover"].fraction(**{**numbers, "d": 4}) == 1
+    # 3 · 2/(2 · 3) + …: with short positions as well.
+    assert STATEMENTS["replica_crossover"].fraction(**{**numbers, "n": 2, "index_bytes": 1}) == 1
+    with pytest.raises(ValueError, match="n >= 2"):
+        STATEMENTS["replica_crossover"].fraction(**{**numbers, "n": 1})
 
 
 def test_a_small_operator_is_worth_more_memory_than_a_large_one() -> None:
@@ -55,13 +64,13 @@ def test_throughput_by_hand() -> None:
 @pytest.mark.parametrize(
     ("label", "name", "replacement"),
     [
-        ("sharding_traffic", "_sharded", lambda: 2 * sharding._replicated()),
+        ("sharding_traffic", "sharded_seconds", lambda: 2 * sharding._replicated()),
         ("sharding_traffic", "_pass", lambda: n * message_seconds),
-        ("replica_crossover", "_gathered", lambda density: n * density),
+        ("replica_crossover", "gathered_seconds", lambda density: n * density),
         ("replica_saving", "_replicated", lambda: sharding._pass()),
         ("divided_choices", "_moved", lambda *_: sympy.Integer(1)),
         ("divided_choices", "_most_left", lambda: sympy.Integer(3)),
-        ("rounded_relaxation", "_sharded", lambda: 4 * sharding._pass()),
+        ("rounded_relaxation", "sharded_seconds", lambda: 4 * sharding._pass()),
         ("sharded_throughput", "_rate", lambda batch: n / batch),
     ],
 )

@@ -48,7 +48,7 @@ def test_memory_binds_between_two_roots_and_nowhere_if_it_is_fast_enough() -> No
     ("label", "name", "replacement"),
     [
         ("streamed_cannon", "_hyperstep", lambda: SIDE**3),
-        ("streamed_cannon", "_missed", lambda side: sympy.Integer(side)),
+        ("streamed_cannon", "_held", lambda row, column, turn: sympy.Matrix([row, column + turn, row + turn, column])),
         ("cannon_words", "_in_outer_blocks", lambda each: each),
         ("cannon_tokens", "_written", lambda: sympy.Integer(0)),
         ("cannon_crossover", "_cubic", lambda: sympy.Integer(1)),

@@ -15,6 +15,7 @@ from sparsync.verify.cost.butterflies import (
     latest,
     levelled,
     loads,
+    saturated,
     saturation_margin,
     scattered_margin,
 )
@@ -49,6 +50,12 @@ def test_all_divisions_are_there_once() -> None:
 def test_values_go_where_the_quotient_is_largest() -> None:
     assert hagenbach_parts([Fraction(6, 10), Fraction(4, 10)], 5) == [3, 2]
     assert hagenbach_parts([HALF, HALF], 1) == [1, 0]
+
+
+def test_entries_that_cost_less_than_values_never_travel_whole() -> None:
+    assert saturated(2, 24, 18, WHOLE) == (Fraction(3, 4) + 1) / 2
+    assert saturated(2, 24, 18, HALF) == (Fraction(3, 4) + 1) / 4
+    assert saturated(2, 24, 18, 2 * WHOLE) == 1
 
 
 def test_margins_see_what_is_off(monkeypatch: pytest.MonkeyPatch) -> None:

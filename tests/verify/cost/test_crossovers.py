@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sparsync.verify.cost.crossovers import PAIRS, grid, margin_of, simulated_density, with_count
+from sparsync.verify.cost.crossovers import PAIRS, faster_up_to, grid, margin_of, simulated_density, with_count
 from sparsync.verify.cost.simulated.simulations import SIMULATIONS, Case
 
 
@@ -31,6 +31,25 @@ def test_seconds_that_are_no_line_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(SIMULATIONS, "ring_all_gather", lambda case, _numbers: case.count**2)
     with pytest.raises(ValueError, match="ring_all_gather takes 1, 4 and 16 s"):
         simulated_density("ring_all_gather", "ring_all_reduce", case_of("gather_crossover"))
+
+
+def test_a_worker_alone_is_never_faster_and_who_is_always_faster_is_up_to_the_largest_density() -> None:
+    case = replace(grid(in_nodes=False)[0], union=Fraction(1))
+    assert faster_up_to("gather_crossover", replace(case, node_count=1)) == 0
+    few_rounds = replace(case, link=replace(case.link, message_seconds=Fraction(99)))
+    assert simulated_density(*PAIRS["gather_crossover"], few_rounds) > 1 == faster_up_to("gather_crossover", few_rounds)
+    apart = replace(case, node_count=4, union=Fraction(4), index_bytes=Fraction(1, 9))
+    assert faster_up_to("balanced_crossover", apart) == Fraction(1, 4)
+
+
+def test_the_grid_has_densities_of_every_kind() -> None:
+    for label in PAIRS:
+        cases = grid(in_nodes=label == "hierarchical_crossover")
+        found = [simulated_density(*PAIRS[label], case) for case in cases]
+        ends = [density == faster_up_to(label, case) for density, case in zip(found, cases, strict=True)]
+        assert any(ends)
+        assert all(ends) == (label == "global_top_k_doubling_crossover")
+        assert (min(found) < 0) == (label == "hierarchical_crossover")
 
 
 def test_unions_grow_with_the_count() -> None:

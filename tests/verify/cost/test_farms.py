@@ -50,6 +50,11 @@ def test_trees_by_hand() -> None:
     assert tree_seconds(TREE, 2, 16, master_folds=True) == 9 + 3 + 16 + 3 + 2
 
 
+def test_the_longest_share_decides_where_workers_do_not_divide_the_list() -> None:
+    # Two rounds, 64/2 of work and the fold of two of three parts, a fold on the way, and 2.
+    assert tree_seconds(TREE, 1, 3, master_folds=False) == 6 + 32 + 1 + 1 + 2
+
+
 def test_a_result_that_is_lost_on_its_way_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(farms, "tree_rounds", lambda _depth: [[(-1, 0)], [(0, 1)], [(1, 2)]])
     with pytest.raises(ValueError, match="the master ends with"):

@@ -7,11 +7,14 @@ import pytest
 from sparsync.verify.cost import regular_sampling
 from sparsync.verify.cost.regular_sampling import (
     bad_shapes,
+    best_length,
     bucket_margin,
     buckets,
     crowding,
     emptying,
     equal_orders,
+    long_orders,
+    longest_segment,
     orders,
     oversampled_margin,
     received_margin,
@@ -66,9 +69,19 @@ def test_sizes_with_nothing_to_spare_attain_theirs() -> None:
     assert all(oversampled_margin(tight_order(*size), *size[:2]) == 0 for size in tight_sizes())
 
 
+def test_segments_are_as_long_as_is_assumed() -> None:
+    assert [longest_segment(len(order), ranks, extra) for order, ranks, extra in long_orders()] == [4, 5, 7]
+    assert min(oversampled_margin(*case) for case in long_orders()) >= 0
+
+
+def test_every_length_is_best_for_a_rank_alone() -> None:
+    assert best_length(1, 900, 4, 5, 60) == 1
+    assert best_length(4, 4 * 9 * 4 * 4, 4, 5, 60) == 8
+
+
 def test_all_orders_of_a_few_keys_are_listed() -> None:
     assert sum(len(order) == 4 for order in orders(3)) == 81
-    assert {ranks for _, ranks, _ in equal_orders()} == {2, 3}
+    assert {ranks for _, ranks, _ in equal_orders()} == {1, 2, 3}
 
 
 def test_margins_see_what_is_off(monkeypatch: pytest.MonkeyPatch) -> None:

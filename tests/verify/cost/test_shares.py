@@ -8,6 +8,7 @@ import pytest
 
 from sparsync.verify.cost import shares
 from sparsync.verify.cost.shares import (
+    SLOW_AND_FAST,
     best_sum,
     flat_greedy_margin,
     flat_margin,
@@ -19,7 +20,7 @@ from sparsync.verify.cost.shares import (
     wasted,
 )
 
-ONE, TWO = (Fraction(0), Fraction(1), 1), (Fraction(3), Fraction(1, 2), 4)
+ONE, TWO = (Fraction(0), Fraction(1), Fraction(1)), (Fraction(3), Fraction(1, 2), Fraction(4))
 """A straight line, and one that is flat up to 4 examples, of 5 in all."""
 
 
@@ -30,6 +31,12 @@ def test_times_by_hand() -> None:
     assert greedy_time([ONE, TWO], 9) == 5
     assert greedy_time([ONE, TWO], 10) == Fraction(11, 2)
     assert greedy_time([ONE, TWO], 11) == 6
+
+
+def test_a_flat_piece_of_no_example_is_shorter_than_the_first_one() -> None:
+    """One example each: the slow one takes 8, and 2 + 2 − 1 examples over the rate of both are done before."""
+    assert greedy_time(SLOW_AND_FAST, 2) == 8
+    assert flat_greedy_margin(SLOW_AND_FAST, 2) == 0
 
 
 def test_waste_by_hand() -> None:
@@ -45,10 +52,10 @@ def test_greedy_is_best_where_gains_fall_and_may_not_be_where_they_rise() -> Non
 
 def test_margins_see_what_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = [(2, Fraction(1), 2)]
-    assert flat_margin([ONE, TWO], 12) == placement_margin(devices, 3) == 0
+    assert flat_margin([ONE, TWO], 12, (1, 1)) == placement_margin(devices, 3) == 0
     assert flat_greedy_margin([ONE, TWO], 12) >= 0
     monkeypatch.setattr(shares, "least_parts_time", lambda *_: Fraction(7))
     monkeypatch.setattr(shares, "wasted", lambda *_: (Fraction(2), Fraction(0)))
-    assert flat_margin([ONE, TWO], 12) == -1
+    assert flat_margin([ONE, TWO], 12, (1, 1)) == -Fraction(1, 5)
     assert flat_greedy_margin([ONE, TWO], 12) < 0
     assert placement_margin(devices, 3) == -Fraction(1, 2)

@@ -6,13 +6,12 @@ import sympy
 from sparsync.theory.language.given import Given
 from sparsync.theory.statements import STATEMENTS
 from sparsync.verify.ledger.evidence import derivation_outcome
-from sparsync.verify.ledger.hypothesis_mutants import MUTANTS, UNEXAMINED, domain_mutants
+from sparsync.verify.ledger.hypothesis_mutants import MUTANTS, domain_mutants
 from sparsync.verify.ledger.mutation import killing_grades
 from sparsync.verify.ledger.remarks import remarks, slack
 from sparsync.verify.tools.edges import Edge, Unneeded, breaks, widened
 
-EXAMINED = {label for label, statement in STATEMENTS.items() if not statement.module.startswith(UNEXAMINED)}
-BOUNDED = [label for label, statement in STATEMENTS.items() if statement.domain and label in EXAMINED]
+BOUNDED = [label for label, statement in STATEMENTS.items() if statement.domain]
 EDGES = [(label, place) for label in BOUNDED for place, remark in enumerate(remarks(label)) if isinstance(remark, Edge)]
 
 

@@ -25,7 +25,7 @@ class Case:
     """What is to be added up, and where.
 
     Args:
-        dimension: d.
+        dimension: d; parts of it need not be whole.
         count: k of each worker; need not be whole.
         union: U, coordinates that some worker selected.
         node_union: u, those that some worker of a node selected.
@@ -38,7 +38,7 @@ class Case:
         node_size: m.
     """
 
-    dimension: int
+    dimension: int | Fraction
     count: Fraction
     union: Fraction
     node_union: Fraction
@@ -71,8 +71,10 @@ class Case:
 
 
 def ring_all_reduce(case: Case, numbers: random.Random) -> Fraction:
-    """Seconds."""
-    return _dense(case, numbers, lambda stores, parts: schedules.ring_all_reduce(stores, range(case.workers), parts))
+    """Seconds, where neighbours of the ring are on different nodes, if there are two."""
+    ring = [node * case.node_size + place for place in range(case.node_size) for node in range(case.node_count)]
+    costs = Costs(case.between, case.merge_seconds, case.value_bytes)
+    return _dense(case, numbers, lambda stores, parts: schedules.ring_all_reduce(stores, ring, parts), costs=costs)
 
 
 def doubling_all_reduce(case: Case, numbers: random.Random) -> Fraction:

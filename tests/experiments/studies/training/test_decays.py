@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from sparsync.experiments.feedbacks.decayed import Decayed
 from sparsync.experiments.studies.training import decays
 from sparsync.experiments.studies.training.decays import DECAYS, DIMENSION, Setting
 from sparsync.kernels.selection import SELECTORS
+from sparsync.verify.tools.pool import Pool
 
 
 def stream() -> torch.Generator:
@@ -65,3 +68,14 @@ def test_where_workers_differ_no_memory_is_worse_and_the_seeds_are_paired() -> N
     assert rows[0]["verdict"] == "worse"
     assert rows[-1]["log_ratio"] == 0
     assert [row["decay"] for row in rows] == list(DECAYS)
+
+
+def test_the_study_has_a_row_for_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decays.network_decays, "SIZES", {})
+    advanced: list[None] = []
+    study = decays.run_decays("smoke", Pool(advance=lambda: advanced.append(None)))
+    assert len(study["cases"]) == len(decays.SETTINGS) == len(advanced)
+    assert [{name: case[name] for name in asdict(decays.SETTINGS[0])} for case in study["cases"]] == [
+        asdict(setting) for setting in decays.SETTINGS
+    ]
+    assert study["networks"] == []
