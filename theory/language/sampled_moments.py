@@ -34,7 +34,8 @@ class SampledMoment(sympy.Function):  # type: ignore[misc]  # sympy has no annot
         return sympy.Sum(chosen * sympy.exp(TERM * (TERM - 1) / (2 * noise**2)), (TERM, 0, power))
 
     def _eval_evalf(self, prec: int) -> sympy.Expr | None:
-        power, share, noise = self.args
+        parts: tuple[Any, ...] = self.args
+        power, share, noise = parts
         if not (power.is_Integer and share.is_number and noise.is_number):
             return None
         if power > LONGEST_POWER and share != 1:

@@ -10,6 +10,7 @@ import sympy
 
 from sparsync.theory.contraction.ladder import CELLS, COUNT_DOMAIN, bell_shaped, falls, square_convex, top_k
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
+from sparsync.theory.language.given import Given
 from sparsync.theory.language.statement import Statement, by_label
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
@@ -181,7 +182,7 @@ def candidate_list() -> Statement:
     )
 
 
-def _with_least_count(rung: Statement, *, label: str, title: str, hypotheses: tuple[str, ...]) -> Statement:
+def _with_least_count(rung: Statement, *, label: str, title: str, hypotheses: tuple[str | Given, ...]) -> Statement:
     """A statement about Top-k, at the smallest count that Gaussian-k accepts."""
     bound = rung.bound.subs(k, LEAST_COUNT)
     return Statement(

@@ -162,11 +162,7 @@ def selsync_share() -> Statement:
         kind="definition",
         derivation=(
             Step("`selsync_speed_up` equals φ at this p", lambda: _share_for(least_speed_up) - demanded),
-            Step(
-                "a larger speed-up needs a smaller p, and no share is more than 1",
-                lambda: decided(_growth_of_share().is_negative and bound.subs(demanded, MORE + 1) == 1),
-                concludes=bound,
-            ),
+            Step("a larger speed-up needs a smaller p, and no share exceeds 1", lambda: _at_most(bound), bound),
             Step("for φ ≥ 1 it is 1/φ less a number that is ≥ 0", lambda: _room_below(demanded)),
             Step("it is ≥ 0 iff φ(T_c + t_f) ≤ T_c + t_s", lambda: _threshold_exchange(demanded)),
         ),
@@ -216,11 +212,7 @@ def adsp_waiting_share() -> Statement:
         title="Waiting of workers that commit at regular times",
         assumptions=(
             Given(
-                "computing",
-                "c",
-                "≥",
-                period / commit_count - commit_time,
-                words="before each commit a worker computes for a time {}",
+                "computing", "c", "≥", period / commit_count - commit_time, "a worker computes for {} before commits"
             ),
             Given("waiting", "o", "≤", commit_time, words="and waits for a time {} while it commits"),
             "it starts with computing, and its time is cut anywhere",
@@ -342,8 +334,10 @@ def _share_for(factor: sympy.Expr) -> sympy.Expr:
     return sympy.solve(sympy.Eq(_selective_speed_up(), factor), synchronised_share)[0]
 
 
-def _growth_of_share() -> sympy.Expr:
-    return sympy.factor(sympy.diff(_share_for(least_speed_up), least_speed_up))
+def _at_most(bound: sympy.Expr) -> sympy.Basic:
+    demanded = _share_for(least_speed_up)
+    falls = sympy.factor(sympy.diff(demanded, least_speed_up)).is_negative
+    return decided(falls and sympy.simplify(bound - sympy.Min(1, sympy.expand(demanded))) == 0)
 
 
 def _room_below(bound: sympy.Expr) -> sympy.Basic:

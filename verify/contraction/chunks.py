@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from hypothesis import strategies as st
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.contraction.shapes import assumed_power, power_of_ramp, proves
+from sparsync.verify.contraction.shapes import assumed_power, power_of_ramp, proves, same_weights
 from sparsync.verify.contraction.strategies import star_shaped
 from sparsync.verify.contraction.weights import points, tail_ratio
 from sparsync.verify.tools.edges import Edge, Remark, Unneeded
@@ -173,7 +173,7 @@ def shape_certificates(profile: Profile) -> Outcome:
 def _is_proved_and_sharp(weights: Sequence[int], count: int, power: int) -> bool:
     bound = STATEMENTS["chunk_shapes"].fraction(chunk_size=len(weights), k=count, p=Fraction(2, power))
     assumed = points(len(weights), assumed_power("chunk_shapes", power))
-    return weights == assumed and proves(weights, count, bound) and tail_ratio(weights, count) == bound
+    return same_weights(weights, assumed) and proves(weights, count, bound) and tail_ratio(weights, count) == bound
 
 
 CHECKS: dict[str, dict[Grade, Check]] = {

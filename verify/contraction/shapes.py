@@ -145,7 +145,12 @@ def discrete_certificates(profile: Profile) -> Outcome:
 def _is_proved_and_sharp(weights: Sequence[int], count: int, power: int) -> bool:
     bound = STATEMENTS["exponent_discrete"].fraction(d=len(weights), k=count, p=Fraction(2, power))
     assumed = POWERS["exponent_discrete"](len(weights), assumed_power("exponent_discrete", power))
-    return weights == assumed and proves(weights, count, bound) and tail_ratio(weights, count) == bound
+    return same_weights(weights, assumed) and proves(weights, count, bound) and tail_ratio(weights, count) == bound
+
+
+def same_weights(weights: Sequence[int], assumed: Sequence[Fraction]) -> bool:
+    """Whether whole weights are those that a statement assumes."""
+    return [Fraction(weight) for weight in weights] == [*assumed]
 
 
 def discrete_programmes(profile: Profile) -> Outcome:
