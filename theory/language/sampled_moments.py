@@ -34,11 +34,10 @@ class SampledMoment(sympy.Function):  # type: ignore[misc]  # sympy has no annot
         return sympy.Sum(chosen * sympy.exp(TERM * (TERM - 1) / (2 * noise**2)), (TERM, 0, power))
 
     def _eval_evalf(self, prec: int) -> sympy.Expr | None:
-        parts: tuple[Any, ...] = self.args
-        power, share, noise = parts
+        power, share, noise = self.args
         if not (power.is_Integer and share.is_number and noise.is_number):
             return None
-        if power > LONGEST_POWER and share != 1:
+        if power > LONGEST_POWER and share != sympy.S.One:
             raise ValueError(f"a sum of {power + 1} terms with binomial coefficients is not added up")
         # The j-th term has j factors, the j-th of which is a power of j − 1 factors.
         working = prec + GUARD_BITS + 2 * int(power).bit_length()
