@@ -53,7 +53,6 @@ LONG_FUNCTIONS = {
     "theory/contraction/samples.py:law_distance": "a proof is read in one piece",
     "theory/delay/turn_stability.py:reports_in_turn_limit": "a proof is read in one piece",
     "theory/feedback/averaged_rates.py:ef21_momentum_rate": "a proof is read in one piece",
-    "theory/feedback/worker_rates.py:descent_of_workers": "a proof is read in one piece",
     "theory/selectors/released_rotation.py:released_worst_passes": "a proof is read in one piece",
     "theory/synchronisation/look_ahead.py:zipline_waiting": "a proof is read in one piece",
     "theory/synchronisation/mixing_epochs.py:epoch_disagreement": "a proof is read in one piece",
