@@ -18,7 +18,7 @@ QUICK = {
 
 @pytest.mark.parametrize("name", slow_except(QUICK, MUTANTS))
 def test_every_mutant_is_killed_by_each_grade_that_it_names(name: str) -> None:
-    """Among them, where slow tests run, every bound a sixteenth too good, before every grade of its statement."""
+    """Among them, where slow tests run, every bound a sixty-fourth too good, before every grade of its statement."""
     assert killing_grades(MUTANTS[name]) == MUTANTS[name].killed_by != ()
 
 
@@ -35,19 +35,28 @@ def test_a_mutant_that_changes_nothing_survives() -> None:
     assert killing_grades(wrong_bound("top_k", "nothing", lambda bound: bound, "symbolic", "rational")) == ()
 
 
-def test_the_right_statement_is_back_after_a_mutant_whose_evidence_fails_to_run() -> None:
-    right = STATEMENTS["top_k"], CLASS_WEIGHTS["top_k"]
+def crashing(error: type[Exception]) -> Mutant:
+    """Of `top_k`, whose search cannot be run."""
 
     def crash(_dimension: int) -> tuple[int, ...]:
-        raise ZeroDivisionError
+        raise error
 
     swaps = (
         (STATEMENTS, "top_k", replace(STATEMENTS["top_k"], derivation=())),
         (CLASS_WEIGHTS, "top_k", crash),
     )
-    with pytest.raises(ZeroDivisionError):
-        killing_grades(Mutant("top_k", "a crash", lambda: swaps, ("property",)))
+    return Mutant("top_k", "a crash", lambda: swaps, ("property",))
+
+
+def test_the_right_statement_is_back_after_a_mutant_whose_evidence_fails_to_run() -> None:
+    right = STATEMENTS["top_k"], CLASS_WEIGHTS["top_k"]
+    with pytest.raises(LookupError):
+        killing_grades(crashing(LookupError))
     assert (STATEMENTS["top_k"], CLASS_WEIGHTS["top_k"]) == right
+
+
+def test_a_grade_that_has_no_number_for_a_wrong_statement_is_lost() -> None:
+    assert killing_grades(crashing(ZeroDivisionError)) == ("property",)
 
 
 @pytest.mark.parametrize("name", [name for name in CHOSEN if CHOSEN[name].killed_by == ("symbolic",)])
