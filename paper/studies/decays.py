@@ -25,6 +25,8 @@ NAME = "decays"
 NOT_RUN = "not run"
 """Where a profile has no networks."""
 MODELS = {"gpt": ("GPT", BLUE), "fnn3": ("FNN-3", VERMILION)}
+FLOOR = 1e-9
+"""Of the ratios that are drawn."""
 _COLOURS = {(1, 1): BLACK, (1, 6): BLUE, (8, 1): VERMILION, (8, 6): GREEN}
 """By local steps and entries sent."""
 
@@ -100,13 +102,10 @@ def network_phrase(data_folder: Path, model: str, decay: float) -> str:
 def decays(data_folder: Path) -> Figure:
     """A panel for each kind of quadratics, and one for networks."""
     study = result(data_folder, NAME)
-    figure = new_figure(2.5, profile=study["profile"])
+    figure = new_figure(2.4, profile=study["profile"])
     panels = figure.subplots(1, len(KINDS) + 1)
     for axes, kind in zip(panels, KINDS.values(), strict=False):
         _draw_kind(axes, settings(study, kind), kind.title)
-        axes.sharey(panels[0])
-    for axes in panels[1 : len(KINDS)]:
-        axes.tick_params(labelleft=False)
     panels[0].set_ylabel(r"$f-f^{*}$ over that of $\beta=1$")
     _draw_networks(panels[-1], study.records("networks"))
     legend_below(figure, panels[0], columns=4)
@@ -118,10 +117,12 @@ def _draw_kind(axes: Axes, cases: Sequence[Result], title: str) -> None:
         rows = [row for row in case["by_decay"] if "log_ratio" in row]
         shift = 0.08 * (list(_COLOURS).index((case["local_steps"], case["sent_count"])) - 1.5)
         places = [[row["decay"] for row in case["by_decay"]].index(row["decay"]) + shift for row in rows]
-        values = [math.exp(row["log_ratio"]) for row in rows]
+        values, lows, highs = (
+            [max(FLOOR, math.exp(row[name])) for row in rows] for name in ("log_ratio", "low", "high")
+        )
         errors = [
-            [value - math.exp(row["low"]) for value, row in zip(values, rows, strict=True)],
-            [math.exp(row["high"]) - value for value, row in zip(values, rows, strict=True)],
+            [value - low for value, low in zip(values, lows, strict=True)],
+            [high - value for value, high in zip(values, highs, strict=True)],
         ]
         colour = _COLOURS[case["local_steps"], case["sent_count"]]
         label = f"$H={case['local_steps']}$, $k={case['sent_count']}$"
