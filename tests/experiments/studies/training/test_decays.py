@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sparsync.experiments.feedbacks.decayed import Decayed
-from sparsync.experiments.studies.training import decays
+from sparsync.experiments.studies.training import decays, network_decays
 from sparsync.experiments.studies.training.decays import DECAYS, DIMENSION, Setting
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.tools.pool import Pool
@@ -71,7 +71,7 @@ def test_where_workers_differ_no_memory_is_worse_and_the_seeds_are_paired() -> N
 
 
 def test_the_study_has_a_row_for_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decays.network_decays, "SIZES", {})
+    monkeypatch.setattr(network_decays, "SIZES", {})
     advanced: list[None] = []
     study = decays.run_decays("smoke", Pool(advance=lambda: advanced.append(None)))
     assert len(study["cases"]) == len(decays.SETTINGS) == len(advanced)
