@@ -107,18 +107,7 @@ def exact_start_margin(smoothness: Fraction) -> Fraction:
 
 
 def _numbers(case: LinearCase) -> dict[str, Fraction | int]:
-    return {
-        "delta": 1 - case.root**2,
-        "step_size": case.step,
-        "smoothness": case.smoothness,
-        "mean_smoothness": case.smoothness,
-        "gap": case.gap,
-        "estimate_energy": case.gradients_square,
-        "T": len(case.actions),
-        "n": len(case.offsets),
-        "variance": case.variance,
-        "averaging": case.weight,
-    }
+    return case.numbers | {"n": len(case.offsets), "averaging": case.weight}
 
 
 def largest_step(root: Fraction, smoothness: Fraction, weight: Fraction) -> Fraction:

@@ -161,18 +161,7 @@ def rate_margin(case: LinearCase) -> Fraction:
     """1 − min_t E|f'(x_t)|²/bound, exact; α is that of the statement."""
     found = stated_case(case).moments(controlled_update, 2 + 2 * len(case.offsets))
     smallest = min(gradient_energies(case, found))
-    numbers: dict[str, Fraction | int] = {
-        "delta": 1 - case.root**2,
-        "step_size": case.step,
-        "smoothness": case.smoothness,
-        "mean_smoothness": case.smoothness,
-        "gap": case.gap,
-        "estimate_energy": case.gradients_square,
-        "T": len(case.actions),
-        "n": len(case.offsets),
-        "variance": case.variance,
-    }
-    bound = bound_at(RATE, numbers)
+    bound = bound_at(RATE, case.numbers | {"n": len(case.offsets)})
     return 1 - smallest / bound if bound else 1 - smallest
 
 

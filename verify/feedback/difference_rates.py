@@ -109,23 +109,9 @@ def rate_margin(case: LinearCase | FloorRun, share: Fraction) -> Fraction:
     else:
         count = len(case.offsets)
         smallest = min(gradient_energies(case, case.moments(difference_update, 2 + count)))
-        numbers = _numbers(case, share)
+        numbers = case.numbers | {"free_share": share}
     bound = bound_at(RATE, numbers)
     return 1 - smallest / bound if bound else 1 - smallest
-
-
-def _numbers(case: LinearCase, share: Fraction) -> dict[str, Fraction | int]:
-    return {
-        "delta": 1 - case.root**2,
-        "step_size": case.step,
-        "smoothness": case.smoothness,
-        "mean_smoothness": case.smoothness,
-        "gap": case.gap,
-        "estimate_energy": case.gradients_square,
-        "T": len(case.actions),
-        "variance": case.variance,
-        "free_share": share,
-    }
 
 
 def largest_step(root: Fraction, smoothness: Fraction, share: Fraction) -> Fraction:

@@ -65,6 +65,20 @@ class LinearCase:
         slopes = [self.smoothness * self.start + offset for offset in self.offsets]
         return sum((slope**2 for slope in slopes), Fraction(0)) / len(slopes)
 
+    @property
+    def numbers(self) -> dict[str, Fraction | int]:
+        """What a statement of such runs has for parameters; those of n workers have `n` besides."""
+        return {
+            "delta": 1 - self.root**2,
+            "step_size": self.step,
+            "smoothness": self.smoothness,
+            "mean_smoothness": self.smoothness,
+            "gap": self.gap,
+            "estimate_energy": self.gradients_square,
+            "T": len(self.actions),
+            "variance": self.variance,
+        }
+
     def gradient(self, worker: int, state: Sequence[Row], noises: Sequence[Row]) -> Row:
         """g_i = Lx + b_i + noise."""
         return combined((self.smoothness, state[1]), (self.offsets[worker], state[0]), (Fraction(1), noises[worker]))
