@@ -99,6 +99,13 @@ def network_phrase(data_folder: Path, model: str, decay: float) -> str:
     return NOT_RUN if found is None else difference_phrase(found, digits=3)
 
 
+def networks_better(data_folder: Path) -> str:
+    """`1 of 2`: on how many networks some β < 1 ends lower than β = 1."""
+    found = result(data_folder, NAME).records("networks")
+    count = sum(some_better([row["verdict"] for row in network["by_decay"] if row["decay"] < 1]) for network in found)
+    return f"{count} of {len(found)}" if found else NOT_RUN
+
+
 def decays(data_folder: Path) -> Figure:
     """A panel for each kind of quadratics, and one for networks."""
     study = result(data_folder, NAME)
@@ -171,6 +178,7 @@ MACROS: dict[str, Macro] = {
     "DecaysDimension": lambda folder: latex.integer(result(folder, NAME)["dimension"]),
     "DecaysWorkers": lambda folder: latex.integer(result(folder, NAME)["worker_count"]),
     "DecaysSeeds": lambda folder: latex.integer(result(folder, NAME)["seed_count"]),
+    "DecaysNetworksLess": networks_better,
     "DecaysGptNone": _network_macro("gpt", 0.0),
     "DecaysGptHalf": _network_macro("gpt", 0.5),
     "DecaysGptDefault": _network_macro("gpt", 0.95),

@@ -34,10 +34,9 @@ def setting(local_steps: int, spread: float, noise: float, verdicts: tuple[str, 
 
 
 def network(model: str, losses: dict[float, list[float | None]]) -> dict[str, Any]:
-    rows = [
-        {"decay": decay, "test_loss": found, "difference": 0.5, "low": 0.25, "high": 0.75}
-        for decay, found in losses.items()
-    ]
+    near = {"difference": 0.5, "low": 0.25, "high": 0.75}
+    verdicts = {0.0: "worse", 0.5: "better" if model == "gpt" else "inconclusive", 1.0: "itself"}
+    rows = [{"decay": decay, "test_loss": found, "verdict": verdicts[decay], **near} for decay, found in losses.items()]
     return {"model": model, "by_decay": rows}
 
 
@@ -70,6 +69,7 @@ def data_folder(tmp_path: Path) -> Path:
         ("DecaysDimension", "64"),
         ("DecaysWorkers", "4"),
         ("DecaysSeeds", "16"),
+        ("DecaysNetworksLess", "1 of 2"),
         ("DecaysGptNone", "+0.500 (0.500 to 0.500)"),
         # One run diverged; and β = 0.5 was not run at all.
         ("DecaysGptHalf", NOT_RUN),
