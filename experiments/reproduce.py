@@ -1,4 +1,4 @@
-"""Every study that the figures read, and the training runs, in one command that survives any one of its cases.
+"""Every study that the figures read, in one command that survives any one of its cases.
 
 `python -m sparsync.experiments.reproduce --profile quick --data-folder build/quick/data [--store build/store]
 [--only races budgets]`
@@ -24,9 +24,8 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.experiments.studies.training.convergence import convergence_cases, run_convergence
 from sparsync.experiments.training.launch import run_to_end
 from sparsync.experiments.training.runs import RUNS
 from sparsync.verify.tools.pool import CasesFailedError, Failure, Pool, call
@@ -37,8 +36,8 @@ _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20
 _TORCHRUN_DEADLINE_SECONDS = 300
 
-PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES, "convergence")
-"""All that is run, in this order: the comparison with torchrun, the studies, and the training runs."""
+PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES)
+"""All that is run, in this order: the comparison with torchrun, and the studies."""
 
 
 def default_job_count() -> int:
@@ -100,10 +99,6 @@ def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
             continue
         with _noted(failed, name), _advancing(pool, count, name) as tracked:
             write_json(command.data_folder / f"{name}.json", study.run(command.profile, tracked))
-    for name in command.chosen(("convergence",)):
-        count = len(convergence_cases(PROFILES[command.profile]))
-        with _noted(failed, name), _advancing(pool, count, "training runs") as tracked:
-            run_convergence(command.profile, command.data_folder / name, tracked)
     return failed
 
 

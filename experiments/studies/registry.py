@@ -1,6 +1,6 @@
 """Every study that `make reproduce` runs, by the name of its result file. A new one is a file here and a line below.
 
-The convergence runs, which leave a file each, and the timings of `make bench` and `make links` are apart.
+The timings of `make bench` and `make links` are apart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from sparsync.experiments.studies.synchronisation import (
     sampled_lags,
     switching,
 )
-from sparsync.experiments.studies.training import decays, variants
+from sparsync.experiments.studies.training import convergence, decays, variants
+from sparsync.experiments.studies.training.arenas import ARENAS
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
@@ -88,6 +89,12 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     "sharded_plans": CaseStudy(sharded_plans.run_sharded_plans, sharded_plans.case_count),
     "sequence_groups": CaseStudy(sequence_groups.run_sequence_groups, sequence_groups.case_count),
+    **{
+        f"convergence_{arena}": CaseStudy(
+            partial(convergence.run_convergence, arena=arena), partial(convergence.case_count, arena=arena)
+        )
+        for arena in ARENAS
+    },
     **{
         f"link_accuracy_{model}": CaseStudy(
             partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)
