@@ -109,7 +109,7 @@ def showing_stages(profile: str, shown: Path) -> list[Stage]:
 def overlay(data: Path, record: Path, shown: Path) -> list[str]:
     """Make `shown` anew: the results of `data`, and of the record what is missing there; its names are returned.
 
-    Training runs count as one result: those of two runs are not mixed.
+    A folder counts as one result: those of two runs are not mixed.
     """
     if shown.exists():
         shutil.rmtree(shown)

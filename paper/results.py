@@ -8,7 +8,6 @@ Every access names the file, and the field within it, that a figure or a number 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +23,15 @@ COMMANDS = {
     **dict.fromkeys(("advice", "real_races"), "make real"),
 }
 """What writes results that `make reproduce` does not write."""
-_LONG = ("race_finals", *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")))
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", *_LONG)}
+_LONG = (
+    "race_finals",
+    *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")),
+    *(f"convergence_{arena}" for arena in ("fnn3_16", "lenet5", "resnet20", "lstm")),
+)
+LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", "convergence_gpt", *_LONG)}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
-COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
-"""Names that stand for several files: a run each, or a machine each."""
-
-_SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
+COLLECTIONS = {"convergence": "convergence_*.json", "kernels": "kernels-*.json"}
+"""Names that stand for several files: an arena each, or a machine each. Not all of them need be there."""
 
 
 @dataclass(frozen=True)
@@ -92,38 +93,6 @@ def results(data_folder: Path, name: str) -> list[Result]:
 def command(name: str) -> str:
     """Which command writes the results of a name: `make reproduce` where nothing else is said."""
     return COMMANDS.get(name, "make reproduce")
-
-
-def training_results(data_folder: Path, setting: str, run_name: str, density: float) -> list[Result]:
-    """One result per seed, in the order of the seeds.
-
-    Args:
-        data_folder: holds the folder `convergence`.
-        setting: plain, standardised, momentum or paper.
-        run_name: key of `RUNS` in `experiments/training/runs.py`.
-        density: k/d.
-
-    Raises:
-        FileNotFoundError: no such run; the message holds the pattern of the missing files.
-    """
-    pattern = f"{setting}-{run_name}-{density:g}-*.json"
-    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
-    if not paths:
-        raise _missing(data_folder / "convergence" / pattern, "convergence")
-    return sorted((_read(path, "convergence") for path in paths), key=lambda run: int(run["seed"]))
-
-
-def trained_runs(data_folder: Path, setting: str) -> set[str]:
-    """The names of all runs of a setting, whatever their density and seed.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
-    pattern = f"{setting}-*.json"
-    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
-    if not paths:
-        raise _missing(data_folder / "convergence" / pattern, "convergence")
-    return {path.name.split("-")[1] for path in paths}
 
 
 def write_text(path: Path, text: str) -> None:

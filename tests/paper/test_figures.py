@@ -91,10 +91,9 @@ def test_pdf_and_png_have_one_layout(data_folder: Path, tmp_path: Path, monkeypa
     [
         ("ladder", "contraction.json"),
         ("profiles", "contraction.json"),
-        ("convergence", "plain-fnn3_dense-0.001-"),
-        ("counts", "plain-fnn3_gaussian_k-0.001-"),
-        ("overview", "plain-fnn3_dense-0.001-"),
-        ("momentum", "momentum-fnn3_top_k-0.001-"),
+        ("convergence", "convergence_fnn3.json"),
+        ("counts", "convergence_fnn3.json"),
+        ("overview", "convergence_fnn3.json"),
         ("steady_state", "steady_state.json"),
         ("failure_map", "refinement.json"),
         ("phases", "phases.json"),

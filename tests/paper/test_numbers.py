@@ -12,7 +12,7 @@ from paper import numbers
 from paper.studies.headlines.study import HEADLINES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
-from tests.support.paper_data import rewrite, run_record, write_results, write_run
+from tests.support.paper_data import PROVENANCE, rewrite, write_results
 from tests.support.paths import ROOT
 
 MAIN_TEX = ROOT / "paper" / "main.tex"
@@ -96,16 +96,9 @@ def test_a_result_that_is_missing_is_named_and_nothing_is_written(name: str, tar
 
 def test_a_missing_field_is_named_with_its_file(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
-    rewrite(write_run(folder, "paper", "gaussian_k", 0.001, 0), delta=None, test_accuracy=None)
-    with pytest.raises(ValueError, match=r"paper-fnn3_gaussian_k_paper-0\.001-0\.json: no field 'test_accuracy'"):
+    rewrite(folder / "convergence_fnn3.json", setup=None, seeds=None)
+    with pytest.raises(ValueError, match=r"convergence_fnn3\.json: no field 'setup'"):
         numbers.macro_definitions(folder)
-
-
-def test_training_runs_of_different_profiles_are_not_mixed(tmp_path: Path) -> None:
-    folder = write_results(tmp_path / "data")
-    write_run(folder, "plain", "dense", 0.001, 0, profile="smoke")
-    with pytest.raises(ValueError, match=r"quick .*smoke .*plain-fnn3_dense-0\.001-0\.json"):
-        numbers.MACROS["Profile"](folder)
 
 
 def test_every_profile_is_named_where_the_record_fills_in_for_a_study(tmp_path: Path) -> None:
@@ -122,8 +115,7 @@ def test_every_commit_is_listed_and_local_changes_are_marked(tmp_path: Path) -> 
 
 def test_every_library_of_matrix_products_is_listed_and_one_that_names_no_code_path_says_so(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
-    provenance = run_record("plain", "dense", 0.001, 0)["provenance"]
-    write_run(folder, "plain", "dense", 0.001, 1, provenance=provenance | {"blas": "Other", "blas_code_path": "Wide"})
+    rewrite(folder / "convergence_gpt.json", provenance=PROVENANCE | {"blas": "Other", "blas_code_path": "Wide"})
     assert set(numbers.MACROS["Blas"](folder).split(", ")) == {r"Some\_BLAS", "Other"}
     assert set(numbers.MACROS["BlasCodePath"](folder).split(", ")) == {"Wide", "not named"}
 

@@ -59,14 +59,14 @@ def test_a_part_of_the_studies_alone_is_no_whole_run(checkout: Path, monkeypatch
 def test_what_a_run_lacks_is_shown_from_the_record_and_named(tmp_path: Path) -> None:
     data, record, shown = (tmp_path / name for name in ("data", "record", "shown"))
     for folder, text in ((data, "yours"), (record, "recorded")):
-        (folder / "convergence").mkdir(parents=True)
+        (folder / "certificates").mkdir(parents=True)
         (folder / "races.json").write_text(text, encoding="utf-8")
-        (folder / "convergence" / f"{text}.json").write_text(text, encoding="utf-8")
+        (folder / "certificates" / f"{text}.json").write_text(text, encoding="utf-8")
     (record / "formal.json").write_text("recorded", encoding="utf-8")
     assert overlay(data, record, shown) == ["formal.json"]
     assert (shown / "races.json").read_text(encoding="utf-8") == "yours"
     assert (shown / "formal.json").read_text(encoding="utf-8") == "recorded"
-    assert [path.name for path in (shown / "convergence").iterdir()] == ["yours.json"]
+    assert [path.name for path in (shown / "certificates").iterdir()] == ["yours.json"]
     assert (record / "races.json").read_text(encoding="utf-8") == "recorded"
 
 
