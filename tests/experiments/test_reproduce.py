@@ -11,14 +11,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparsync.experiments import reproduce
-from sparsync.experiments.studies.registry import CaseStudy
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.registry import CASE_STUDIES, CaseStudy
 from sparsync.experiments.studies.training.contestants import Case
 from sparsync.experiments.studies.training.measured_run import run_case
 from sparsync.experiments.training.runs import RUNS
+from sparsync.verify.tools.pool import Pool
 from tests.support.slow_cases import slow_except
 from tests.support.stand_ins.forked import run_forked
 
@@ -95,8 +98,11 @@ def test_a_diverging_run_is_a_result_and_a_failing_case_spares_the_others(
 ) -> None:
     data, store = tmp_path / "data", tmp_path / "store"
     cases = tiny_cases(tmp_path / "absent")
-    study = CaseStudy(lambda _profile, pool: {"runs": pool.run(run_case, cases)}, lambda _profile: len(cases))
-    monkeypatch.setitem(reproduce.CASE_STUDIES, "convergence_fnn3", study)
+
+    def run(profile_name: ProfileName, pool: Pool) -> dict[str, Any]:
+        return {"profile": profile_name, "runs": pool.run(run_case, cases)}
+
+    monkeypatch.setitem(CASE_STUDIES, "convergence_fnn3", CaseStudy(run, lambda _profile: len(cases)))
     data.mkdir()
     (data / "convergence_fnn3.json").write_text("old")
     words = ["--data-folder", str(data), "--profile", "smoke", "--jobs", "1", "--store", str(store)]

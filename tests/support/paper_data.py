@@ -59,8 +59,8 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     for name in {*CASE_STUDIES, *COMMANDS} - apart:
         write(folder / f"{name}.json", committed_record(name, profile))
     for arena in ARENAS:
-        record = convergence_record(arena, profile, seeds=seeds)
-        write(folder / f"convergence_{arena}.json", record | {"provenance": PROVENANCE})
+        contest = convergence_record(arena, profile, seeds=seeds)
+        write(folder / f"convergence_{arena}.json", contest | {"provenance": PROVENANCE})
     return folder
 
 

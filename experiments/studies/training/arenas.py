@@ -173,7 +173,9 @@ _TEXT_ENTRIES = (
     Entry(("adamw",), _FEW_OTHERS, (0.001,)),
     Entry(("momentum",), ("top_k", "gaussian_k"), (0.001,)),
 )
-"""18 contestants."""
+"""18 contestants. Text has AdamW: dense training of the LSTM had a test loss of 2.78 after 200 updates with it, and of
+3.17 with plain gradient descent, each with the better of two step sizes; GPT in the record of `variants` has 1.84 with
+it and 2.30 with momentum."""
 _QUICK_ENTRIES = (Entry(_IMAGE_RULES, (DENSE,)), Entry(_IMAGE_RULES, MAIN, (0.001,)))
 
 _FNN3 = Setup("fnn3", "embedded", batch_size=32, steps=600, test_limit=None)

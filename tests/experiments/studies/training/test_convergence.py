@@ -120,7 +120,13 @@ def test_contestants_differ_in_method_optimiser_and_step_size_alone(arena: str, 
         assert (run.selector, run.collective) == (
             ("keep_all", "dense") if each.method in (DENSE, LOW_RANK) else (each.method, "sparse")
         )
-        plain = {"selector": "keep_all", "collective": "dense", "density": 1.0, "step_size": 1.0, "weight_decay": 0.0}
+        plain: dict[str, Any] = {
+            "selector": "keep_all",
+            "collective": "dense",
+            "density": 1.0,
+            "step_size": 1.0,
+            "weight_decay": 0.0,
+        }
         alike.add(replace(run, **plain, momentum=0.0, optimiser="sgd"))
     assert len(alike) == 1
 
@@ -151,7 +157,7 @@ def test_the_study_advances_as_often_as_it_says(
     tuning_seed_count: int, ran: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = replace(ARENAS["fnn3"]["quick"], tuning_seed_count=tuning_seed_count)
-    monkeypatch.setitem(ARENAS, "fnn3", {"quick": size})  # type: ignore[misc]  # it is a dict
+    monkeypatch.setitem(ARENAS, "fnn3", {"quick": size})
     advanced: list[None] = []
     run_convergence("quick", Pool(advance=lambda: advanced.append(None)), arena="fnn3")
     assert len(advanced) == case_count("quick", arena="fnn3") >= len(ran)
@@ -229,7 +235,7 @@ def test_real_runs_make_a_result_of_every_kind(monkeypatch: pytest.MonkeyPatch) 
         Entry(("momentum",), ("oktopk_released",), (0.1,)),
     )
     size = Arena(TINY, tuple(methods), seed_count=1, worker_count=2, tuning_seed_count=1, stride=1)
-    monkeypatch.setitem(ARENAS, "fnn3", {"smoke": size})  # type: ignore[misc]  # it is a dict
+    monkeypatch.setitem(ARENAS, "fnn3", {"smoke": size})
     study = run_convergence("smoke", arena="fnn3")
     assert study["setup"]["dimension"] == 25_450
     assert [each["method"] for each in study["contestants"]] == [DENSE, LOW_RANK, "oktopk_released"]
