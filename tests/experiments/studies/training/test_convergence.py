@@ -26,9 +26,10 @@ from sparsync.experiments.studies.training.arenas import (
 )
 from sparsync.experiments.studies.training.contestants import DENSE, LOW_RANK, TUNING_SEED, Case, Setup
 from sparsync.experiments.studies.training.convergence import case_count, run_convergence
-from sparsync.experiments.studies.training.measured_run import run_case
+from sparsync.experiments.studies.training.measured_run import is_in_range, run_case
 from sparsync.experiments.training.adaptive import ADAPTIVE_SELECTORS
 from sparsync.experiments.training.runs import Run
+from sparsync.experiments.training.worker import StepFacts
 from sparsync.kernels.selection import SELECTORS
 from sparsync.verify.tools.pool import Pool
 
@@ -222,8 +223,16 @@ def test_a_run_that_diverges_is_a_result(method: str, density: float | None) -> 
     assert json.loads(json.dumps(found)) == found
 
 
-def test_a_share_out_of_range_is_seen() -> None:
-    """The released rule's first threshold is of a Gaussian; ten times too few entries are asked for."""
+@pytest.mark.parametrize(
+    ("counts", "is_so"), [([4, 8], True), ([6, 6], True), ([3, 6], False), ([6, 9], False), ([0, 0], False)]
+)
+def test_an_update_is_in_range_where_every_worker_is(counts: list[int], is_so: bool) -> None:
+    """Of k = 6 it is from 4 to 8."""
+    facts = StepFacts(target_count=6, loss=1.0, selected_counts=counts, deltas=[0.1, 0.1], sent_bytes=1)
+    assert is_in_range(facts) == is_so
+
+
+def test_the_released_rule_leaves_the_range() -> None:
     found = measured("gaussian_k_released", 0.001)
     assert found["in_range_share"] < 1
     assert found["largest_count"] > 4 / 3 or found["smallest_count"] < 2 / 3
