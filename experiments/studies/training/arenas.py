@@ -69,15 +69,15 @@ class Arena:
         seed_count: runs of each contestant with its best step size.
         worker_count: n.
         tuning_seed_count: runs for each step size; 0 takes the one where the search would begin.
-        stride: of the search.
+        stride: of the search; the least, where a run takes long.
     """
 
     setup: Setup
     entries: tuple[Entry, ...]
     seed_count: int
     worker_count: int = 4
-    tuning_seed_count: int = 1
-    stride: int = STRIDE
+    tuning_seed_count: int = 2
+    stride: int = 1
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,10 @@ _GPT = Setup("gpt", "text", batch_size=2, steps=600, test_limit=256)
 ARENAS: Mapping[str, Mapping[ProfileName, Arena]] = {
     "fnn3": {
         "smoke": Arena(replace(_FNN3, batch_size=2, steps=2), _SMOKE_ENTRIES, seed_count=1, tuning_seed_count=0),
-        "quick": Arena(_FNN3, _QUICK_ENTRIES, seed_count=5, stride=1),
-        "record": Arena(_FNN3, _ALL_ENTRIES, seed_count=8),
+        "quick": Arena(_FNN3, _QUICK_ENTRIES, seed_count=5),
+        "record": Arena(_FNN3, _ALL_ENTRIES, seed_count=8, tuning_seed_count=3, stride=STRIDE),
         "full": Arena(
-            replace(_FNN3, data="fashion_mnist", steps=6000), _ALL_ENTRIES, seed_count=8, tuning_seed_count=2
+            replace(_FNN3, data="fashion_mnist", steps=6000), _ALL_ENTRIES, seed_count=8, tuning_seed_count=3
         ),
     },
     "fnn3_16": {

@@ -67,7 +67,7 @@ def _selection(result: TrainingResult, places: Sequence[int], *, is_selecting: b
     windows = [fmean(gains[first:last]) for first, last in pairwise((0, *places)) if last <= len(gains)]
     return {
         "target_count": steps[-1].target_count,
-        "in_range_share": fmean(map(is_in_range, steps)),
+        "in_range_share": fmean(map(_is_in_range, steps)),
         "smallest_count": min(min(facts.selected_counts) / facts.target_count for facts in steps),
         "median_count": median(fmean(facts.selected_counts) / facts.target_count for facts in steps),
         "largest_count": max(max(facts.selected_counts) / facts.target_count for facts in steps),
@@ -76,7 +76,7 @@ def _selection(result: TrainingResult, places: Sequence[int], *, is_selecting: b
     }
 
 
-def is_in_range(facts: StepFacts) -> bool:
+def _is_in_range(facts: StepFacts) -> bool:
     """Whether every worker's count lies in [2k/3, 4k/3]; exact in integers."""
     smallest, largest = min(facts.selected_counts), max(facts.selected_counts)
     return 2 * facts.target_count <= 3 * smallest and 3 * largest <= 4 * facts.target_count
