@@ -82,11 +82,11 @@ record: $(STAMP) ## of a clean tree: what the last whole `make reproduce PROFILE
 	$(RUN) -m paper.record --profile $(PROFILE)
 	$(MAKE) docs
 
-paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pdf (needs latexmk)
+paper: $(STAMP) ## figures and numbers from paper/data, then main.pdf and waiting.pdf in build/paper (needs latexmk)
 	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }
 	$(RUN) -m paper.figures --data-folder $(RECORD) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(RECORD) --output-folder $(GENERATED)
-	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
+	$(RUN) -m paper.typeset --output-folder build/paper
 
 docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, and the map of the folders, into tracked pages
 	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs

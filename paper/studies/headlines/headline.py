@@ -34,6 +34,7 @@ class Headline:
         holds: is the claimed relation there? None instead of a function where nothing comparable can be measured.
         reason: why, in LaTeX.
         is_described: whether the abstract alone is known, and the rule from a description.
+        document: the paper that speaks of it.
     """
 
     source: str
@@ -42,6 +43,7 @@ class Headline:
     holds: Callable[[Path], NoYes] | None
     reason: str
     is_described: bool = False
+    document: str = "waiting"
 
     def verdict(self, data_folder: Path) -> str:
         """In words."""

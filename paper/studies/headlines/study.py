@@ -59,6 +59,7 @@ HEADLINES: tuple[Headline, ...] = (
         "judged is a step with density 0.01 of four hosts at the largest rate that was measured; at smaller ones the "
         "factor is what the link makes of it, and a step that is sooner is no accuracy that is sooner (Table~"
         r"\ref{table:links-times})",
+        document="main",
     ),
     Headline(
         "zhao2019",
@@ -194,16 +195,25 @@ HEADLINES: tuple[Headline, ...] = (
 
 
 def headline_table(data_folder: Path) -> str:
-    r"""The body of a `longtable`: source, claim, ours, verdict and why."""
+    r"""The body of a `longtable` of waiting.tex: source, claim, ours, verdict and why."""
     rows = (
         f"\\citet{{{headline.source}}} & {headline.claim} & {headline.ours(data_folder)} & "
         f"\\emph{{{headline.verdict(data_folder)}}}: {headline.reason} \\\\\n"
         for headline in HEADLINES
+        if headline.document == "waiting"
     )
     return "\\addlinespace[2pt]\n".join(rows)
 
 
+SELECTING = HEADLINES[0]
+"""What the paper about sending says in a sentence."""
+
 STUDY = Study(
+    macros={
+        "AnnouncedSelecting": lambda _folder: SELECTING.claim,
+        "FoundSelecting": SELECTING.ours,
+        "VerdictSelecting": SELECTING.verdict,
+    },
     tables={"headlines.tex": headline_table},
     results=(
         "headlines",
