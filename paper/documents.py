@@ -1,7 +1,7 @@
 """Which papers are there? Their texts, whose statements each proves, and how long each may be.
 
-`main` is about sending little, `waiting` about waiting little. A statement is proved in the appendix of one of them; the
-other may cite it by name, which `\\statement` of `preamble.tex` then marks with a star.
+`main` is about sending little, `waiting` about waiting little. A statement is proved in the appendix of one of them;
+the other may cite it by name, which the macro for statements in `preamble.tex` then marks with a star.
 """
 
 from __future__ import annotations

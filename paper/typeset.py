@@ -21,7 +21,9 @@ from sparsync.verify.tools.interrupts import interrupt_as_line
 MOST_OVERFULL_POINTS = 1.0
 """What may stick out: a third of a millimetre, which is less than a reader sees of a margin without a rule."""
 _OVERFULL = re.compile(r"^Overfull \\[hv]box \((\d+(?:\.\d+)?)pt too (?:wide|high)\).*$", flags=re.MULTILINE)
-_WARNINGS = re.compile(r"^.*(?:Reference|Citation|Label|Hyper reference) `[^']*'.*(?:undefined|multiply).*$", re.MULTILINE)
+_WARNINGS = re.compile(
+    r"^.*(?:Reference|Citation|Label|Hyper reference) `[^']*'.*(?:undefined|multiply).*$", re.MULTILINE
+)
 # TeX breaks the lines of its log at this many characters; ours are to stay whole.
 _WHOLE_LINES = {"max_print_line": "10000"}
 _LATEXMK = ("latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error")

@@ -217,7 +217,7 @@ def _conditions(statement: Statement) -> str:
 
 
 def _within_lines(sentence: str) -> str:
-    """The sentence; a very long formula in it is put into a box at most as wide as a line, and may have one to itself."""
+    """The sentence; a very long formula in it is put into a box at most as wide as a line, and may fill one."""
     boxed = re.sub(rf"\$[^$]{{{WIDE_CHARACTERS},}}\$", r"\\adjustbox{max width=\\linewidth}{\g<0>}", sentence)
     return sentence if boxed == sentence else f"{{\\emergencystretch=\\linewidth\n{boxed}\n\\par}}"
 

@@ -67,7 +67,7 @@ def ledger_table(data_folder: Path, families: Mapping[str, Mapping[str, Statemen
     rows = (_family(title, family, earned) for title, family in families.items() if family)
     return (
         f"\\begin{{longtable}}{{{_INDEX_COLUMNS}}}\n{_head(_INDEX_HEAD)}\\endhead\n\\bottomrule\n\\endfoot\n"
-        f"{''.join(families)}\\end{{longtable}}\n"
+        f"{''.join(rows)}\\end{{longtable}}\n"
     )
 
 

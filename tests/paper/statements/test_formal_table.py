@@ -59,9 +59,7 @@ def test_a_row_says_what_it_leaves_of_the_statement_that_it_proves(tmp_path: Pat
 def test_a_row_says_its_hypotheses_and_what_meets_them(table: str) -> None:
     assert rows(table)["tail.tail_cross"][2] == "none"
     assert rows(table)["tail.square_best"][2] == r"$0 < k \le d$"
-    assert rows(table)["powers.power_best"][2].endswith(
-        r"\newline\emph{met by} \formal{tail.square_best}"
-    )
+    assert rows(table)["powers.power_best"][2].endswith(r"\newline\emph{met by} \formal{tail.square_best}")
 
 
 def test_a_witness_that_has_no_row_is_named_without_a_link(tmp_path: Path) -> None:

@@ -78,9 +78,7 @@ def test_every_step_is_printed_or_referred_to(label: str, appendix: str) -> None
 
 
 def test_a_shared_run_of_steps_is_the_same_word_for_word(appendix: str) -> None:
-    references = re.compile(
-        r"\((\d+)\)--\((\d+)\)\} as \\mbox\{\((\d+)\)--\((\d+)\)\} of \\statement\{(\w+)\}"
-    )
+    references = re.compile(r"\((\d+)\)--\((\d+)\)\} as \\mbox\{\((\d+)\)--\((\d+)\)\} of \\statement\{(\w+)\}")
     found = [(label, *match) for label, block in blocks(appendix).items() for match in references.findall(block)]
     assert found
     for label, first, last, known_first, known_last, known in found:

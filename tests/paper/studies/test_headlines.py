@@ -22,7 +22,7 @@ from paper.studies.headlines.headline import (
     Headline,
 )
 from paper.studies.headlines.settings import measured, step_ratio
-from paper.studies.headlines.study import HEADLINES, headline_table
+from paper.studies.headlines.study import HEADLINES, SELECTING, headline_table
 from paper.studies.links.times import Links
 from paper.studies.staleness_runs import OPTIMISERS, SIZES, sweep
 from tests.support.paper_data import rewrite, write, write_results
@@ -60,10 +60,11 @@ def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, uncha
     assert "_" not in headline.ours(unchanged).replace(r"\_", "")
 
 
-def test_the_table_has_every_headline(unchanged: Path) -> None:
+def test_the_table_has_every_headline_about_waiting(unchanged: Path) -> None:
     table = headline_table(unchanged)
     for headline in HEADLINES:
-        assert f"\\citet{{{headline.source}}} & {headline.claim} &" in table
+        is_there = f"\\citet{{{headline.source}}} & {headline.claim} &" in table
+        assert is_there == (headline is not SELECTING)
 
 
 @pytest.mark.parametrize(
