@@ -25,6 +25,11 @@ def ratio(setting: Result) -> float:
     return advised / fastest if fastest < math.inf else math.inf
 
 
+def largest_ratio(data_folder: Path) -> float:
+    """The largest `ratio` of any setting."""
+    return max(ratio(setting) for setting in rows(result(data_folder, NAME)).values())
+
+
 def advice_table(data_folder: Path) -> str:
     """A `tabular`: what was advised in each setting, what was fastest, and the ratio of their seconds."""
     body = "".join(_line(name, setting) for name, setting in rows(result(data_folder, NAME)).items())

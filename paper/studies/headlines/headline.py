@@ -19,6 +19,8 @@ HOLDS, FAILS, OPEN = (
     "inconclusive for the rule as described",
 )
 """In their place where the abstract alone is known: a test of that rule, and of nothing that was published."""
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNKNOWN, HOLDS, FAILS, OPEN, NOT_COMPARABLE)
+"""In the order in which they are counted."""
 NoYes = bool | None
 """None: inconclusive, as the intervals over the seeds leave it open."""
 

@@ -7,8 +7,10 @@ here is printed beside ours.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+from paper import latex
 from paper.studies.barriers import scan_ratio
 from paper.studies.headlines.findings import (
     growing,
@@ -24,7 +26,7 @@ from paper.studies.headlines.findings import (
     switch_time,
     switch_times,
 )
-from paper.studies.headlines.headline import Headline
+from paper.studies.headlines.headline import VERDICTS, Headline
 from paper.studies.headlines.settings import (
     GROUPS,
     INTERVALS,
@@ -194,25 +196,35 @@ HEADLINES: tuple[Headline, ...] = (
 )
 
 
+SELECTING = HEADLINES[0]
+"""What the paper about sending says in a sentence."""
+WAITING = tuple(headline for headline in HEADLINES if headline.document == "waiting")
+"""What the table of the paper about waiting has."""
+
+
 def headline_table(data_folder: Path) -> str:
     r"""The body of a `longtable` of waiting.tex: source, claim, ours, verdict and why."""
     rows = (
         f"\\citet{{{headline.source}}} & {headline.claim} & {headline.ours(data_folder)} & "
         f"\\emph{{{headline.verdict(data_folder)}}}: {headline.reason} \\\\\n"
-        for headline in HEADLINES
-        if headline.document == "waiting"
+        for headline in WAITING
     )
     return "\\addlinespace[2pt]\n".join(rows)
 
 
-SELECTING = HEADLINES[0]
-"""What the paper about sending says in a sentence."""
+def verdict_tally(data_folder: Path) -> str:
+    """`reproduced 6, not reproduced 1, inconclusive for the rule as described 2`, of what the table has."""
+    counts = Counter(headline.verdict(data_folder) for headline in WAITING)
+    return ", ".join(f"{verdict} {latex.integer(counts[verdict])}" for verdict in VERDICTS if counts[verdict])
+
 
 STUDY = Study(
     macros={
         "AnnouncedSelecting": lambda _folder: SELECTING.claim,
         "FoundSelecting": SELECTING.ours,
         "VerdictSelecting": SELECTING.verdict,
+        "AnnouncedCount": lambda _folder: latex.integer(len(WAITING)),
+        "AnnouncedTally": verdict_tally,
     },
     tables={"headlines.tex": headline_table},
     results=(
