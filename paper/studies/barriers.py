@@ -153,7 +153,7 @@ def span_exponent(data_folder: Path, workers: int) -> float:
 def dssp_leads(data_folder: Path) -> Figure:
     """Largest leads against the ratio of speeds."""
     study = result(data_folder, "dssp_leads")
-    figure = new_figure(2.4, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
     _draw_leads(figure.subplots(), study)
     return figure
 

@@ -165,7 +165,7 @@ def sampled_passes(data_folder: Path) -> Figure:
 def sampled_lags(data_folder: Path) -> Figure:
     """Lags against the size of the sample."""
     study = result(data_folder, "sampled_lags")
-    figure = new_figure(2.4, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
     _draw_lags(figure.subplots(), study)
     return figure
 

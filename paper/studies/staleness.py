@@ -159,7 +159,7 @@ def stale_theory(data_folder: Path) -> Figure:
 def delay_limits(data_folder: Path) -> Figure:
     """Limits of the step, with delays, beside the stated ones."""
     study = result(data_folder, "staleness")
-    figure = new_figure(2.4, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
     _draw_limits(figure.subplots(), study)
     return figure
 

@@ -217,7 +217,7 @@ def switching(data_folder: Path) -> Figure:
 def step_limits(data_folder: Path) -> Figure:
     """The largest stable step size without a barrier, against the number of workers: measured, and by formula."""
     study = result(data_folder, "switching")
-    figure = new_figure(2.4, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
     axes = figure.subplots()
     limits = [limit for limit in study.records("frontier") if limit["policy"] == "asp"]
     for momentum, look in LIMITS.items():

@@ -8,6 +8,7 @@ here is printed beside ours.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from paper import latex
@@ -202,14 +203,28 @@ WAITING = tuple(headline for headline in HEADLINES if headline.document == "wait
 """What the table of the paper about waiting has."""
 
 
-def headline_table(data_folder: Path) -> str:
-    r"""The body of a `longtable` of waiting.tex: source, claim, ours, verdict and why."""
+_COLUMNS = (
+    r"@{}>{\raggedright}p{0.085\textwidth}>{\raggedright}p{0.205\textwidth}>{\raggedright}p{0.34\textwidth}"
+    r">{\raggedright\arraybackslash}p{0.315\textwidth}@{}"
+)
+
+
+def headline_table(data_folder: Path, *, is_judged: bool) -> str:
+    r"""A `tabular` of waiting.tex: source, claim, ours, verdict and why.
+
+    Args:
+        data_folder: holds the result files.
+        is_judged: those with a relation that was measured, or the others.
+    """
     rows = (
         f"\\citet{{{headline.source}}} & {headline.claim} & {headline.ours(data_folder)} & "
         f"\\emph{{{headline.verdict(data_folder)}}}: {headline.reason} \\\\\n"
         for headline in WAITING
+        if (headline.holds is not None) == is_judged
     )
-    return "\\addlinespace[2pt]\n".join(rows)
+    body = "\\addlinespace[2pt]\n".join(rows)
+    head = "source & headline & measured here & verdict and why \\\\"
+    return f"\\begin{{tabular}}{{{_COLUMNS}}}\n\\toprule\n{head}\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
 
 
 def verdict_tally(data_folder: Path) -> str:
@@ -226,7 +241,10 @@ STUDY = Study(
         "AnnouncedCount": lambda _folder: latex.integer(len(WAITING)),
         "AnnouncedTally": verdict_tally,
     },
-    tables={"headlines.tex": headline_table},
+    tables={
+        "headlines.tex": partial(headline_table, is_judged=True),
+        "headlines_apart.tex": partial(headline_table, is_judged=False),
+    },
     results=(
         "headlines",
         "races",
