@@ -244,7 +244,7 @@ def step_limits(data_folder: Path) -> Figure:
     axes.set_yscale("log")
     axes.set_yticks([0.2, 0.5, 1, 2, 4], ["0.2", "0.5", "1", "2", "4"])
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set(xlabel="workers $n$", ylabel=r"largest stable $\eta\lambda$", ylim=(0.025, 5), title="reports in turn")
+    axes.set(xlabel="workers $n$", ylabel=r"largest stable $\eta\lambda$", ylim=(0.01, 5), title="reports in turn")
     axes.legend(loc="lower left", fontsize=7)
     return figure
 
