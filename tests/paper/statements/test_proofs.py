@@ -58,7 +58,9 @@ def test_the_appendix_has_a_block_for_every_statement_in_order(appendix: str) ->
 
 @pytest.mark.parametrize("label", STATEMENTS)
 def test_a_block_holds_assumptions_domain_relation_and_source(label: str, appendix: str) -> None:
-    statement, block = STATEMENTS[label], blocks(appendix)[label]
+    statement = STATEMENTS[label]
+    # A very long formula is in a box, so that it fits.
+    block = re.sub(r"\\adjustbox\{max width=\\linewidth\}\{(\$[^$]+\$)\}", r"\1", blocks(appendix)[label])
     assert all(assumption in block for assumption in statement.assumption_texts)
     assert all(formula(condition) in block for condition in statement.domain)
     assert f"$\\displaystyle {formula(statement.relation)}$" in block
