@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paper.figures import FIGURES
+from paper.results import result
 from paper.site.claims import shown_claims
 from paper.site.figures import figures
 from paper.site.pages import Content, colours_css, pages
@@ -92,8 +93,9 @@ def _copy(content: Content, folder: Path) -> None:
     named = {name for shown in (*content.claims, *content.figures) for name in shown.reads}
     copies = {content.data_folder / name: f"data/{name}" for name in (*named, *_ALWAYS)}
     copies |= {figure.image: f"figures/{figure.image.name}" for figure in content.figures}
+    ledger = result(content.data_folder, "verify")
     for entry in content.entries.values():
-        record = evidence_record(entry, content.data_folder)
+        record = evidence_record(entry, ledger)
         _write(folder, entry.evidence_file, json.dumps(record, ensure_ascii=False, indent=1))
         copies |= {content.data_folder / found.page: found.page for found in entry.certificates}
     for source, address in copies.items():

@@ -1,4 +1,4 @@
-"""What does the site say of a claim? Its numbers and verdict, what they were read from, drawn by, checked by and rest on."""
+"""What does the site say of a claim? Numbers, verdict, the files and statements behind them, and what tests it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from paper.site.statements import Entry
 from paper.verdicts import Claim, Judgement, judged
 
 MOST_FIGURES = 2
+_LEDGER = ("verify.json",)
+"""Claims of the whole ledger have no figure: those that read it are of some statements."""
 _TESTS = "tests/paper/test_claims.py"
 
 
@@ -89,7 +91,7 @@ def _shown(
     reads = tuple(sorted({str(path.relative_to(data_folder)) for path in inside}))
     if unknown := [label for label in claim.statements if label not in entries]:
         raise ValueError(f"claim {claim.name!r} rests on the statement {unknown[0]!r}, which there is not")
-    showing = _showing(set(reads), figures)
+    showing = () if reads == _LEDGER else _showing(set(reads), figures)
     tests = [sources.first(_TESTS, claim.name), *(test for figure in showing for test in figure.tests)]
     return Shown(
         judgement=judgement,

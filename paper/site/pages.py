@@ -19,7 +19,7 @@ from paper.results import result
 from paper.site import statements
 from paper.site.claims import Shown
 from paper.site.figures import Figure
-from paper.site.mathematics import capital, formula_html
+from paper.site.mathematics import capital, formula_html, quoted_html
 from paper.site.prose import LEADING_SENTENCES, abstract, prose_html, title
 from paper.site.races import race_data
 from paper.site.sources import Sources, lines_of, page_of
@@ -84,7 +84,10 @@ def pages(content: Content) -> Iterator[tuple[str, str]]:
         yield page, _render(environment, page, page=page, title=name, root="", **filled)
     labels = list(content.entries)
     for place, label in enumerate(labels):
-        entry, around = content.entries[label], {"before": labels[place - 1], "after": labels[(place + 1) % len(labels)]}
+        entry, around = (
+            content.entries[label],
+            {"before": labels[place - 1], "after": labels[(place + 1) % len(labels)]},
+        )
         found = {**details(entry, content.sources), **around}
         yield (
             entry.page,
@@ -115,8 +118,19 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"top_pages": TOP_PAGES, "origins": ORIGINS, "formula": formula_html, "statements": statements}
-    environment.filters |= {"json": json_html, "capital": lambda text: capital(Markup.escape(text)), "slug": _slug}
+    environment.globals |= {
+        "top_pages": TOP_PAGES,
+        "origins": ORIGINS,
+        "formula": formula_html,
+        "statements": statements,
+    }
+    environment.filters |= {
+        "json": json_html,
+        "capital": capital,
+        "quoted": quoted_html,
+        "slug": _slug,
+        "breakable": _breakable,
+    }
     return environment
 
 
@@ -169,6 +183,11 @@ def _nothing(_content: Content) -> Mapping[str, Any]:
 
 _OWN: dict[str, Any] = {"index.html": _index, "statements.html": _statements, "races.html": _races}
 """What a page shows beside what all do."""
+
+
+def _breakable(path: str) -> Markup:
+    """A path that may break behind its slashes."""
+    return Markup("/<wbr/>").join(path.split("/"))
 
 
 def _slug(text: str) -> str:

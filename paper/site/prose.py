@@ -85,8 +85,10 @@ def _plain(latex: str) -> str:
     """Text without the commands that have no meaning here."""
     latex = re.sub(r"\\(?:citep?|citet|label|ref)\*?(?:\[[^]]*\])?\{[^}]*\}", "", latex)
     for command, sign in _TEXT.items():
-        latex = re.sub(rf"{re.escape(command)}(?![A-Za-z])", sign, latex) if command[1:].isalpha() else latex.replace(
-            command, sign
+        latex = (
+            re.sub(rf"{re.escape(command)}(?![A-Za-z])", sign, latex)
+            if command[1:].isalpha()
+            else latex.replace(command, sign)
         )
     return re.sub(r"(?<!\\)[{}]", "", latex)
 
@@ -107,5 +109,3 @@ def _closing(latex: str, opening: int) -> int:
         if depth == 0:
             return place
     raise ValueError(f"a brace is not closed in {latex[opening : opening + 40]!r}")
-
-

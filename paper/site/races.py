@@ -1,4 +1,4 @@
-"""What does the explorable chart of races hold? Means over seeds with 95 % intervals, of every entrant, as plain data."""
+"""What does the explorable chart of races hold? Means over seeds with 95 % intervals, of every entrant."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def race_data(data_folder: Path) -> dict[str, Any]:
         "studies": [_study(result(data_folder, name)) for name in RESULTS],
         "clusters": CLUSTERS,
         "selectors": SELECTORS,
-        "groups": [
-            {"title": group.title, "colour": group.colour, "policies": list(group.members)} for group in GROUPS
-        ],
+        "groups": [{"title": group.title, "colour": group.colour, "policies": list(group.members)} for group in GROUPS],
         "chosen": list(FIRST_CHOSEN),
         "reference": REFERENCE,
     }

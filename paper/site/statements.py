@@ -73,9 +73,10 @@ class Entry:
         family: title of its family.
         record: its row of the ledger.
         title: as HTML.
+        latex: the relation.
         certificates: files that certify it.
         theorems: in Coq.
-        mutants: how many wrong wordings of it the checks were tried on, and how many they noticed.
+        mutants: wrong wordings of it on which the checks were tried.
         cited_by: labels of statements whose proofs or assumptions name it.
         figures: that use it.
     """
@@ -84,9 +85,10 @@ class Entry:
     family: str
     record: Result
     title: Markup
+    latex: str
     certificates: tuple[Certificate, ...]
     theorems: tuple[Theorem, ...]
-    mutants: tuple[int, int]
+    mutants: tuple[Result, ...]
     cited_by: tuple[str, ...]
     figures: tuple[Figure, ...]
 
@@ -111,6 +113,11 @@ class Entry:
         return list(self.record["grades"])
 
     @property
+    def noticed_count(self) -> int:
+        """How many mutants some check noticed."""
+        return sum(bool(mutant["killed_by"]) for mutant in self.mutants)
+
+    @property
     def argued_count(self) -> int:
         """How many steps of its proof are argued."""
         return sum(bool(step.argued) for step in self.statement.derivation)
@@ -125,11 +132,6 @@ class Entry:
     def formula(self) -> Markup:
         """The relation, set on lines of its own."""
         return formula_html(self.latex, display=True)
-
-    @property
-    def latex(self) -> str:
-        """The relation in LaTeX."""
-        return formula(self.statement.relation)
 
     @property
     def searched(self) -> str:
@@ -156,13 +158,14 @@ def entries(data_folder: Path, sources: Sources, figures: list[Figure]) -> dict[
             family=family,
             record=records[label],
             title=capital(claim_html(statement.title, code)),
+            latex=formula(statement.relation),
             certificates=tuple(
                 Certificate(f"{file['name']}.json", int(file["checked_count"]))
                 for file in files
                 if file["label"] == label
             ),
             theorems=tuple(_theorem(found, sources) for found in theorems if found["label"] == label),
-            mutants=_noticed([mutant for mutant in mutants if mutant["label"] == label]),
+            mutants=tuple(mutant for mutant in mutants if mutant["label"] == label),
             cited_by=cited.get(label, ()),
             figures=tuple(figure for figure in figures if label in figure.statements),
         )
@@ -190,13 +193,11 @@ def details(entry: Entry, sources: Sources) -> dict[str, Any]:
     }
 
 
-def evidence_record(entry: Entry, data_folder: Path) -> dict[str, Any]:
+def evidence_record(entry: Entry, ledger: Result) -> dict[str, Any]:
     """The statement's row of the ledger, with the mutants of it and the ledger's provenance."""
-    ledger = result(data_folder, "verify")
-    mutants = ledger.record("mutants").records("mutants")
     return {
         **entry.record.fields,
-        "mutants": [dict(mutant.fields) for mutant in mutants if mutant["label"] == entry.label],
+        "mutants": [dict(mutant.fields) for mutant in entry.mutants],
         "provenance": ledger["provenance"],
     }
 
@@ -241,10 +242,6 @@ def _theorem(found: Result, sources: Sources) -> Theorem:
         axioms=tuple(map(str, found["axioms"])),
         place=sources.place(*theorem_place(str(found["name"]))),
     )
-
-
-def _noticed(mutants: list[Result]) -> tuple[int, int]:
-    return len(mutants), sum(bool(mutant["killed_by"]) for mutant in mutants)
 
 
 def _beyond(statement: Statement) -> Iterator[tuple[Markup, str]]:

@@ -127,7 +127,7 @@ def _file_link(file: str, label: str) -> str:
 
 
 def theorem_place(name: str) -> tuple[str, int | None]:
-    """The file of a theorem in Coq, `file.theorem`, and the line that states it; None: a section closes it elsewhere."""
+    """The file of a theorem in Coq, `file.theorem`, and the line that states it, if one does in these words."""
     file, _, theorem = name.partition(".")
     path = f"verify/formal/{file}.v"
     pattern = re.compile(rf"^\s*(?:Theorem|Lemma|Corollary|Fact|Proposition)\s+{re.escape(theorem)}\b")

@@ -8,7 +8,7 @@
   const readout = document.getElementById("readout");
   const body = document.querySelector("#table tbody");
   const DASHES = ["", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2"];
-  const MARGIN = { top: 14, right: 128, bottom: 44, left: 46 };
+  const MARGIN = { top: 20, right: 134, bottom: 44, left: 40 };
   const LINE_GAP = 15;
   const group = new Map(data.groups.flatMap((found, place) => found.policies.map((name, nth) => [name, { ...found, place, nth }])));
   let cursor = null;
@@ -65,7 +65,7 @@
     picture.append(svg("text", { class: "axis", x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 6, "text-anchor": "middle" }, words));
     picture.append(svg("text", { class: "axis", x: MARGIN.left, y: 9 }, "test accuracy, %"));
     picture.append(svg("line", { class: "target", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(study().target), y2: y(study().target) }));
-    picture.append(svg("text", { class: "tick", x: width - MARGIN.right - 4, y: y(study().target) - 5, "text-anchor": "end" }, "target"));
+    picture.append(svg("text", { class: "tick", x: MARGIN.left + 4, y: y(study().target) - 5 }, "target"));
   };
 
   // Names stand at the ends of their lines, moved apart so that none covers another.
