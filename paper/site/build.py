@@ -90,7 +90,8 @@ def _copy(content: Content, folder: Path) -> None:
     """Assets, figures, certificates, evidence, and the results that a claim or a figure names."""
     shutil.copytree(ASSETS, folder / "assets")
     _write(folder, f"assets/{COLOURS}", colours_css())
-    named = {name for shown in (*content.claims, *content.figures) for name in shown.reads}
+    named = {name for shown in content.claims for name in shown.reads}
+    named |= {name for figure in content.figures for name in figure.reads}
     copies = {content.data_folder / name: f"data/{name}" for name in (*named, *_ALWAYS)}
     copies |= {figure.image: f"figures/{figure.image.name}" for figure in content.figures}
     ledger = result(content.data_folder, "verify")
