@@ -29,7 +29,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links real gpu wheel clean
+.PHONY: help install demo check test test-all verify formal reproduce record paper site docs bench links real gpu wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +87,9 @@ paper: $(STAMP) ## figures and numbers from paper/data, then main.pdf and waitin
 	$(RUN) -m paper.figures --data-folder $(RECORD) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(RECORD) --output-folder $(GENERATED)
 	$(RUN) -m paper.typeset --output-folder build/paper
+
+site: $(STAMP) ## claims, statements, certificates, races as pages: paper/generated/site (claims judged on your run of PROFILE, if there is one)
+	@$(RUN) -m paper.site --data-folder $(RECORD) --output-folder $(GENERATED)/site $(if $(wildcard $(DATA)),--run-folder $(DATA))
 
 docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, and the map of the folders, into tracked pages
 	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs

@@ -40,6 +40,7 @@ class Claim:
             NotMeasuredError where the run was too small.
         least: the number is at least this.
         most: the number is at most this.
+        statements: labels of the statements that it rests on; none where it is of the whole ledger, or of runs alone.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Claim:
     estimate: Callable[[Path], Estimate]
     least: float = -math.inf
     most: float = math.inf
+    statements: tuple[str, ...] = ()
 
     def verdict(self, estimate: Estimate | None) -> Verdict:
         """What an estimate says of the claim; None: there is none."""
