@@ -29,7 +29,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links real gpu wheel clean
+.PHONY: help install demo check test test-all verify formal reproduce show record paper docs bench links real gpu wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest 
 # `exec`: make hands SIGTERM to the shell that it began, and the command ends what it began itself.
 reproduce: $(STAMP) ## theorems, runs, figures, report; goes on where it was (PROFILE=smoke|quick|record|full; ONLY="races budgets")
 	exec $(RUN) -m paper.reproduce --profile $(PROFILE) --jobs $(JOBS) $(ASKED_FRESH) $(if $(ONLY),--only $(ONLY))
+
+show: $(STAMP) ## figures, numbers and report of what PROFILE has found so far, with the record for what it has not
+	$(RUN) -m paper.reproduce --profile $(PROFILE) --show
 
 record: $(STAMP) ## of a clean tree: what the last whole `make reproduce PROFILE=…` found becomes paper/data
 	$(RUN) -m paper.record --profile $(PROFILE)

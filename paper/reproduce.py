@@ -1,6 +1,6 @@
 """The main command: check every statement, run every study, draw every figure, and judge every claim.
 
-    python -m paper.reproduce --profile quick --jobs 2 [--only races budgets] [--fresh]
+    python -m paper.reproduce --profile quick --jobs 2 [--only races budgets] [--fresh] [--show]
 
 Stages are processes. One that fails is noted, the others go on, and the command ends with status 1 and a list. What is
 finished is kept in `build/store`, so that a rerun does only what is missing. No tracked file is written: results go to
@@ -162,10 +162,7 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     failed = [stage.name for stage in measured if not _succeeds(stage, console)]
     if not only and not shutil.which("coqc"):
         console.print("left out: formal proofs, for coqc is not installed; the record's are shown", markup=False)
-    shown = Path("build", profile, "shown")
-    if missing := overlay(data_folder(profile), RECORD, shown):
-        console.print(f"shown from the record, as this run has none: {', '.join(missing)}", markup=False)
-    failed += [stage.name for stage in showing_stages(profile, shown) if not _succeeds(stage, console)]
+    failed += show(profile, console)
     minutes = (time.monotonic() - began) / 60
     console.print(
         f"{minutes:.1f} min; results in {data_folder(profile)}, figures and report in {GENERATED}", markup=False
@@ -173,6 +170,14 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     if not only:
         write_json(run_file(profile), {"failed": failed, "provenance": provenance(process_count=jobs)})
     return failed
+
+
+def show(profile: str, console: Console) -> list[str]:
+    """Draw and judge what a profile has found so far; the names of the stages that failed are returned."""
+    shown = Path("build", profile, "shown")
+    if missing := overlay(data_folder(profile), RECORD, shown):
+        console.print(f"shown from the record, as this run has none: {', '.join(missing)}", markup=False)
+    return [stage.name for stage in showing_stages(profile, shown) if not _succeeds(stage, console)]
 
 
 def _succeeds(stage: Stage, console: Console) -> bool:
@@ -193,9 +198,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="cases at a time; default: 1")
     parser.add_argument("--only", nargs="*", default=[], metavar="STUDY", help="these studies alone")
     parser.add_argument("--fresh", action="store_true", help="take nothing over from earlier runs")
+    parser.add_argument("--show", action="store_true", help="run nothing, draw and judge what was found so far")
     options = parser.parse_args(arguments)
     console = Console(soft_wrap=True)
-    failed = reproduce(options.profile, jobs=options.jobs, only=options.only, fresh=options.fresh, console=console)
+    if options.show:
+        failed = show(options.profile, console)
+    else:
+        failed = reproduce(options.profile, jobs=options.jobs, only=options.only, fresh=options.fresh, console=console)
     if failed:
         console.print(f"FAILED: {', '.join(failed)}; a rerun does only what is missing", style="bold red", markup=False)
     return 1 if failed else 0
