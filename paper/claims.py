@@ -148,6 +148,7 @@ def _close(name: str, condition: Condition, where: str, said_in: str) -> Claim:
         text=f"Gaussian-k ends within {CLOSE_POINTS:g} point of exact Top-k, {where}",
         said_in=said_in,
         estimate=partial(accuracy_difference, condition=condition, method="gaussian_k", reference="top_k"),
+        reads=("convergence",),
         least=-CLOSE_POINTS,
         most=CLOSE_POINTS,
     )
@@ -159,6 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
         "no statement loses a grade of its evidence",
         "ledger.md",
         partial(_ledger, counted=_lost_grades),
+        reads=("verify",),
         most=0,
     ),
     Claim(
@@ -166,6 +168,7 @@ CLAIMS: tuple[Claim, ...] = (
         "no statement lacks an executed derivation or evidence of another kind",
         "abstract",
         partial(_ledger, counted=_one_kind_of_evidence),
+        reads=("verify",),
         most=0,
     ),
     Claim(
@@ -173,6 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
         "no wrong statement goes unnoticed",
         "ledger.md",
         partial(_ledger, counted=_surviving_mutants),
+        reads=("verify",),
         most=0,
     ),
     Claim(
@@ -180,17 +184,24 @@ CLAIMS: tuple[Claim, ...] = (
         "no counterexample to a weaker wording fails",
         "abstract",
         partial(_ledger, counted=_idle_counterexamples),
+        reads=("verify",),
         most=0,
     ),
-    Claim("formal", "no theorem in Coq rests on an axiom", "README", _theorems_with_axioms, most=0),
+    Claim("formal", "no theorem in Coq rests on an axiom", "README", _theorems_with_axioms, reads=("formal",), most=0),
     Claim(
-        "count_band", "Gaussian-k's counts lie in [2k/3, 4k/3] at every update", "README", least_share_in_range, least=1
+        "count_band",
+        "Gaussian-k's counts lie in [2k/3, 4k/3] at every update",
+        "README",
+        least_share_in_range,
+        reads=("convergence",),
+        least=1,
     ),
     Claim(
         "released_count",
         "the released rule's counts lie there at less than half of the updates, density 0.001",
         "abstract",
         partial(shares_in_range, condition=THOUSANDTH, method="gaussian_k_released"),
+        reads=("convergence",),
         most=0.5,
     ),
     _close("thousandth", THOUSANDTH, "density 0.001", "abstract"),
@@ -201,6 +212,7 @@ CLAIMS: tuple[Claim, ...] = (
         "the released rule ends below exact Top-k, density 0.001 (points)",
         "abstract",
         partial(accuracy_difference, condition=THOUSANDTH, method="gaussian_k_released", reference="top_k"),
+        reads=("convergence",),
         most=0,
     ),
     Claim(
@@ -208,6 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Top-k at density 0.001 ends at most 3 points below dense training",
         "section Experiments",
         partial(accuracy_difference, condition=THOUSANDTH, method="top_k", reference="dense"),
+        reads=("convergence",),
         least=-3,
     ),
     Claim(
@@ -215,6 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
         "with the released settings Top-k ends below dense training (points)",
         "section Experiments",
         partial(accuracy_difference, condition=RELEASED_SETTINGS, method="top_k", reference="dense"),
+        reads=("convergence",),
         most=0,
     ),
     Claim(
@@ -222,6 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
         "with momentum 0.9 Top-k ends below dense training (points)",
         "README",
         partial(accuracy_difference, condition=MOMENTUM, method="top_k", reference="dense"),
+        reads=("convergence",),
         most=0,
     ),
     Claim(
@@ -229,6 +244,7 @@ CLAIMS: tuple[Claim, ...] = (
         "after a few calls Gaussian-k mostly reads the vector once (share of calls; `make bench` counts)",
         "abstract",
         lambda data_folder: exact(one_pass_share(data_folder)),
+        reads=("kernels",),
         least=0.5,
     ),
     Claim(
@@ -236,6 +252,7 @@ CLAIMS: tuple[Claim, ...] = (
         "real processes and their simulation end with the same bits (1 = yes)",
         "training.md",
         torchrun_agrees,
+        reads=("torchrun",),
         least=1,
     ),
     Claim(
@@ -243,6 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"the gain under a persistent gradient agrees with its law within a factor {SETTLED_RATIO:g}",
         "Theorem",
         partial(_settled_over_law, stream="equal drift", law="steady_drift_equal"),
+        reads=("steady_state",),
         least=1 / SETTLED_RATIO,
         most=SETTLED_RATIO,
     ),
@@ -251,6 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"the gain under pure noise agrees with its law within a factor {SETTLED_RATIO:g}",
         "Theorem",
         partial(_settled_over_law, stream="noise", law="steady_noise"),
+        reads=("steady_state",),
         least=1 / SETTLED_RATIO,
         most=SETTLED_RATIO,
     ),
@@ -259,6 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         "no step of Top-k on a quadratic shrinks less than the tight rate (least slack)",
         "Theorem",
         _slack,
+        reads=("quadratics",),
         least=0,
     ),
     Claim(
@@ -266,6 +286,7 @@ CLAIMS: tuple[Claim, ...] = (
         "no run with late gradients is above the rate of coherent descent",
         "section Experiments",
         _late_rates_above_bound,
+        reads=("staleness",),
         most=0,
     ),
     Claim(
@@ -273,6 +294,7 @@ CLAIMS: tuple[Claim, ...] = (
         "DSSP with capped grants never leads by more than its bound (lead − bound)",
         "section Experiments",
         partial(_largest_lead_over_bound, rule="capped"),
+        reads=("dssp_leads",),
         most=0,
     ),
     Claim(
@@ -280,6 +302,7 @@ CLAIMS: tuple[Claim, ...] = (
         "DSSP as printed leads by more (lead − bound)",
         "section Experiments",
         partial(_largest_lead_over_bound, rule="printed"),
+        reads=("dssp_leads",),
         least=math.nextafter(0, 1),
     ),
     Claim(
@@ -287,6 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
         "ZipLine misses no optimal barrier that a full search finds",
         "section Experiments",
         _missed_optima,
+        reads=("planned_barriers",),
         most=0,
     ),
     Claim(
@@ -294,8 +318,16 @@ CLAIMS: tuple[Claim, ...] = (
         "with one slow worker BSP waits more than the other policies drawn (difference of shares of time)",
         "README",
         _least_wait_saved,
+        reads=("races",),
         least=math.nextafter(0, 1),
     ),
-    Claim("races", "no other policy breaks its bound in a race", "section Experiments", _other_broken_bounds, most=0),
+    Claim(
+        "races",
+        "no other policy breaks its bound in a race",
+        "section Experiments",
+        _other_broken_bounds,
+        reads=("races",),
+        most=0,
+    ),
 )
 """In the order of the text."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sparsync.verify.tools.arguments import positive
+from sparsync.verify.tools.durations import note_duration
 from sparsync.verify.tools.interrupts import SIGNALS, interrupt_as_line, interrupts_held_back
 from sparsync.verify.tools.provenance import provenance, write_json
 
@@ -32,6 +33,8 @@ GENERATED = Path("paper", "generated")
 FORMAL = Path("build", "formal")
 STORE = Path("build", "store")
 PROFILES = ("smoke", "quick", "record", "full")
+TIMED = {"statements": "verify", "formal proofs": "formal"}
+"""Stages whose results are timed here, by the results' names; studies time themselves."""
 _PR_SET_PDEATHSIG = 1
 """Linux: the signal that a process gets when the one that began it ends."""
 ENDING_SECONDS = 60
@@ -68,12 +71,19 @@ def run_file(profile: str) -> Path:
     return Path("build", profile, "run.json")
 
 
+def durations_file(profile: str) -> Path:
+    """How long studies took that had nothing to go on from, see `verify/tools/durations.py`."""
+    return Path("build", profile, "durations.json")
+
+
 def measuring_stages(profile: str, *, jobs: int, only: Sequence[str], fresh: bool) -> list[Stage]:
     """The stages that find results; with `only`, those studies alone."""
     data = data_folder(profile)
     size = ("--profile", profile)
     kept = () if fresh else ("--store", str(STORE))
-    studies = (*size, "--data-folder", str(data), "--jobs", str(jobs), *kept, *(("--only", *only) if only else ()))
+    noted = ("--durations", str(durations_file(profile)))
+    named = ("--only", *only) if only else ()
+    studies = (*size, "--data-folder", str(data), "--jobs", str(jobs), *kept, *noted, *named)
     stages = [Stage("studies", "sparsync.experiments.reproduce", studies)]
     if only:
         return stages
@@ -159,7 +169,13 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     """Run every stage; the names of those that failed are returned."""
     data_folder(profile).mkdir(parents=True, exist_ok=True)
     measured, began = measuring_stages(profile, jobs=jobs, only=only, fresh=fresh), time.monotonic()
-    failed = [stage.name for stage in measured if not _succeeds(stage, console)]
+    is_first, failed = fresh or not STORE.exists(), []
+    for stage in measured:
+        started = time.monotonic()
+        if not _succeeds(stage, console):
+            failed.append(stage.name)
+        elif is_first and stage.name in TIMED:
+            note_duration(durations_file(profile), TIMED[stage.name], time.monotonic() - started, job_count=jobs)
     if not only and not shutil.which("coqc"):
         console.print("left out: formal proofs, for coqc is not installed; the record's are shown", markup=False)
     failed += show(profile, console)
