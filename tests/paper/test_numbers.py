@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper import numbers
+from paper.commands import commands
 from paper.studies.headlines.study import HEADLINES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
@@ -16,7 +17,7 @@ from tests.support.paper_data import rewrite, run_record, write_results, write_r
 from tests.support.paths import ROOT
 
 MAIN_TEX = ROOT / "paper" / "main.tex"
-TEXTS = ("main.tex", "bounds.tex", "waiting.tex", "learning.tex", "planning.tex")
+TEXTS = ("main.tex", "bounds.tex", "waiting.tex", "learning.tex", "planning.tex", "scaling.tex")
 TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in TEXTS)
 PUBLICATION = re.compile(r"([^\W\d_]+)(?:(?:, [^\W\d_]+)* and [^\W\d_]+| et al\.)? (\d{4}(?:, \d{4})*)")
 """First author and years of what a source names: `Efron and Stein 1981`, `Chen et al. 2016`."""
@@ -132,6 +133,11 @@ def test_a_result_from_a_copy_without_history_says_so(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
     rewrite(folder / "verify.json", provenance={"git_commit": None, "git_dirty": None})
     assert numbers.MACROS["Commits"](folder) == "0123456789ab, a copy without history"
+
+
+def test_captions_name_commands_of_figures_that_there_are() -> None:
+    named = set(re.findall(r"\\reproduce\{([^}]+)\}", TEXT))
+    assert {"scaling"} <= named <= set(commands())
 
 
 def test_the_text_names_only_statements_that_there_are() -> None:

@@ -44,7 +44,9 @@ def folder(tmp_path: Path) -> Path:
             "is_within": False,
         },
     }
-    write(tmp_path / f"{NAME}.json", {"profile": "record", "settings": settings, "within": 1.1, "provenance": PROVENANCE})
+    write(
+        tmp_path / f"{NAME}.json", {"profile": "record", "settings": settings, "within": 1.1, "provenance": PROVENANCE}
+    )
     return tmp_path
 
 
