@@ -10,6 +10,7 @@ import pytest
 
 from paper import numbers
 from paper.commands import commands
+from paper.documents import DOCUMENTS
 from paper.studies.headlines.study import HEADLINES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.drawing import plain
@@ -17,8 +18,7 @@ from tests.support.paper_data import rewrite, run_record, write_results, write_r
 from tests.support.paths import ROOT
 
 MAIN_TEX = ROOT / "paper" / "main.tex"
-TEXTS = ("main.tex", "bounds.tex", "waiting.tex", "learning.tex", "planning.tex", "scaling.tex")
-TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in TEXTS)
+TEXT = "".join(document.text() for document in DOCUMENTS.values())
 PUBLICATION = re.compile(r"([^\W\d_]+)(?:(?:, [^\W\d_]+)* and [^\W\d_]+| et al\.)? (\d{4}(?:, \d{4})*)")
 """First author and years of what a source names: `Efron and Stein 1981`, `Chen et al. 2016`."""
 
