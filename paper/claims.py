@@ -209,7 +209,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim("formal", "no theorem in Coq rests on an axiom", "README", _theorems_with_axioms, most=0),
     Claim(
-        "count_band", "Gaussian-k's counts lie in [2k/3, 4k/3] at every update", "README", least_share_in_range, least=1
+        "count_band",
+        "Gaussian-k's counts lie in [2k/3, 4k/3] at every update",
+        "README",
+        least_share_in_range,
+        least=1,
+        statements=("count_band",),
     ),
     Claim(
         "released_count",
@@ -217,6 +222,7 @@ CLAIMS: tuple[Claim, ...] = (
         "abstract",
         partial(shares_in_range, condition=THOUSANDTH, method="gaussian_k_released"),
         most=0.5,
+        statements=("released_reachable", "released_window"),
     ),
     _close("thousandth", THOUSANDTH, "density 0.001", "abstract"),
     _close("hundredth", HUNDREDTH, "density 0.01", "section Experiments"),
@@ -255,6 +261,7 @@ CLAIMS: tuple[Claim, ...] = (
         "abstract",
         lambda data_folder: exact(one_pass_share(data_folder)),
         least=0.5,
+        statements=("band_search_passes",),
     ),
     Claim(
         "torchrun",
@@ -270,6 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
         partial(_settled_over_law, stream="equal drift", law="steady_drift_equal"),
         least=1 / SETTLED_RATIO,
         most=SETTLED_RATIO,
+        statements=("steady_drift_equal",),
     ),
     Claim(
         "steady_noise",
@@ -278,6 +286,7 @@ CLAIMS: tuple[Claim, ...] = (
         partial(_settled_over_law, stream="noise", law="steady_noise"),
         least=1 / SETTLED_RATIO,
         most=SETTLED_RATIO,
+        statements=("steady_noise",),
     ),
     Claim(
         "tight_rate",
@@ -285,6 +294,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Theorem",
         _slack,
         least=0,
+        statements=("ef_tight_rate",),
     ),
     Claim(
         "late_rate",
@@ -292,6 +302,7 @@ CLAIMS: tuple[Claim, ...] = (
         "waiting, appendix Further studies",
         _late_rates_above_bound,
         most=0,
+        statements=("coherence_rate",),
     ),
     Claim(
         "dssp_capped",
@@ -299,6 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
         "waiting, section Races",
         partial(_largest_lead_over_bound, rule="capped"),
         most=0,
+        statements=("dssp_lead",),
     ),
     Claim(
         "dssp_printed",
@@ -306,6 +318,7 @@ CLAIMS: tuple[Claim, ...] = (
         "waiting, section Races",
         partial(_largest_lead_over_bound, rule="printed"),
         least=math.nextafter(0, 1),
+        statements=("dssp_lead",),
     ),
     Claim(
         "zipline",
@@ -313,6 +326,7 @@ CLAIMS: tuple[Claim, ...] = (
         "waiting, appendix More of barriers",
         _missed_optima,
         most=0,
+        statements=("zipline_sweep", "zipline_waiting"),
     ),
     Claim(
         "waited_less",
@@ -327,6 +341,7 @@ CLAIMS: tuple[Claim, ...] = (
         "waiting, section The policies",
         _other_broken_bounds,
         most=0,
+        statements=("ssp_gap", "elastic_lead", "database_lead"),
     ),
     Claim(
         "slow_worker",

@@ -333,4 +333,5 @@ STUDY = Study(
     macros=MACROS,
     figures={"dssp_leads": dssp_leads, "planned_barriers": planned_barriers},
     results=("dssp_leads", "planned_barriers"),
+    apart={name: (name,) for name in ("dssp_leads", "planned_barriers")},
 )

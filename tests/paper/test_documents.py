@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from paper.claims import CLAIMS
+from paper.commands import commands
 from paper.documents import DOCUMENTS, MAIN_PART_END, Document
 from paper.figures import FIGURES
 from paper.numbers import FILES
@@ -59,7 +60,7 @@ _NO_PROSE = re.compile(
     r"(?<!\\)%.*"
     r"|\\begin\{(?:tabular|longtable)\}.*|\\(?:set\w*|renewcommand|addto\w+)\b.*|[<>]?[pm@]\{[^}]*\}"
     r"|\\(?:cite\w*|nocite|ref|pageref|label|input|includegraphics|usepackage|documentclass)(?:\[[^\]]*\])?\{[^}]*\}"
-    r"|\\(?:statement|formal|claim|command|made|code)\{[^}]*\}|\\sp[A-Z]\w*"
+    r"|\\(?:statement|formal|claim|command|made|reproduce|code)\{[^}]*\}|\\sp[A-Z]\w*"
 )
 """Comments, layout, names and macros."""
 _NUMBER = re.compile(r"(?<![\w.\\])\d+(?:\.\d+)?(?![\d.]*\d)")
@@ -186,8 +187,9 @@ def cited(document: Document) -> set[str]:
 def test_claims_and_commands_that_a_paper_names_are_there(document: Document) -> None:
     text = document.text()
     assert named("claim", text) <= {claim.name for claim in CLAIMS}
+    assert (named("made", text) | named("reproduce", text)) - {"#1"} <= set(commands())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    for command in (named("command", text) | named("made", text)) - {"#1"}:
+    for command in named("command", text) - {"#1"}:
         target, *options = command.split(" ", 1)
         assert target in targets
         studies = re.findall(r'ONLY="?([\w ]+?)"?(?: PROFILE=\w+)?$', " ".join(options))

@@ -254,4 +254,6 @@ STUDY = Study(
         "links",
         *(f"link_accuracy_{model}" for model in TRAINED),
     ),
+    remade=("headlines", "races", "planned_barriers", "switching", "staleness"),
+    apart={"headlines_apart.tex": ("headlines", "races")},
 )
