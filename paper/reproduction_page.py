@@ -12,11 +12,13 @@ from typing import Any
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
+from paper.results import result
 from paper.verdicts import judged
 from sparsync.verify.tools.durations import read_durations
 
 DURATIONS = "durations-quick.json"
-NOT_TIMED = "not timed"
+DISTRIBUTED = "distributed"
+NOT_TIMED, NOT_MEASURED = "not timed", "Not measured"
 _HEAD = "| claim | said in | command | minutes | the number must be | recorded |\n|---|---|---|---|---|---|\n"
 _SECONDS = 60
 
@@ -41,6 +43,25 @@ def claims_markdown(data_folder: Path) -> str:
         )
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
     return f"{_HEAD}{''.join(rows)}{_machines(durations)}"
+
+
+def full_markdown(data_folder: Path) -> str:
+    """What was trained under torchrun on GPU nodes: runs and accuracies; or that nothing was measured.
+
+    Raises:
+        ValueError: a result lacks a field.
+    """
+    if not (data_folder / f"{DISTRIBUTED}.json").is_file():
+        return f"{NOT_MEASURED}: no GPU node has run `make full` for the record.\n"
+    rows = (row for row in result(data_folder, DISTRIBUTED).records("rows") if row["backend"] == "nccl")
+    lines = [
+        f"| {row['run_name']} | {row['density']:g} | {row['seed']} | {row['process_count']} × "
+        f"{row['hardware']} | {100 * row['test_accuracy']:.1f} |\n"
+        for row in rows
+    ]
+    if not lines:
+        return f"{NOT_MEASURED}: the runs of the record talked by gloo.\n"
+    return f"| run | density | seed | processes | accuracy in % |\n|---|---|---|---|---|---|\n{''.join(lines)}"
 
 
 def minutes(durations: Mapping[str, Any], names: Sequence[str]) -> str:
