@@ -90,9 +90,9 @@ class FullCommand:
     @property
     def cases(self) -> list[Case]:
         """All runs that are asked for."""
-        return [
-            case for case in convergence_cases(PROFILES[self.profile]) if not self.only or case.run_name in self.only
-        ]
+        common, seed_count = SIZES[self.profile]
+        names = self.only or TRAINED
+        return [Case(name, {**common, "seed": seed}) for seed in range(seed_count) for name in names]
 
     def words(self, case: Case) -> list[str]:
         """What trains a run."""
