@@ -91,9 +91,9 @@ def _updates(found: Sequence[Result]) -> str:
     return latex.integer(min(done))
 
 
-def _over_runs(data_folder: Path, *, kind: str, field: str) -> str:
+def _over_runs(data_folder: Path, *, kind: str, field: str, digits: int) -> str:
     values = [float(run[field]) for run in runs_of(data_folder, kind).values()]
-    return span(values, partial(latex.decimal, digits=1))
+    return span(values, partial(latex.decimal, digits=digits))
 
 
 def _shares(data_folder: Path, *, label: str, kind: str, field: str) -> str:
@@ -163,7 +163,7 @@ MACROS: dict[str, Macro] = {
     "LawsDriftGain": lambda folder: latex.decimal(result(folder, NAME)["own_steady_gain"]["steady_drift"], 1),
     "LawsNoiseGain": lambda folder: latex.decimal(result(folder, NAME)["own_steady_gain"]["steady_noise"], 1),
     **{f"Laws{word}Rise": partial(_largest_rise, label=label) for word, label in RUNG_NAMES.items()},
-    "LawsThirdWorst": partial(_worst_model, label="bell_shaped"),
+    **{f"Laws{word}Worst": partial(_worst_model, label=label) for word, label in RUNG_NAMES.items()},
     **{
         f"Laws{rung}{word}{kind}": partial(_shares, label=label, kind=run_kind, field=field)
         for rung, label in RUNG_NAMES.items()
@@ -176,8 +176,8 @@ MACROS: dict[str, Macro] = {
         for kind, run_kind in KIND_NAMES.items()
     },
     **{
-        f"Laws{word}{kind}": partial(_over_runs, kind=run_kind, field=field)
-        for word, field in {"Gain": "late_gain", "Count": "late_gaussian_count_ratio"}.items()
+        f"Laws{word}{kind}": partial(_over_runs, kind=run_kind, field=field, digits=digits)
+        for word, field, digits in (("Gain", "late_gain", 1), ("Count", "late_gaussian_count_ratio", 2))
         for kind, run_kind in KIND_NAMES.items()
     },
 }

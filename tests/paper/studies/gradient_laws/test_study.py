@@ -94,7 +94,7 @@ def data_folder(tmp_path: Path) -> Path:
         ("LawsBestDistanceDense", "0.04 to 0.20"),
         ("LawsNormalDistanceFeedback", "0.20"),
         ("LawsGainFeedback", "30.0 to 70.0"),
-        ("LawsCountDense", "3.0"),
+        ("LawsCountDense", "3.00"),
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Path) -> None:
