@@ -28,7 +28,7 @@ from sparsync.experiments.studies.synchronisation import (
     sampled_lags,
     switching,
 )
-from sparsync.experiments.studies.training import decays, variants
+from sparsync.experiments.studies.training import decays, density_costs, variants
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
@@ -84,6 +84,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
     "decays": CaseStudy(decays.run_decays, decays.case_count),
+    "density_costs": CaseStudy(density_costs.run_density_costs, density_costs.case_count),
     "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
     "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     "sharded_plans": CaseStudy(sharded_plans.run_sharded_plans, sharded_plans.case_count),
