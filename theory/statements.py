@@ -65,6 +65,7 @@ from sparsync.theory.feedback import (
     momentum,
     rates,
     residual,
+    sending_periods,
     steady_state,
     worker_rates,
 )
@@ -157,6 +158,7 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         steady_state,
         lag,
         coordinate_lag,
+        sending_periods,
         decayed,
         local_steps,
         decayed_descent,

@@ -34,6 +34,17 @@ send_rate = sympy.Symbol("send_rate", positive=True)
 flatness = sympy.Symbol("flatness", positive=True)
 """φ = ‖m‖₁²/(d‖m‖²), at most 1: 1 where all entries have one magnitude, 1/d where one entry is all."""
 
+sending_period = sympy.Symbol("sending_period", integer=True, positive=True)
+"""Number N of steps in which every coordinate is sent once."""
+effective_step = sympy.Symbol("effective_step", positive=True)
+"""h = ηλ/(1 − γ): by which share of a curvature's distance a gradient moves the model in the end."""
+effective_limit = sympy.Symbol("effective_limit", positive=True)
+"""The supremum of the stable h."""
+period_radius = sympy.Symbol("period_radius", nonnegative=True)
+"""Spectral radius ρ of what a period does to one curvature."""
+worst_radius = sympy.Symbol("worst_radius", nonnegative=True)
+"""The largest ρ of the curvatures of a quadratic."""
+
 LATEX_NAMES = {
     total_sent: r"\sum_{t<T}\lVert C(u_t)\rVert^{2}",
     total_created: r"\sum_{t<T}\lVert g_t\rVert^{2}",
@@ -48,5 +59,10 @@ LATEX_NAMES = {
     up_probability: "p",
     send_rate: "r",
     flatness: r"\varphi",
+    sending_period: "N",
+    effective_step: "h",
+    effective_limit: r"\sup\{\frac{\eta\lambda}{1-\gamma} : x_t\to 0\text{ from every start}\}",
+    period_radius: r"\rho",
+    worst_radius: r"\rho_{\max}",
 }
 """How these symbols print in the paper."""

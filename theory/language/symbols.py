@@ -667,6 +667,11 @@ level_count = lag_symbols.level_count
 up_probability = lag_symbols.up_probability
 send_rate = lag_symbols.send_rate
 flatness = lag_symbols.flatness
+sending_period = lag_symbols.sending_period
+effective_step = lag_symbols.effective_step
+effective_limit = lag_symbols.effective_limit
+period_radius = lag_symbols.period_radius
+worst_radius = lag_symbols.worst_radius
 
 residual_decay = decay_symbols.residual_decay
 mean_residual = decay_symbols.mean_residual
