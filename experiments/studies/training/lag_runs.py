@@ -1,7 +1,8 @@
 """One run of the study of densities: dense with the law of its gradients, or Top-k with the energies that give its lag.
 
-Plain SGD or heavy ball with a constant step size; the memory holds gradients, so that a lag is in steps. Used by
-`density_costs.py`. Ours.
+Plain SGD or heavy ball with a constant step size; the memory holds gradients, so that a lag is in steps. Batches are
+drawn anew at every step, with repetition: in an epoch without, a worker's noise would sum to little, and what the
+residual holds of it would point against the gradients to come, by as much as the lag. Used by `density_costs.py`. Ours.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from sparsync.experiments.studies.training.contestants import Setup
 from sparsync.experiments.studies.training.lag_model import FOLD_COUNT, Gathering, GradientLaw, predicted_lag
+from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.collectives import LocalAverager
 from sparsync.experiments.training.data import Dataset, load_dataset
 from sparsync.experiments.training.loop import Training, new_training
@@ -97,6 +99,15 @@ def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
     found["predicted"] = watch.found
     dimension = training.replica.model.parameters.numel()
     return {**found, "diverged_at_step": diverged, "dimension": dimension, "computed_on": machine_name(device)}
+
+
+class Drawn(BatchSchedule):
+    """Batches drawn from all examples, independent of all before, by step and rank."""
+
+    def batch(self, step: int, rank: int) -> Tensor:
+        """Indices [batch_size] int64 of the examples that worker `rank` sees at `step` (from 0)."""
+        stream = random_stream(self._seed, "independent batch", step, rank)
+        return torch.randint(self._example_count, (self._batch_size,), generator=stream)
 
 
 class _Watch:
@@ -199,7 +210,7 @@ def _new(case: Case, device: str) -> Training:
         seed=case.seed,
         workers=case.worker_count,
     )
-    return new_training(
+    training = new_training(
         run,
         _data(run.data),
         worker_count=case.worker_count,
@@ -207,6 +218,13 @@ def _new(case: Case, device: str) -> Training:
         averager=LocalAverager(run.collective),
         device=device,
     )
+    training.replica.schedule = Drawn(
+        len(training.replica.data.train_labels),
+        worker_count=case.worker_count,
+        batch_size=case.setup.batch_size,
+        seed=case.seed,
+    )
+    return training
 
 
 def _test_loss(training: Training) -> float:
@@ -222,10 +240,17 @@ def _test_loss(training: Training) -> float:
 
 
 def _law(replica: Replica, case: Case, index: int) -> GradientLaw:
-    """Of batches of the training data without repetition: all of them, if the folds are large enough."""
+    """Of the batches of a pass over all examples, if the folds are large enough; else of as many, drawn anew."""
     example_count, batch_size = len(replica.data.train_labels), case.setup.batch_size
-    order = torch.randperm(example_count, generator=random_stream(case.seed, "law of gradients", index))
+    stream = random_stream(case.seed, "law of gradients", index)
     fold_size = min(case.fold_size, example_count // batch_size // FOLD_COUNT)
+    is_whole = FOLD_COUNT * fold_size * batch_size == example_count
+    count = FOLD_COUNT * fold_size * batch_size
+    order = (
+        torch.randperm(example_count, generator=stream)
+        if is_whole
+        else torch.randint(example_count, (count,), generator=stream)
+    )
     statistics, model = replica.model.statistics.clone(), replica.model
     gathering = Gathering(model.parameters.numel(), model.parameters.device)
     for place in range(FOLD_COUNT * fold_size):
@@ -233,7 +258,7 @@ def _law(replica: Replica, case: Case, index: int) -> GradientLaw:
         _, gradient = model.loss_and_gradient(replica.data.train_images[examples], replica.data.train_labels[examples])
         gathering.add(gradient, place % FOLD_COUNT)
     model.statistics.copy_(statistics)
-    return gathering.law(is_whole=FOLD_COUNT * fold_size * batch_size == example_count)
+    return gathering.law(is_whole=is_whole)
 
 
 def _mean_product(vectors: Sequence[Tensor]) -> float:
