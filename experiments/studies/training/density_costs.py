@@ -56,10 +56,12 @@ class Network:
     Args:
         setup: with its data and steps.
         fold_size: gradients of each of three folds by which drift and noise are estimated, at most.
+        halvings: how often the best step size is halved for a comparison; 0 is itself.
     """
 
     setup: Setup
     fold_size: int
+    halvings: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Sizes:
 DENSITIES = (0.001, 0.005, 0.01, 0.05)
 _RECORD = Sizes(
     networks=(
-        Network(Setup("fnn3", "embedded", batch_size=32, steps=600, test_limit=None), fold_size=125),
+        Network(Setup("fnn3", "embedded", batch_size=32, steps=600, test_limit=None), 125, halvings=(0, 3)),
         Network(Setup("resnet20", "embedded", batch_size=8, steps=200, test_limit=256), fold_size=64),
         Network(Setup("gpt", "text", batch_size=2, steps=160, test_limit=64), fold_size=32),
     ),
@@ -115,7 +117,8 @@ SIZES: dict[ProfileName, Sizes] = {
         seed_count=8,
     ),
 }
-"""FNN-3 sees all its data at every place: 3 · 125 batches of 32 are 12,000 images. Profile quick leaves the study out,
+"""FNN-3 sees all its data at every place: 3 · 125 batches of 32 are 12,000 images. It is also trained with an eighth of
+its best step size, where gradients turn less and the model's premise is nearer to the truth. Profile quick leaves the study out,
 as 600 steps of FNN-3 on five seeds are some minutes: the record's is shown."""
 
 
@@ -194,8 +197,8 @@ def run_density_costs(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
         pool: runs the cases.
 
     Returns:
-        `networks`: of each its `model`, `steps`, `dimension`, the dense `step_size` with what was `tried`, the test
-        losses of dense training as `curve`, and `densities`: of each, seed by seed, from gradients of the `point` and
+        `networks`: of each and each `step_share` of the best step size its `model`, `steps`, `dimension`, the
+        `step_size`, what was `tried`, the test losses of dense training as `curve`, and `densities`: of each, seed by seed, from gradients of the `point` and
         of the `path`, the `predicted_lag`, the `measured_lag`, in units of what persists there, and the `predicted`
         loss above dense; and the `measured` one. All are means over the last half of the run; null where a run
         diverged, or nothing persists.
@@ -210,9 +213,9 @@ def run_density_costs(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
     sizes, device = SIZES[profile_name], _device(profile_name)
     runner = Runner(pool, sizes, device)
     first, *others = sizes.networks
-    networks = [_network(runner, first)]
+    networks = _comparisons(runner, first)
     momentum = _momentum(runner, first)
-    networks += [_network(runner, network) for network in others]
+    networks += [row for network in others for row in _comparisons(runner, network)]
     return {
         "profile": profile_name,
         "worker_count": sizes.worker_count,
@@ -231,8 +234,9 @@ def case_count(profile_name: ProfileName) -> int:
     sizes = SIZES[profile_name]
     grid = len(STEP_SIZES) if sizes.is_tuned else 0
     momentum_count = len(MOMENTA) * (1 + len(sizes.momentum_densities)) if sizes.momentum_densities else 0
-    per_network = grid + (1 + len(sizes.densities)) * sizes.seed_count
-    return len(sizes.networks) * per_network + momentum_count * (grid + sizes.seed_count)
+    comparison_count = sum(len(network.halvings) for network in sizes.networks)
+    measured_count = comparison_count * (1 + len(sizes.densities)) + momentum_count
+    return grid * (len(sizes.networks) + momentum_count) + measured_count * sizes.seed_count
 
 
 def window_loss(run: dict[str, Any]) -> float:
@@ -267,20 +271,33 @@ def _window(length: int) -> slice:
     return slice(length - round(WINDOW_SHARE * length), length)
 
 
-def _network(runner: Runner, network: Network) -> dict[str, Any]:
+def _comparisons(runner: Runner, network: Network) -> list[dict[str, Any]]:
+    """Of a network, one for each share of the best step size."""
+    losses = runner.tuned(Method(network))
+    best = best_place(losses) if losses else START
+    return [
+        {
+            **{name: getattr(network.setup, name) for name in ("model", "data", "batch_size", "steps")},
+            **_tuning(losses, best),
+            "step_share": 2.0**-halvings,
+            **_compared(runner, network, max(0, best - halvings)),
+        }
+        for halvings in network.halvings
+    ]
+
+
+def _compared(runner: Runner, network: Network, place: int) -> dict[str, Any]:
+    """Prediction, and then training, with the step size of a place."""
     sizes, dense = runner.sizes, Method(network)
-    losses = runner.tuned(dense)
-    place = best_place(losses) if losses else START
     known = runner.seeds(dense, place, predicts=sizes.densities)
     every = network.setup.steps // EVALUATION_COUNT
     # What is said of a density is known before it is trained.
     said = [{source: _said(known, which, every, source) for source in SOURCES} for which in range(len(sizes.densities))]
     trained = [runner.seeds(Method(network, density), place) for density in sizes.densities]
     return {
-        **{name: getattr(network.setup, name) for name in ("model", "data", "batch_size", "steps")},
+        "step_size": STEP_SIZES[place],
         "dimension": known[0]["dimension"],
         "gradient_count": 3 * network.fold_size,
-        **_tuning(losses, place),
         "evaluate_every": every,
         "curve": [run["test_loss"] for run in known],
         "laws": [run["predicted"] for run in known],
