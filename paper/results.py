@@ -8,7 +8,9 @@ Every access names the file, and the field within it, that a figure or a number 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +30,12 @@ _LONG = (
     *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")),
     *(f"convergence_{arena}" for arena in ("fnn3_16", "lenet5", "resnet20", "lstm")),
 )
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", "convergence_gpt", *_LONG)}
+LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "gradient_laws", "link_accuracy_fnn3", "convergence_gpt", *_LONG)}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence_*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: an arena each, or a machine each. Not all of them need be there."""
+
+_READS: ContextVar[list[Path] | None] = ContextVar("_READS", default=None)
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,26 @@ def results(data_folder: Path, name: str) -> list[Result]:
     return [_read(path, name) for path in paths]
 
 
+def result_name(file: str) -> str:
+    """The name by which a file is made anew: `kernels-nvidia-h200.json` is of `kernels`; an arena's has its own."""
+    found = (name for name, pattern in COLLECTIONS.items() if Path(file).match(pattern) and name in COMMANDS)
+    return next(found, Path(file).stem)
+
+
 def command(name: str) -> str:
     """Which command writes the results of a name: `make reproduce` where nothing else is said."""
     return COMMANDS.get(name, "make reproduce")
+
+
+@contextmanager
+def reads_recorded() -> Iterator[list[Path]]:
+    """A list to which every result file that is read within the context is added: what a claim or a figure rests on."""
+    reads: list[Path] = []
+    token = _READS.set(reads)
+    try:
+        yield reads
+    finally:
+        _READS.reset(token)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -103,6 +124,8 @@ def write_text(path: Path, text: str) -> None:
 def _read(path: Path, name: str) -> Result:
     if not path.is_file():
         raise _missing(path, name)
+    if (reads := _READS.get()) is not None:
+        reads.append(path)
     try:
         return Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:

@@ -85,4 +85,8 @@ def _draw(axes: Axes, look: Look, places: Sequence[float], estimates: Sequence[E
         axes.fill_between(places, low, high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-STUDY = Study(figures={"overview": overview}, results=("convergence", "races"))
+STUDY = Study(
+    figures={"overview": overview},
+    results=("convergence", "races"),
+    remade=("convergence_fnn3", "races"),
+)

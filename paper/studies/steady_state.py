@@ -130,4 +130,9 @@ MACROS: dict[str, Macro] = {
     "NoiseLaw": lambda folder: latex.decimal(predicted_gain(folder, "steady_noise"), 2),
 }
 
-STUDY = Study(macros=MACROS, figures={"steady_state": steady_state}, results=("steady_state", "convergence"))
+STUDY = Study(
+    macros=MACROS,
+    figures={"steady_state": steady_state},
+    results=("steady_state", "convergence"),
+    remade=("steady_state", *dict.fromkeys(f"convergence_{setting.arena}" for setting in TRAINED)),
+)

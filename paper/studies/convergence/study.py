@@ -200,4 +200,5 @@ STUDY = Study(
     figures={"convergence": convergence, "counts": counts},
     tables={"accuracy.tex": accuracy_table, "counts.tex": count_table},
     results=("convergence",),
+    remade=tuple(f"convergence_{arena}" for arena in ARENAS),
 )
