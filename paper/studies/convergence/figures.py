@@ -40,6 +40,8 @@ DRAWN = {"fnn3": "momentum", "resnet20": "momentum", "gpt": "adamw", "lstm": "ad
 MAIN = (EXACT, OURS, THEIRS, RANDOM)
 _SHIFTS = {EXACT: 0.93, OURS: 1.0, THEIRS: 1.07, RANDOM: 1.0}
 """Factors of the density, so that intervals stand beside each other."""
+_DENSITIES = (0.0007, 0.08)
+"""Shown from, and up to."""
 _LINEAR_BELOW = 0.01
 """Counts over k below this are drawn on a linear scale, so that zero has a place."""
 Draw = Callable[[Axes, Result, str], None]
@@ -71,7 +73,7 @@ def _panels(data_folder: Path, draw: Draw, *, height: float) -> Figure:
             axes.set(xticks=[], yticks=[])
             continue
         draw(axes, there[arena], rule)
-        axes.set_xscale("log")
+        axes.set(xscale="log", xlim=_DENSITIES)
         axes.xaxis.set(major_locator=FixedLocator([0.001, 0.01, 0.1]), minor_locator=NullLocator())
         axes.xaxis.set(major_formatter="{x:g}", minor_formatter=NullFormatter())
     drawn = [axes for axes in panels if axes.get_legend_handles_labels()[0]]
