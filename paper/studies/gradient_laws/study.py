@@ -134,8 +134,8 @@ def _normal_count(data_folder: Path) -> str:
     return f"{named.count('norm')} of {len(named)}" if named else NOT_RUN
 
 
-def _inflations(data_folder: Path) -> list[float]:
-    found = [inflation(data_folder, model) for model in MODELS]
+def _inflations(data_folder: Path, field: str = "late_deviation") -> list[float]:
+    found = [inflation(data_folder, model, field) for model in MODELS]
     return [factor for factor in found if factor is not None]
 
 
@@ -157,6 +157,7 @@ MACROS: dict[str, Macro] = {
     "LawsLow": lambda _folder: latex.integer(EXPECTED_INFLATION[0]),
     "LawsHigh": lambda _folder: latex.integer(EXPECTED_INFLATION[1]),
     "LawsInflation": lambda folder: span(_inflations(folder), partial(latex.decimal, digits=1)),
+    "LawsLargestInflation": lambda folder: span(_inflations(folder, "late_largest"), partial(latex.decimal, digits=1)),
     "LawsInflationAsExpected": _inflated_as_expected,
     "LawsNormalBest": _normal_count,
     "LawsBoundsKept": _bounds_kept,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paper.results import Result
-from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves
+from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves, windowed
 from paper.studies.gradient_laws.runs import NOT_RUN, inflation
 from paper.studies.gradient_laws.study import MACROS, law_cell, laws_table, span
 from tests.support.drawing import plain
@@ -47,6 +47,7 @@ def run(model: str, kind: str, *, best: str | None = "t", deviation: float = 1.0
         "bound_share": {"bell_shaped": share},
         "late_gain": 10.0 * deviation,
         "late_deviation": deviation,
+        "late_largest": 2.0 if kind == "dense" else 3.0,
         "late_gaussian_count_ratio": 3.0,
     }
 
@@ -80,6 +81,7 @@ def data_folder(tmp_path: Path) -> Path:
         ("LawsDensity", "0.001"),
         ("LawsWorkers", "4"),
         ("LawsInflation", "3.0 to 7.0"),
+        ("LawsLargestInflation", "1.5"),
         ("LawsInflationAsExpected", "1 of 2"),
         ("LawsNormalBest", "1 of 5"),
         ("LawsBoundsKept", "25"),
@@ -167,3 +169,10 @@ def test_gains_stand_over_the_densities_of_whole_counts(data_folder: Path) -> No
     assert len(top_k.lines) == 7
     assert np.asarray(course.lines[-1].get_xdata()).tolist() == pytest.approx([0.2, 0.4])
     assert [text.get_text() for text in course.texts] == ["persistent", "noise"]
+
+
+def test_windows_grow_and_leave_no_step_out() -> None:
+    steps = list(range(1, 14))
+    ends, means = windowed(steps, [float(step) for step in steps])
+    assert ends == [1, 2, 3, 4, 5, 7, 9, 12, 13]
+    assert means == [1, 2, 3, 4, 5, 6.5, 8.5, 11, 13]
