@@ -116,10 +116,10 @@ def test_the_table_has_a_row_for_every_model_run_or_not(data_folder: Path) -> No
     assert [row[0] for row in rows] == ["FNN-3", "LeNet-5", "ResNet-20", "VGG-16", "LSTM", "GPT"]
     cells = {row[0]: [plain(cell.removesuffix(r" \\")) for cell in row[1:]] for row in rows}
     assert set(cells["VGG-16"]) == {NOT_RUN}
-    laws = ["normal (0.20; 0.20)", "Student (0.04; 0.20)"]
-    assert cells["FNN-3"] == ["3000", "400", *laws, "100 / 100", "100 / 100", "10.0", "70.0", "7.0"]
+    laws = ["normal 0.20, 0.20", "Student 0.04, 0.20"]
+    assert cells["FNN-3"] == ["3000", "400", *laws, "50/50", "50/50", "10.0", "70.0", "7.0"]
     # The run with feedback is missing.
-    assert cells["GPT"][2:] == ["Student (0.04; 0.20)", NOT_RUN, "100 / 100", NOT_RUN, "10.0", NOT_RUN, NOT_RUN]
+    assert cells["GPT"][2:] == ["Student 0.04, 0.20", NOT_RUN, "50/50", NOT_RUN, "10.0", NOT_RUN, NOT_RUN]
 
 
 def test_a_run_that_diverged_says_after_how_many_updates(data_folder: Path) -> None:
