@@ -13,6 +13,7 @@ from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
+from tests.support.studies.density_costs_data import density_costs_record
 from tests.support.studies.kfac_data import kfac_record
 from tests.support.studies.private_data import private_record
 from tests.support.studies.self_paced_data import self_paced_record
@@ -71,6 +72,7 @@ RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {
     "gaussian_k_released": [(0, 0, 0), (1, 1, 1), (0, 2, 9), (1, 1.5, 2)],
 }
 EXAMPLES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "density_costs": density_costs_record,
     "kfac": kfac_record,
     "split": split_record,
     "private_learning": private_record,

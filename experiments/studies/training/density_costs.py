@@ -118,8 +118,8 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
 }
 """FNN-3 sees all its data at every place: 3 · 125 batches of 32 are 12,000 images. It is also trained with an eighth of
-its best step size, where gradients turn less and the model's premise is nearer to the truth. Profile quick leaves the study out,
-as 600 steps of FNN-3 on five seeds are some minutes: the record's is shown."""
+its best step size, where gradients turn less and the model's premise is nearer to the truth. Profile quick leaves the
+study out, as 600 steps of FNN-3 on five seeds are some minutes: the record's is shown."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ def run_density_costs(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
 
     Returns:
         `networks`: of each and each `step_share` of the best step size its `model`, `steps`, `dimension`, the
-        `step_size`, what was `tried`, the test losses of dense training as `curve`, and `densities`: of each, seed by seed, from gradients of the `point` and
-        of the `path`, the `predicted_lag`, the `measured_lag`, in units of what persists there, and the `predicted`
-        loss above dense; and the `measured` one. All are means over the last half of the run; null where a run
-        diverged, or nothing persists.
+        `step_size`, what was `tried`, the test losses of dense training as `curve`, and `densities`: of each, seed by
+        seed, from gradients of the `point` and of the `path`, the `predicted_lag`, the `measured_lag`, in units of what
+        persists there, and the `predicted` loss above dense; and the `measured` one. All are means over the last half
+        of the run; null where a run diverged, or nothing persists.
         `momentum`: of FNN-3 by `momentum` and `density` the best `step_size`, what was `tried`, and the losses.
 
     Raises:
