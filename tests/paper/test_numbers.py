@@ -16,7 +16,7 @@ from tests.support.paper_data import rewrite, run_record, write_results, write_r
 from tests.support.paths import ROOT
 
 MAIN_TEX = ROOT / "paper" / "main.tex"
-TEXTS = ("main.tex", "bounds.tex", "waiting.tex", "learning.tex", "planning.tex")
+TEXTS = ("main.tex", "lag.tex", "bounds.tex", "waiting.tex", "learning.tex", "planning.tex")
 TEXT = "".join(MAIN_TEX.with_name(name).read_text(encoding="utf-8") for name in TEXTS)
 PUBLICATION = re.compile(r"([^\W\d_]+)(?:(?:, [^\W\d_]+)* and [^\W\d_]+| et al\.)? (\d{4}(?:, \d{4})*)")
 """First author and years of what a source names: `Efron and Stein 1981`, `Chen et al. 2016`."""
