@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,12 @@ COMMANDS = {
 }
 """What writes results that `make reproduce` does not write."""
 _LONG = ("race_finals", *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")))
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", *_LONG)}
+LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "gradient_laws", "link_accuracy_fnn3", *_LONG)}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""
 
+_READS: ContextVar[list[Path] | None] = ContextVar("_READS", default=None)
 _SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
 
 
@@ -89,6 +92,11 @@ def results(data_folder: Path, name: str) -> list[Result]:
     return [_read(path, name) for path in paths]
 
 
+def result_name(file: str) -> str:
+    """The name of the results that a file belongs to: `kernels-nvidia-h200.json` is of `kernels`."""
+    return next((name for name, pattern in COLLECTIONS.items() if Path(file).match(pattern)), Path(file).stem)
+
+
 def command(name: str) -> str:
     """Which command writes the results of a name: `make reproduce` where nothing else is said."""
     return COMMANDS.get(name, "make reproduce")
@@ -126,6 +134,17 @@ def trained_runs(data_folder: Path, setting: str) -> set[str]:
     return {path.name.split("-")[1] for path in paths}
 
 
+@contextmanager
+def reads_recorded() -> Iterator[list[Path]]:
+    """A list to which every result file that is read within the context is added: what a claim or a figure rests on."""
+    reads: list[Path] = []
+    token = _READS.set(reads)
+    try:
+        yield reads
+    finally:
+        _READS.reset(token)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file as a whole, in UTF-8."""
     write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
@@ -134,6 +153,8 @@ def write_text(path: Path, text: str) -> None:
 def _read(path: Path, name: str) -> Result:
     if not path.is_file():
         raise _missing(path, name)
+    if (reads := _READS.get()) is not None:
+        reads.append(path)
     try:
         return Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:

@@ -26,6 +26,7 @@ from paper.studies import (
     variants,
 )
 from paper.studies.convergence import study as convergence
+from paper.studies.gradient_laws import study as gradient_laws
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
@@ -36,6 +37,7 @@ from paper.studies.planning import (
     layer_densities,
     planning_seconds,
     predicted_steps,
+    scaling,
     sequence_groups,
     sharded_plans,
     streams,
@@ -48,6 +50,7 @@ STUDIES: dict[str, Study] = {
     "contraction": contraction.STUDY,
     "phases": phases.STUDY,
     "steady_state": steady_state.STUDY,
+    "gradient_laws": gradient_laws.STUDY,
     "quadratics": quadratics.STUDY,
     "decays": decays.STUDY,
     "density_costs": density_costs.STUDY,
@@ -78,6 +81,7 @@ STUDIES: dict[str, Study] = {
     "self_paced": self_paced.STUDY,
     "global_selection": global_selection.STUDY,
     "crossovers": crossovers.STUDY,
+    "scaling": scaling.STUDY,
     "layer_densities": layer_densities.STUDY,
     "sharded_plans": sharded_plans.STUDY,
     "sequence_groups": sequence_groups.STUDY,
