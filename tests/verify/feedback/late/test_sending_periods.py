@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sparsync.verify.feedback import sending_periods
+from sparsync.verify.feedback.late import sending_periods
 
 
 def test_the_map_of_a_period_without_momentum_is_descent() -> None:

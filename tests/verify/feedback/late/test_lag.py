@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sparsync.theory.statements import STATEMENTS
-from sparsync.verify.feedback import coordinate_lag, lag, sending_periods
+from sparsync.verify.feedback.late import coordinate_lag, lag, sending_periods
 from sparsync.verify.tools.outcome import Profile
 
 SMALL = Profile(dimensions=(3, 4), examples_count=20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sparsync.verify.feedback import coordinate_lag
+from sparsync.verify.feedback.late import coordinate_lag
 
 
 def test_a_walk_without_noise_lags_by_half_its_cycle() -> None:
