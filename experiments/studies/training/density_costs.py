@@ -5,8 +5,8 @@ At a few places the drift and the noise of every coordinate of one worker's grad
 at that point, and once more from those of the path around it, of which what turns from step to step is noise.
 `lag_model.py` says by how many steps Λ Top-k of each density will be late; and what is predicted of its test loss after
 t steps is the loss of dense training after t − Λ, on the curve of the same seed. Only then Top-k is trained. Its lag is
-measured by the energy balance of `theory/feedback/late/lag.py`. Besides, FNN-3 with and without momentum, each method with
-its own best step size. Read by `paper/studies/density_costs.py`. Ours.
+measured by the energy balance of `theory/feedback/late/lag.py`. Besides, FNN-3 with and without momentum, each method
+with its own best step size. Read by `paper/studies/density_costs.py`. Ours.
 """
 
 from __future__ import annotations
