@@ -92,6 +92,11 @@ def results(data_folder: Path, name: str) -> list[Result]:
     return [_read(path, name) for path in paths]
 
 
+def result_name(file: str) -> str:
+    """The name of the results that a file belongs to: `kernels-nvidia-h200.json` is of `kernels`."""
+    return next((name for name, pattern in COLLECTIONS.items() if Path(file).match(pattern)), Path(file).stem)
+
+
 def command(name: str) -> str:
     """Which command writes the results of a name: `make reproduce` where nothing else is said."""
     return COMMANDS.get(name, "make reproduce")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -18,7 +17,7 @@ import pytest
 
 from sparsync.theory.statements import MODULES, STATEMENTS
 from sparsync.verify.ledger.checks import CHECKS, checking_module
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, tracked_files
 
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 25, 400, 50
 SOURCES = (".py", ".v", ".h", ".cpp", ".cu", ".cuh", ".tex")
@@ -65,14 +64,8 @@ WITHOUT_SOURCE = {
 """Files of tests whose stem is no file of theory or verify, with the reason."""
 
 
-def repository_files() -> list[str]:
-    """What is tracked, or new and not ignored."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted(name for name in {*listed.split("\0")} if name and (ROOT / name).is_file())
-
-
-FILES = repository_files()
+FILES = tracked_files("--cached", "--others", "--exclude-standard")
+"""What is tracked, or new and not ignored."""
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in FILES if name.endswith(".py")}
 
 

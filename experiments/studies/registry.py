@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sparsync.experiments.studies.learning import kfac, private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
-from sparsync.experiments.studies.planning import crossovers, layer_densities, sequence_groups, sharded_plans
+from sparsync.experiments.studies.planning import crossovers, layer_densities, scaling, sequence_groups, sharded_plans
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.selection.contraction import run_contraction
 from sparsync.experiments.studies.selection.phases import run_phases
@@ -85,6 +85,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
     "decays": CaseStudy(decays.run_decays, decays.case_count),
     "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
+    "scaling": CaseStudy(scaling.run_scaling, scaling.case_count),
     "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     "sharded_plans": CaseStudy(sharded_plans.run_sharded_plans, sharded_plans.case_count),
     "sequence_groups": CaseStudy(sequence_groups.run_sequence_groups, sequence_groups.case_count),

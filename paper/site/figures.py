@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.figures import FIGURES, write_figure
-from paper.results import COLLECTIONS, command, reads_recorded, write_text
+from paper.results import command, reads_recorded, result_name, write_text
 from paper.rules import RULES
 from paper.site.sources import ROOT, Place, Sources, importing_tests, lines_of
 from paper.studies.registry import STUDIES
@@ -79,11 +79,6 @@ def commands(reads: Iterable[str]) -> tuple[str, ...]:
     reproduced = [name for name in names if command(name) == "make reproduce" and name != "verify"]
     others = ["make verify" if name == "verify" else command(name) for name in names if name not in reproduced]
     return (*([f'make reproduce ONLY="{" ".join(reproduced)}"'] if reproduced else []), *dict.fromkeys(others))
-
-
-def result_name(file: str) -> str:
-    """The name of the results that a file belongs to: `convergence/plain-….json` is of `convergence`."""
-    return next((name for name, pattern in COLLECTIONS.items() if Path(file).match(pattern)), Path(file).stem)
 
 
 def _drawn(name: str, data_folder: Path, folder: Path) -> tuple[Path, tuple[str, ...]]:

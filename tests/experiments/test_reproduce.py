@@ -16,6 +16,7 @@ import pytest
 
 from sparsync.experiments import reproduce
 from sparsync.experiments.studies.training import convergence
+from sparsync.verify.tools.durations import read_durations
 from tests.support.slow_cases import slow_except
 from tests.support.stand_ins.forked import run_forked
 
@@ -61,6 +62,18 @@ def test_a_part_alone_leaves_the_files_of_the_others(tmp_path: Path, part: str) 
     assert {path.name for path in tmp_path.iterdir()} == {"races.json", f"{part}.json"}
     assert (tmp_path / "races.json").read_text() == "as it was"
     assert json.loads((tmp_path / f"{part}.json").read_text())["profile"] == "smoke"
+
+
+def test_how_long_a_part_took_is_noted_unless_it_took_something_over(tmp_path: Path) -> None:
+    files = {"data_folder": tmp_path / "data", "store": tmp_path / "store"}
+    for place, name in enumerate(("first.json", "again.json")):
+        command = reproduce.ReproduceCommand(
+            profile="smoke", jobs=1, only=("crossovers", "refinement"), durations=tmp_path / name, **files
+        )
+        assert reproduce.reproduce(command) == {}
+        noted = read_durations(tmp_path / name)
+        assert set(noted) == (set() if place else {"crossovers", "refinement"})
+        assert all(one["duration_seconds"] > 0 and one["job_count"] == 1 for one in noted.values())
 
 
 def test_every_part_runs_unless_some_are_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from paper import reproduce
 from paper.reproduce import Stage, measuring_stages, overlay, showing_stages
+from sparsync.verify.tools.durations import read_durations
 from tests.support.paths import ROOT
 
 
@@ -54,6 +55,28 @@ def test_a_part_of_the_studies_alone_is_no_whole_run(checkout: Path, monkeypatch
     monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: [])
     assert reproduce.main(["--profile", "smoke", "--only", "races"]) == 0
     assert not (checkout / "build" / "smoke" / "run.json").exists()
+
+
+def test_to_show_is_to_measure_nothing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: pytest.fail("measured"))
+    drawn = stage("drawn", "from pathlib import Path; Path('drawn').touch()", checkout)
+    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown: [drawn])
+    (checkout / "build" / "smoke" / "data").mkdir(parents=True)
+    assert reproduce.main(["--profile", "smoke", "--show"]) == 0
+    assert (checkout / "drawn").exists()
+    assert (checkout / "build" / "smoke" / "shown" / "races.json").read_text(encoding="utf-8") == "recorded"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_stages_that_may_have_gone_on_from_kept_results_are_not_timed(
+    is_kept: bool, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_kept:
+        (checkout / "build" / "store").mkdir(parents=True)
+    stages = [stage(name, "", checkout) for name in ("statements", "certificates")]
+    monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: stages)
+    assert reproduce.main(["--profile", "smoke"]) == 0
+    assert set(read_durations(checkout / "build" / "smoke" / "durations.json")) == (set() if is_kept else {"verify"})
 
 
 def test_what_a_run_lacks_is_shown_from_the_record_and_named(tmp_path: Path) -> None:
