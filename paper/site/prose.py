@@ -68,7 +68,7 @@ def _expanded(latex: str, source: str) -> str:
     """The text with the paper's own words in it, such as the name of the other paper, written out."""
     for name in re.findall(r"\\newcommand\{(\\[A-Za-z]+)\}\{", source):
         words = _argument(source, rf"\newcommand{{{name}}}")
-        latex = re.sub(rf"{re.escape(name)}(?![A-Za-z])(\{{\}})?", lambda _match, words=words: words, latex)
+        latex = words.join(re.split(rf"{re.escape(name)}(?![A-Za-z])(?:\{{\}})?", latex))
     return latex
 
 
