@@ -32,7 +32,7 @@ GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce show record paper site docs bench links real gpu wheel artefact artefact-check clean
+.PHONY: help install demo check test test-all verify formal reproduce full show record paper site docs bench links real gpu wheel artefact artefact-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,6 +80,14 @@ formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest 
 # `exec`: make hands SIGTERM to the shell that it began, and the command ends what it began itself.
 reproduce: $(STAMP) ## theorems, runs, figures, report; goes on where it was (PROFILE=smoke|quick|record|full; ONLY="races budgets")
 	exec $(RUN) -m paper.reproduce --profile $(PROFILE) --jobs $(JOBS) $(ASKED_FRESH) $(if $(ONLY),--only $(ONLY))
+
+# On several nodes each starts this, e.g. TORCHRUN="--nnodes 4 --rdzv-backend c10d --rdzv-id 7 --rdzv-endpoint node0:29400".
+full: $(STAMP) ## on GPU nodes: kernels, training runs under torchrun with NCCL, then all studies of profile full; resumable (TORCHRUN=…)
+	@if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; \
+	    then $(MAKE) gpu GPU_PYTHON=$(abspath $(RUN)) OUT=build/full/gpu; \
+	    else echo "no GPU: kernels are not timed, and gloo stands for NCCL" >&2; fi
+	$(RUN) -m sparsync.experiments.full --output-folder build/full/distributed $(if $(TORCHRUN),--torchrun "$(TORCHRUN)")
+	$(MAKE) reproduce PROFILE=full
 
 show: $(STAMP) ## figures, numbers and report of what PROFILE has found so far, with the record for what it has not
 	$(RUN) -m paper.reproduce --profile $(PROFILE) --show

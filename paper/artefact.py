@@ -60,6 +60,7 @@ def with_inventory(archived: bytes, name: str) -> bytes:
     text = "".join(f"{digest}  {path}\n" for path, digest in sorted(digests.items())).encode()
     added = tarfile.TarInfo(f"{name}/{INVENTORY}")
     added.size, added.mtime, added.mode = len(text), newest, 0o664
+    buffer.seek(0)
     with tarfile.open(fileobj=buffer, mode="a:") as archive:
         archive.addfile(added, io.BytesIO(text))
     return buffer.getvalue()

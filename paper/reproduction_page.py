@@ -12,13 +12,14 @@ from typing import Any
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
-from paper.results import reads_recorded, result_name
+from paper.results import reads_recorded, result, result_name
 from paper.verdicts import Claim, judged
 from sparsync.verify.tools.durations import read_durations
 from sparsync.verify.tools.intervals import Estimate
 
 DURATIONS = "durations-quick.json"
-NOT_TIMED = "not timed"
+DISTRIBUTED = "distributed"
+NOT_TIMED, NOT_MEASURED = "not timed", "Not measured"
 _HEAD = "| claim | said in | command | minutes | the number must be | recorded |\n|---|---|---|---|---|---|\n"
 _SECONDS = 60
 
@@ -55,6 +56,25 @@ def judged_and_read(claim: Claim, data_folder: Path) -> tuple[Estimate | None, t
     with reads_recorded() as paths:
         recorded = judged(claim, record_folder=data_folder, data_folder=data_folder).recorded
     return recorded, tuple(dict.fromkeys(result_name(str(path.relative_to(data_folder))) for path in paths))
+
+
+def full_markdown(data_folder: Path) -> str:
+    """What was trained under torchrun on GPU nodes: runs and accuracies; or that nothing was measured.
+
+    Raises:
+        ValueError: a result lacks a field.
+    """
+    if not (data_folder / f"{DISTRIBUTED}.json").is_file():
+        return f"{NOT_MEASURED}: no GPU node has run `make full` for the record.\n"
+    rows = (row for row in result(data_folder, DISTRIBUTED).records("rows") if row["backend"] == "nccl")
+    lines = [
+        f"| {row['run_name']} | {row['density']:g} | {row['seed']} | {row['process_count']} × "
+        f"{row['hardware']} | {100 * row['test_accuracy']:.1f} |\n"
+        for row in rows
+    ]
+    if not lines:
+        return f"{NOT_MEASURED}: the runs of the record talked by gloo.\n"
+    return f"| run | density | seed | processes | accuracy in % |\n|---|---|---|---|---|---|\n{''.join(lines)}"
 
 
 def minutes(durations: Mapping[str, Any], names: Sequence[str]) -> str:

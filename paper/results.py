@@ -27,7 +27,7 @@ COMMANDS = {
 }
 """What writes results that `make reproduce` does not write."""
 _LONG = ("race_finals", *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")))
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", *_LONG)}
+LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "gradient_laws", "link_accuracy_fnn3", *_LONG)}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: a run each, or a machine each."""

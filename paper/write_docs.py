@@ -16,7 +16,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from paper.kernel_page import timings_markdown, wire_markdown
-from paper.reproduction_page import claims_markdown
+from paper.reproduction_page import claims_markdown, full_markdown
 from paper.results import write_text
 from paper.statements.proof_page import proofs_markdown
 from paper.statements.proofs import checks_file
@@ -78,6 +78,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "links": ("training.md", links_markdown),
     "examples": ("examples.md", examples_markdown),
     "claims": ("reproducing.md", claims_markdown),
+    "full": ("reproducing.md", full_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""
 

@@ -25,6 +25,7 @@ from paper.studies import (
     variants,
 )
 from paper.studies.convergence import study as convergence
+from paper.studies.gradient_laws import study as gradient_laws
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
@@ -48,6 +49,7 @@ STUDIES: dict[str, Study] = {
     "contraction": contraction.STUDY,
     "phases": phases.STUDY,
     "steady_state": steady_state.STUDY,
+    "gradient_laws": gradient_laws.STUDY,
     "quadratics": quadratics.STUDY,
     "decays": decays.STUDY,
     "refinement": refinement.STUDY,

@@ -9,9 +9,10 @@ import pytest
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
-from paper.reproduction_page import NOT_TIMED, claims_markdown, judged_and_read, minutes
+from paper.reproduction_page import NOT_TIMED, claims_markdown, full_markdown, judged_and_read, minutes
 from paper.verdicts import Claim
 from sparsync.verify.tools.durations import note_duration
+from tests.support.paper_data import write
 from tests.support.paths import ROOT
 
 RECORD = ROOT / "paper" / "data"
@@ -31,6 +32,16 @@ def test_every_claim_has_a_row() -> None:
         assert page.count(f"| {claim.text.replace('|', chr(92) + '|')} | {claim.said_in} |") == 1
     assert "| `make bench show` |" in page
     assert "| `make reproduce ONLY=convergence` |" in page
+
+
+def test_what_only_gpus_can_show_is_not_measured_until_some_did(tmp_path: Path) -> None:
+    assert full_markdown(tmp_path).startswith("Not measured: no GPU node")
+    row = {"run_name": "fnn3_top_k", "density": 0.001, "seed": 0, "test_accuracy": 0.75}
+    row |= {"process_count": 8, "backend": "gloo", "hardware": "some"}
+    write(tmp_path / "distributed.json", {"rows": [row]})
+    assert full_markdown(tmp_path).startswith("Not measured: the runs of the record talked by gloo")
+    write(tmp_path / "distributed.json", {"rows": [row | {"backend": "nccl"}]})
+    assert "| fnn3_top_k | 0.001 | 0 | 8 × some | 75.0 |" in full_markdown(tmp_path)
 
 
 def took(seconds: float, *beside: str) -> dict[str, Any]:
@@ -70,6 +81,6 @@ def test_the_machine_of_the_minutes_is_named(tmp_path: Path) -> None:
         ({"least": 5e-324}, "above 0"),
     ],
 )
-def test_a_tolerance_is_the_bounds_of_the_claim(bounds: dict[str, float], words: str) -> None:
+def test_a_tolerance_is_the_bounds_of_the_claim(bounds: dict[str, Any], words: str) -> None:
     claim = Claim("name", "text", "README", lambda _folder: pytest.fail("not asked"), **bounds)
     assert claim.tolerance == words

@@ -328,10 +328,12 @@ def ledger_record(profile: str) -> dict[str, Any]:
                 "label": label,
                 "kind": "definition" if label == "crossover" else "theorem",
                 "grades": ["symbolic", "rational"],
+                "lost_grades": [],
                 "evidence": {"symbolic": {"argued_count": int(label == "top_k")}},
             }
             for label in STATEMENTS
         ],
+        "mutants": {"mutants": [{"killed_by": ["rational"]}]},
         "certificates": {"checked_count": 18, "files": [{"name": "top_k"}, {"name": "bell_shaped"}]},
         "counterexamples": [{"name": name, "ratio": "5/9", "claimed": "49/100", "refutes": True} for name in names],
         "provenance": PROVENANCE,

@@ -1,0 +1,401 @@
+"""How are gradients distributed over training, without error feedback and with it? Six models, the original study's.
+
+Of each a dense run and one of Top-k with error feedback. Looked at is the first worker's gradient, or its corrected
+gradient u = g + e; the step size is outside the memory, so that both have the same unit. At every update: scale, gain
+δ/κ, and whether the hypotheses of the ladder hold; at some: histograms, sorted magnitudes, laws, relative errors.
+Models, density and what is drawn follow the code released with Shi, Chu, Cheung and See 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+
+from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.selection.fitted_laws import best_law, fit_laws, sample_halves
+from sparsync.experiments.studies.selection.rank_hypotheses import (
+    RUNGS,
+    Finding,
+    Floats,
+    examined,
+    hypotheses,
+    sampled_ranks,
+)
+from sparsync.experiments.training.loop import TrainingResult
+from sparsync.experiments.training.runs import Run
+from sparsync.experiments.training.seeding import random_stream
+from sparsync.kernels.selection import target_count
+from sparsync.theory.contraction.ladder import STATEMENTS as LADDER
+from sparsync.theory.statements import STATEMENTS
+from sparsync.verify.tools.pool import Pool
+from sparsync.verify.tools.provenance import provenance
+
+Kind = Literal["dense", "top_k"]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Of a histogram, all of one width.
+
+    Args:
+        count: how many.
+        low: where the first begins.
+        high: where the last ends.
+    """
+
+    count: int
+    low: float
+    high: float
+
+    def shares(self, values: np.ndarray[Any, Any], of_count: int) -> list[float]:
+        """How many of the values are in each, over a number; what lies outside is in none."""
+        counts: list[int] = np.histogram(values, self.count, (self.low, self.high))[0].tolist()
+        return [count / of_count for count in counts]
+
+    def edges(self) -> list[float]:
+        """One more than there are bins."""
+        return [self.low + (self.high - self.low) * place / self.count for place in range(self.count + 1)]
+
+
+KINDS: tuple[Kind, ...] = ("dense", "top_k")
+DENSITY, WORKER_COUNT = 0.001, 4
+DENSITIES = tuple(10 ** (-3.5 + 3.5 * index / 30) for index in range(30))
+"""From 0.0003 to 0.76."""
+OBSERVATION_COUNT, SERIES_COUNT = 8, 200
+STEADY_LAWS = ("steady_drift", "steady_noise")
+HISTOGRAM, MAGNITUDE_HISTOGRAM = Bins(128, -8.0, 8.0), Bins(72, -6.0, 3.0)
+"""In standard deviations; of the magnitudes, in decades of them."""
+_SIGNIFICANT_DIGITS = 6
+_LAST_SHARE = 10
+"""The last tenth of a run is called late."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A model and how it trains: plain SGD.
+
+    Args:
+        model: see `Run.model`.
+        data: see `Run.data`.
+        batch_size: examples per worker and step.
+        steps: updates.
+        step_size: constant.
+    """
+
+    model: str
+    data: str
+    batch_size: int
+    steps: int
+    step_size: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Args:
+        setup: what trains.
+        kind: dense, or Top-k with error feedback.
+        seed: names its random streams.
+    """
+
+    setup: Setup
+    kind: Kind
+    seed: int = 0
+
+
+SIZES: Mapping[ProfileName, tuple[Setup, ...]] = {
+    "smoke": (Setup("fnn3", "embedded", batch_size=8, steps=12, step_size=0.1),),
+    "record": (
+        Setup("fnn3", "embedded", batch_size=32, steps=4000, step_size=0.1),
+        Setup("lenet5", "embedded", batch_size=32, steps=3000, step_size=0.05),
+        Setup("resnet20", "embedded", batch_size=8, steps=800, step_size=0.05),
+        Setup("vgg16", "embedded", batch_size=4, steps=100, step_size=0.02),
+        Setup("lstm", "text", batch_size=1, steps=800, step_size=1.0),
+        Setup("gpt", "text", batch_size=1, steps=600, step_size=0.3),
+    ),
+    "full": (
+        Setup("fnn3", "fashion_mnist", batch_size=128, steps=20_000, step_size=0.1),
+        Setup("lenet5", "fashion_mnist", batch_size=128, steps=20_000, step_size=0.05),
+        Setup("resnet20", "cifar10", batch_size=32, steps=20_000, step_size=0.1),
+        Setup("vgg16", "cifar10", batch_size=32, steps=5000, step_size=0.05),
+        Setup("lstm", "text", batch_size=8, steps=20_000, step_size=1.0),
+        Setup("gpt", "text", batch_size=8, steps=20_000, step_size=0.3),
+    ),
+}
+"""The quick profile leaves the study out: FNN-3 alone takes minutes."""
+
+
+def run_gradient_laws(profile_name: ProfileName, pool: Pool, *, seed: int = 0) -> dict[str, Any]:
+    """Train every model both ways; the study's JSON.
+
+    Args:
+        profile_name: one that `SIZES` leaves out has no runs.
+        pool: runs the cases.
+        seed: of the runs and of the samples that are fitted.
+
+    Returns:
+        `density` of the runs, `densities` of the relative errors, the edges of the histograms, and `runs`, see
+        `run_case`, whose numbers have six digits.
+
+    Raises:
+        CasesFailedError: some runs failed. One that diverged later than its first update has not failed.
+    """
+    cases = [Case(setup, kind, seed) for setup, kind in product(SIZES.get(profile_name, ()), KINDS)]
+    return {
+        "profile": profile_name,
+        "seed": seed,
+        "worker_count": WORKER_COUNT,
+        "density": DENSITY,
+        "densities": list(DENSITIES),
+        "steady_gain": {
+            label: [(1 - STATEMENTS[label].evaluate(kappa=kappa)) / kappa for kappa in DENSITIES]
+            for label in STEADY_LAWS
+        },
+        "own_steady_gain": {label: (1 - STATEMENTS[label].evaluate(kappa=DENSITY)) / DENSITY for label in STEADY_LAWS},
+        "edges_deviations": HISTOGRAM.edges(),
+        "magnitude_edges_decades": MAGNITUDE_HISTOGRAM.edges(),
+        "runs": pool.run(run_case, cases),
+        "provenance": provenance(process_count=1),
+    }
+
+
+def case_count(profile_name: ProfileName) -> int:
+    """How often `run_gradient_laws` advances."""
+    return len(SIZES.get(profile_name, ())) * len(KINDS)
+
+
+def run_case(case: Case) -> dict[str, Any]:
+    """Train, and look at what the first worker selects from.
+
+    Returns:
+        The setup's fields, `kind`, `parameter_count`, the losses, and where the run diverged, null if it did not;
+        `rank`, those of the magnitudes; `bounds`, the relative error that each rung allows at each density;
+        `observations`, see `observed`; `series` of every so many updates; `hypotheses` and `bound_share` over all
+        updates, and `late_gain` and `late_deviation`, means over the last tenth of them.
+    """
+    setup = case.setup
+    watch = Watch(case)
+    result = simulate(
+        Run(
+            selector="keep_all" if case.kind == "dense" else "top_k",
+            collective="dense" if case.kind == "dense" else "sparse",
+            model=setup.model,
+            data=setup.data,
+            density=DENSITY,
+            batch_size=setup.batch_size,
+            step_size=setup.step_size,
+            step_location="outside",
+            steps=setup.steps,
+            evaluate_every=setup.steps,
+            test_limit=64,
+            seed=case.seed,
+            workers=WORKER_COUNT,
+        ),
+        observe=lambda step_count, corrected: watch.look(step_count, corrected[0]),
+    )
+    found: dict[str, Any] = rounded({**asdict(setup), "kind": case.kind, **_training_facts(result), **watch.facts()})
+    return found
+
+
+@dataclass(frozen=True)
+class StepShape:
+    """What is noted of a vector at every update.
+
+    Args:
+        step: updates done.
+        gain: δ/κ of Top-k at the runs' density.
+        deviation: standard deviation of the entries.
+        largest: of the magnitudes.
+        gaussian_count_ratio: entries above the threshold that a normal law of this deviation has, over k.
+        findings: for each of `RUNGS`.
+    """
+
+    step: int
+    gain: float
+    deviation: float
+    largest: float
+    gaussian_count_ratio: float
+    findings: tuple[Finding, ...]
+
+
+@dataclass
+class Watch:
+    """Looks at a run's vectors.
+
+    Args:
+        case: the run.
+        shapes: of every update so far.
+        observations: of those that are looked at closely.
+    """
+
+    case: Case
+    shapes: list[StepShape] = field(default_factory=list)
+    observations: list[dict[str, Any]] = field(default_factory=list)
+    dimension: int = 0
+
+    def look(self, step_count: int, vector: Tensor) -> None:
+        """Note what is to be noted of the vector [d] of an update."""
+        self.dimension = vector.numel()
+        magnitudes = np.sort(np.abs(vector.numpy()))[::-1]
+        self.shapes.append(step_shape(step_count, vector, magnitudes))
+        if step_count in observed_steps(self.case.setup.steps):
+            stream = random_stream(self.case.seed, "laws", step_count)
+            self.observations.append(observed(step_count, vector, magnitudes, self.shapes[-1].deviation, stream))
+
+    def facts(self) -> dict[str, Any]:
+        """Its part of the run's record; see `run_case`.
+
+        Raises:
+            ValueError: nothing was looked at: the run diverged at once.
+        """
+        if not self.shapes:
+            raise ValueError(f"{self.case}: diverged at its first update")
+        counts = [target_count(kappa, self.dimension) for kappa in DENSITIES]
+        late = self.shapes[-max(1, len(self.shapes) // _LAST_SHARE) :]
+        every = max(1, self.case.setup.steps // SERIES_COUNT)
+        thinned = [shape for shape in self.shapes if shape.step % every == 0]
+        names = ("step", "gain", "deviation", "largest", "gaussian_count_ratio")
+        return {
+            "rank": sampled_ranks(self.dimension).tolist(),
+            "bounds": {
+                label: [statement.evaluate(k=k, d=self.dimension) for k in counts]
+                for label, statement in LADDER.items()
+            },
+            "observations": self.observations,
+            "series": {name: [getattr(shape, name) for shape in thinned] for name in names},
+            "hypotheses": {
+                label: found_over([shape.findings[place] for shape in self.shapes]) for place, label in enumerate(RUNGS)
+            },
+            "bound_share": {label: self._bound_share(label) for label in LADDER},
+            "late_gain": _mean([shape.gain for shape in late]),
+            "late_deviation": _mean([shape.deviation for shape in late]),
+            "late_largest": _mean([shape.largest for shape in late]),
+            "late_gaussian_count_ratio": _mean([shape.gaussian_count_ratio for shape in late]),
+        }
+
+    def _bound_share(self, label: str) -> float:
+        """Of the updates at which the relative error at the runs' density is within a rung's bound."""
+        count = target_count(DENSITY, self.dimension)
+        bound = LADDER[label].evaluate(k=count, d=self.dimension)
+        errors = [1 - shape.gain * count / self.dimension for shape in self.shapes]
+        # The error is a difference from one: the sums behind it are rounded by that many parts at most.
+        return _mean([float(error <= bound + 2.0**-45) for error in errors])
+
+
+def step_shape(step_count: int, vector: Tensor, magnitudes: np.ndarray[Any, Any]) -> StepShape:
+    """Of a vector [d] and its magnitudes, descending.
+
+    Raises:
+        ValueError: the vector is zero.
+    """
+    dimension, count = vector.numel(), target_count(DENSITY, vector.numel())
+    kept, whole = (float(np.square(part, dtype=np.float64).sum()) for part in (magnitudes[:count], magnitudes))
+    if not whole > 0:
+        raise ValueError(f"step {step_count}: the contraction of a zero vector is undefined")
+    mean = float(vector.mean(dtype=torch.float64))
+    deviation = math.sqrt(max(0.0, whole / dimension - mean**2))
+    threshold = deviation * stats.norm.isf(count / dimension / 2)
+    at_ranks: Floats = magnitudes[sampled_ranks(dimension) - 1].astype(np.float64)
+    return StepShape(
+        step=step_count,
+        gain=kept / whole * dimension / count,
+        deviation=deviation,
+        largest=float(magnitudes[0]),
+        gaussian_count_ratio=float(np.searchsorted(-magnitudes, -threshold)) / count,
+        findings=tuple(examined(hypothesis, at_ranks) for hypothesis in hypotheses(dimension)),
+    )
+
+
+def observed(
+    step_count: int, vector: Tensor, magnitudes: np.ndarray[Any, Any], deviation: float, stream: torch.Generator
+) -> dict[str, Any]:
+    """What is drawn of a vector [d] at an update.
+
+    Args:
+        step_count: updates done.
+        vector: the gradient or corrected gradient.
+        magnitudes: its, descending.
+        deviation: its standard deviation.
+        stream: draws the entries to be fitted.
+
+    Returns:
+        The share of zeros; `histogram` and `magnitude_histogram`, shares of the entries, in units of the deviation;
+        `magnitude` at the `sampled_ranks`; `relative_error` of Top-k at each density; the fitted `laws`, and which is
+        `best_law`, null if there were too few entries.
+    """
+    dimension, ranks = vector.numel(), sampled_ranks(vector.numel())
+    scaled = vector.numpy() / np.float32(deviation)
+    positive = np.abs(scaled[scaled != 0])
+    laws = fit_laws(*sample_halves(vector, stream))
+    return {
+        "step": step_count,
+        "deviation": deviation,
+        "largest": float(magnitudes[0]),
+        "zero_share": 1 - len(positive) / dimension,
+        "histogram": HISTOGRAM.shares(scaled, dimension),
+        "magnitude_histogram": MAGNITUDE_HISTOGRAM.shares(np.log10(positive), dimension),
+        "magnitude": magnitudes[ranks - 1].astype(np.float64).tolist(),
+        "relative_error": relative_errors(magnitudes, [target_count(kappa, dimension) for kappa in DENSITIES]),
+        "laws": {name: asdict(law) for name, law in laws.items()},
+        "best_law": best_law(laws),
+    }
+
+
+def relative_errors(magnitudes: np.ndarray[Any, Any], counts: Sequence[int]) -> list[float]:
+    """‖u − Top_k(u)‖²/‖u‖² for each k, from the magnitudes [d], descending; summed in float64 from the smallest."""
+    cumulative = np.cumsum(np.square(magnitudes[::-1], dtype=np.float64))
+    left = [float(cumulative[-1 - count]) if count < len(cumulative) else 0.0 for count in counts]
+    return [energy / float(cumulative[-1]) for energy in left]
+
+
+def found_over(findings: Sequence[Finding]) -> dict[str, float]:
+    """Shares of the updates at which a hypothesis is met, and the rises of v/w at them, as factors."""
+    rises = sorted(finding.rise for finding in findings)
+    return {
+        "share": _mean([float(finding.is_met_within_chance) for finding in findings]),
+        "strict_share": _mean([float(finding.is_met) for finding in findings]),
+        "median_rise": rises[len(rises) // 2],
+        "largest_rise": rises[-1],
+    }
+
+
+def observed_steps(steps: int) -> list[int]:
+    """Some eight updates, ever farther apart, the first and the last among them."""
+    return sorted({round(steps ** (place / (OBSERVATION_COUNT - 1))) for place in range(OBSERVATION_COUNT)})
+
+
+def rounded(value: Any) -> Any:
+    """The same record with six digits of every number that is not whole."""
+    if isinstance(value, float):
+        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [rounded(part) for part in value]
+    return value
+
+
+def _training_facts(result: TrainingResult) -> dict[str, Any]:
+    losses = [facts.loss for facts in result.steps]
+    tenth = max(1, len(losses) // _LAST_SHARE)
+    return {
+        "parameter_count": result.dimension,
+        "early_loss": _mean(losses[:tenth]),
+        "late_loss": _mean(losses[-tenth:]),
+        "test_accuracy": result.test_accuracy,
+        "diverged_at_step": result.diverged_at_step,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,194 @@
+"""Are gradients as the published hypothesis and the normal law have them? The study `gradient_laws`.
+
+Numbers in the text are ranges over the models that were run. "Met" is within what chance does to independent draws, see
+`rank_hypotheses.py`; "strictly" is without that room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from paper import latex
+from paper.results import Result, result
+from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves
+from paper.studies.gradient_laws.runs import (
+    KINDS,
+    LAWS,
+    MODELS,
+    NAME,
+    NOT_RUN,
+    best_of,
+    distances,
+    inflation,
+    run_of,
+    runs_of,
+    shares,
+)
+from paper.studies.study import Macro, Study
+
+EXPECTED_INFLATION = (6, 10)
+"""What axis limits of the released plotting scripts suggest; our inference, not a number of the original study."""
+RUNG_NAMES = {"Second": "square_convex", "Third": "bell_shaped"}
+KIND_NAMES = {"Dense": "dense", "Feedback": "top_k"}
+
+
+def span(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """`0.13 to 0.37`; one number where both ends read alike, and `not run` where there is none."""
+    if not values:
+        return NOT_RUN
+    ends = [write(end) for end in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def laws_table(data_folder: Path) -> str:
+    r"""A `tabular`: a row for each model, with what was found without feedback and with it."""
+    study = result(data_folder, NAME)
+    head = (
+        r" & & & \multicolumn{2}{c}{best law (distance; of the normal law)} & \multicolumn{2}{c}{hypotheses met (\%)} "
+        r"& \multicolumn{2}{c}{late gain} & scale \\" + "\n"
+        r"\cmidrule(lr){4-5}\cmidrule(lr){6-7}\cmidrule(lr){8-9}" + "\n"
+        r"model & $d$ & updates & without & with & without & with & without & with & factor \\" + "\n"
+    )
+    body = "".join(f"{' & '.join(_row(data_folder, study, model))} \\\\\n" for model in MODELS)
+    layout = "@{}lrrllccrrr@{}"
+    return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _row(data_folder: Path, study: Result, model: str) -> list[str]:
+    both = [run_of(study, model, kind) for kind in KINDS]
+    found = [run for run in both if run is not None]
+    factor = inflation(data_folder, model)
+    known = [latex.integer(found[0]["parameter_count"]), _updates(found)] if found else [NOT_RUN, NOT_RUN]
+    cells = [_cell(run, write) for write in (law_cell, _hypotheses_cell, _gain_cell) for run in both]
+    return [MODELS[model].title, *known, *cells, NOT_RUN if factor is None else latex.decimal(factor, 1)]
+
+
+def _cell(run: Result | None, write: Callable[[Result], str]) -> str:
+    return NOT_RUN if run is None else write(run)
+
+
+def law_cell(run: Result) -> str:
+    """`Weibull (0.04; 0.20)`: the best law at the end, its distance, and that of the normal law."""
+    best, found = best_of(run), distances(run)
+    if best is None:
+        return "too few entries"
+    return f"{LAWS[best]} ({latex.decimal(found[best], 2)}; {latex.decimal(found['norm'], 2)})"
+
+
+def _hypotheses_cell(run: Result) -> str:
+    return " / ".join(latex.percent(run["hypotheses"][label]["share"], 0) for label in RUNG_NAMES.values())
+
+
+def _gain_cell(run: Result) -> str:
+    return latex.decimal(run["late_gain"], 1)
+
+
+def _updates(found: Sequence[Result]) -> str:
+    """How many the shorter run did."""
+    done = [run["steps"] if run["diverged_at_step"] is None else run["diverged_at_step"] for run in found]
+    return latex.integer(min(done))
+
+
+def _over_runs(data_folder: Path, *, kind: str, field: str, digits: int) -> str:
+    values = [float(run[field]) for run in runs_of(data_folder, kind).values()]
+    return span(values, partial(latex.decimal, digits=digits))
+
+
+def _shares(data_folder: Path, *, label: str, kind: str, field: str) -> str:
+    return span(shares(list(runs_of(data_folder, kind).values()), label, field), partial(latex.percent, digits=0))
+
+
+def _largest_rise(data_folder: Path, *, label: str) -> str:
+    """Over all runs, both ways."""
+    rises = [
+        rise for kind in KINDS for rise in shares(list(runs_of(data_folder, kind).values()), label, "largest_rise")
+    ]
+    return latex.decimal(max(rises), 2) if rises else NOT_RUN
+
+
+def _worst_model(data_folder: Path, *, label: str) -> str:
+    """The model with the largest rise."""
+    rises = [
+        (shares([run], label, "largest_rise")[0], MODELS[model].title)
+        for kind in KINDS
+        for model, run in runs_of(data_folder, kind).items()
+    ]
+    return max(rises)[1] if rises else NOT_RUN
+
+
+def _distance(data_folder: Path, *, kind: str, is_best: bool) -> str:
+    """Of the best law or of the normal one."""
+    found = []
+    for run in runs_of(data_folder, kind).values():
+        best = best_of(run)
+        if best is not None:
+            found.append(distances(run)[best if is_best else "norm"])
+    return span(found, partial(latex.decimal, digits=2))
+
+
+def _normal_count(data_folder: Path) -> str:
+    """`0 of 12`: in how many runs the normal law was the best at the end."""
+    named = [best_of(run) for kind in KINDS for run in runs_of(data_folder, kind).values()]
+    return f"{named.count('norm')} of {len(named)}" if named else NOT_RUN
+
+
+def _inflations(data_folder: Path) -> list[float]:
+    found = [inflation(data_folder, model) for model in MODELS]
+    return [factor for factor in found if factor is not None]
+
+
+def _inflated_as_expected(data_folder: Path) -> str:
+    """`3 of 6` models."""
+    found, (low, high) = _inflations(data_folder), EXPECTED_INFLATION
+    return f"{sum(low <= factor <= high for factor in found)} of {len(found)}" if found else NOT_RUN
+
+
+def _bounds_kept(data_folder: Path) -> str:
+    """The least share of updates at which a run kept the third rung's bound at the runs' density."""
+    found = [float(run["bound_share"]["bell_shaped"]) for kind in KINDS for run in runs_of(data_folder, kind).values()]
+    return latex.percent(min(found), 0) if found else NOT_RUN
+
+
+MACROS: dict[str, Macro] = {
+    "LawsDensity": lambda folder: latex.shortest(result(folder, NAME)["density"]),
+    "LawsWorkers": lambda folder: latex.integer(result(folder, NAME)["worker_count"]),
+    "LawsLow": lambda _folder: latex.integer(EXPECTED_INFLATION[0]),
+    "LawsHigh": lambda _folder: latex.integer(EXPECTED_INFLATION[1]),
+    "LawsInflation": lambda folder: span(_inflations(folder), partial(latex.decimal, digits=1)),
+    "LawsInflationAsExpected": _inflated_as_expected,
+    "LawsNormalBest": _normal_count,
+    "LawsBoundsKept": _bounds_kept,
+    "LawsDriftGain": lambda folder: latex.decimal(result(folder, NAME)["own_steady_gain"]["steady_drift"], 1),
+    "LawsNoiseGain": lambda folder: latex.decimal(result(folder, NAME)["own_steady_gain"]["steady_noise"], 1),
+    **{f"Laws{word}Rise": partial(_largest_rise, label=label) for word, label in RUNG_NAMES.items()},
+    **{f"Laws{word}Worst": partial(_worst_model, label=label) for word, label in RUNG_NAMES.items()},
+    **{
+        f"Laws{rung}{word}{kind}": partial(_shares, label=label, kind=run_kind, field=field)
+        for rung, label in RUNG_NAMES.items()
+        for word, field in {"Met": "share", "Strict": "strict_share"}.items()
+        for kind, run_kind in KIND_NAMES.items()
+    },
+    **{
+        f"Laws{word}{kind}": partial(_distance, kind=run_kind, is_best=is_best)
+        for word, is_best in {"BestDistance": True, "NormalDistance": False}.items()
+        for kind, run_kind in KIND_NAMES.items()
+    },
+    **{
+        f"Laws{word}{kind}": partial(_over_runs, kind=run_kind, field=field, digits=digits)
+        for word, field, digits in (("Gain", "late_gain", 1), ("Count", "late_gaussian_count_ratio", 2))
+        for kind, run_kind in KIND_NAMES.items()
+    },
+}
+
+STUDY = Study(
+    macros=MACROS,
+    figures={
+        "gradient_histograms": gradient_histograms,
+        "rank_curves": rank_curves,
+        "measured_contraction": measured_contraction,
+    },
+    tables={"gradient_laws.tex": laws_table},
+    results=(NAME,),
+)
