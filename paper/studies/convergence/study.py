@@ -30,7 +30,7 @@ from paper.studies.convergence.runs import (
     THEIRS,
     Setting,
 )
-from paper.studies.convergence.tables import accuracy_table, count_table, title_of
+from paper.studies.convergence.tables import accuracy_table, count_table, divergence, title_of
 from paper.studies.study import Macro, Study
 from sparsync.verify.tools.intervals import Estimate
 
@@ -120,8 +120,17 @@ def _bytes(data_folder: Path, *, setting: Setting, method: str) -> str:
 
 
 def _against(data_folder: Path, *, setting: Setting, method: str, reference: str) -> str:
+    """`+0.19 points (−0.61 to 0.99; inconclusive)`, or whose runs diverged."""
     found = facts.compared(data_folder, setting, method, reference)
-    return NOT_RUN if found is None else difference_phrase(found, unit="points")
+    if found is not None:
+        return difference_phrase(found, unit="points")
+    both = {name: _of(data_folder, setting, name) for name in (method, reference)}
+    lost = [f"{title_of(name)}: {divergence(each)}" for name, each in both.items() if each and _has_diverged(each)]
+    return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
+
+
+def _has_diverged(found: Result) -> bool:
+    return facts.diverged_count(found) > 0
 
 
 def _target(data_folder: Path, *, setting: Setting) -> str:

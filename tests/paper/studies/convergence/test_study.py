@@ -67,6 +67,8 @@ def test_an_outcome_counts_all_settings_and_those_that_diverged_apart(folder: Pa
     words = "lower in 2, higher in none, inconclusive in none of 2 settings (-12.35 to -12.35; in 4 a run diverged)"
     assert text == words
     assert plain(MACROS["DivergedRuns"](folder)) == "2 of 84"
+    words = "an unknown amount (dense: 1 of 2 diverged)"
+    assert plain(MACROS["PlainTopkDifference"](folder)) == plain(MACROS["MomentumTopkDifference"](folder)) == words
 
 
 def test_the_largest_lead_is_that_of_a_selector_that_keeps_about_k(folder: Path) -> None:
