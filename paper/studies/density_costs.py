@@ -65,7 +65,7 @@ METHOD_WORDS: dict[str, tuple[str, float | None]] = {
 MOMENTUM_WORDS = {"Plain": 0.0, "Heavy": 0.9}
 
 
-def network(study: Result, shown: Shown) -> Mapping[str, Any] | None:
+def network(study: Result, shown: Shown) -> Result | None:
     """Of a comparison what the study found; None if that was not run."""
     rows = [row for row in study.records("networks") if (row["model"], row["step_share"]) == (shown.model, shown.share)]
     return rows[0] if rows else None
@@ -130,7 +130,7 @@ def variant_step(data_folder: Path, model: str, method: str, density: float | No
     return NOT_RUN
 
 
-def momentum_row(study: Result, momentum: float, density: float | None) -> Mapping[str, Any] | None:
+def momentum_row(study: Result, momentum: float, density: float | None) -> Result | None:
     """FNN-3 with a momentum and a density."""
     rows = [row for row in study.records("momentum") if (row["momentum"], row["density"]) == (momentum, density)]
     return rows[0] if rows else None
@@ -218,12 +218,12 @@ MACROS: dict[str, Macro] = {
     **{
         f"Lag{word}{part}": partial(function, shown=shown, density=0.001)
         for word, shown in SHOWN.items()
-        for part, function in {
-            "Loss": loss_phrase,
-            "SaidLoss": said_loss,
-            "Steps": partial(lag_number, is_said=False),
-            "SaidSteps": partial(lag_number, is_said=True),
-        }.items()
+        for part, function in (("Loss", loss_phrase), ("SaidLoss", said_loss))
+    },
+    **{
+        f"Lag{word}{part}": partial(lag_number, shown=shown, density=0.001, is_said=is_said)
+        for word, shown in SHOWN.items()
+        for part, is_said in (("Steps", False), ("SaidSteps", True))
     },
     **{
         f"LagStep{model_word}{word}": partial(variant_step, model=model, method=method, density=density)

@@ -324,7 +324,10 @@ def _lag_curve(run: dict[str, Any], which: int, every: int, source: str) -> Curv
     known = [(law["step"], law[source]["lags"][which]) for law in run["predicted"] if source in law]
     there = [(place, lag) for place, lag in known if lag is not None]
     steps = np.arange(len(run["test_loss"])) * every
-    return np.minimum(np.interp(steps, *zip(*there, strict=True)), steps) if there else None
+    if not there:
+        return None
+    lags: Curve = np.interp(steps, [place for place, _ in there], [lag for _, lag in there])
+    return np.minimum(lags, steps)
 
 
 def _found(known: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from paper.studies.density_costs import MACROS, NOT_RUN, NOTHING, density_costs
@@ -57,4 +58,4 @@ def test_the_figure_has_a_curve_for_each_network_that_was_run(data_folder: Path)
     panels = density_costs(data_folder).axes
     assert len(panels) == 3
     assert panels[0].get_legend_handles_labels()[1] == ["FNN-3"]
-    assert [list(line.get_ydata()) for line in panels[2].lines] == [[0.4] * 3, pytest.approx([1.0] * 3)]
+    assert [np.asarray(line.get_ydata()).tolist() for line in panels[2].lines] == [[0.4] * 3, pytest.approx([1.0] * 3)]

@@ -8,4 +8,4 @@ from sparsync.verify.feedback.late import coordinate_lag
 
 
 def test_a_walk_without_noise_lags_by_half_its_cycle() -> None:
-    assert coordinate_lag.walk_lag(5, Fraction(1)) == (2, Fraction(1, 5))
+    assert coordinate_lag.walk_lag(5, Fraction(1)) == (Fraction(2), Fraction(1, 5))

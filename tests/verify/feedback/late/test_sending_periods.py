@@ -10,7 +10,7 @@ from sparsync.verify.feedback.late import sending_periods
 def test_the_map_of_a_period_without_momentum_is_descent() -> None:
     """x ← (1 − Na)x, and the buffer is what was sent last."""
     trace, determinant = sending_periods.period_map(4, Fraction(0), Fraction(1, 16))
-    assert (trace, determinant) == (Fraction(3, 4), 0)
+    assert (trace, determinant) == (Fraction(3, 4), Fraction(0))
 
 
 def test_stability_is_that_of_the_roots() -> None:
