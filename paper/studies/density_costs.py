@@ -200,9 +200,9 @@ def _draw_steps(axes: Axes, study: Result) -> None:
         places = [row["density"] or 1.0 for row in rows]
         effective = [row["step_size"] / (1 - momentum) for row in rows]
         axes.plot(places, effective, mark, markersize=3, color=colour, label=rf"$\gamma={momentum:g}$")
-    axes.set(title="FNN-3, best step size", xscale="log", yscale="log", xlabel=r"density $\kappa$")
-    axes.set_ylabel(r"$\eta/(1-\gamma)$")
+    axes.set(title="FNN-3, best step size", xlabel=r"density $\kappa$", ylabel=r"$\eta/(1-\gamma)$")
     if study.records("momentum"):
+        axes.set(xscale="log", yscale="log")
         axes.legend()
     else:
         axes.text(0.5, 0.5, NOT_RUN, ha="center", transform=axes.transAxes)

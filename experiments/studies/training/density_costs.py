@@ -30,9 +30,9 @@ from sparsync.experiments.studies.training.step_search import best_place, wanted
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
-STEP_SIZES = tuple(0.0125 * 2.0**place for place in range(11))
-"""That are tried, from 0.0125 to 12.8; the search begins at 0.2."""
-START = 4
+STEP_SIZES = tuple(0.003125 * 2.0**place for place in range(13))
+"""That are tried, from 0.003125 to 12.8; the search begins at 0.2."""
+START = 6
 WINDOW_SHARE = 0.5
 """The last share of a run, over which losses and lags are averaged: by then the residual has had time to settle."""
 PLACE_SHARES = (0.25, 0.5, 0.75)

@@ -12,7 +12,6 @@ from sparsync.experiments.studies.training import density_costs, lag_runs
 from sparsync.experiments.studies.training.contestants import Setup
 from sparsync.experiments.studies.training.density_costs import (
     SIZES,
-    STEP_SIZES,
     case_count,
     measured_lag,
     run_density_costs,
@@ -149,7 +148,7 @@ def test_a_delay_that_is_predicted_right_predicts_the_loss(monkeypatch: pytest.M
             assert row["measured"] == pytest.approx([2.0] * 5)
             assert row["point"]["predicted"] == pytest.approx(row["measured"])
             assert row["measured_lag"] == {"point": [2.0] * 5, "path": [4.0] * 5}
-    assert {row["step_size"] for row in found["momentum"]} == {STEP_SIZES[5]}
+    assert {row["step_size"] for row in found["momentum"]} == {0.4}
 
 
 def test_a_profile_without_the_study_is_refused() -> None:
