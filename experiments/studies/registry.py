@@ -29,7 +29,7 @@ from sparsync.experiments.studies.synchronisation import (
     sampled_lags,
     switching,
 )
-from sparsync.experiments.studies.training import decays, variants
+from sparsync.experiments.studies.training import decays, density_costs, variants
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
@@ -86,6 +86,7 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
     "gradient_laws": CaseStudy(gradient_laws.run_gradient_laws, gradient_laws.case_count),
     "decays": CaseStudy(decays.run_decays, decays.case_count),
+    "density_costs": CaseStudy(density_costs.run_density_costs, density_costs.case_count),
     "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
     "scaling": CaseStudy(scaling.run_scaling, scaling.case_count),
     "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
