@@ -1,7 +1,7 @@
 """Are gradients as the published hypothesis and the normal law have them? The study `gradient_laws`.
 
 Numbers in the text are ranges over the models that were run. "Met" is within what chance does to independent draws, see
-`rank_hypotheses.py`; "strictly" is without that room.
+`experiments/studies/selection/rank_hypotheses.py`; "strictly" is without that room.
 """
 
 from __future__ import annotations
