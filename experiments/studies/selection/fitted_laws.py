@@ -81,10 +81,11 @@ def _fit(name: str, fitted: Floats, held_out: Floats, unit: float) -> FittedLaw:
     law, start = getattr(stats, name), STARTS[name]
     fit = law.fit(fitted, *start, floc=0, scale=1.0) if start else law.fit(fitted, floc=0)
     *shapes, _location, scale = (float(value) for value in fit)
-    frozen = law(*shapes, loc=0, scale=scale)
+    # The logarithm of the density that `laplace` has is minus infinity where the density is below the least double.
+    frozen = stats.gennorm(1.0, loc=0, scale=scale) if name == "laplace" else law(*shapes, loc=0, scale=scale)
     return FittedLaw(
         shape=shapes[0] if shapes else None,
         scale=scale * unit,
-        distance=float(stats.kstest(held_out, frozen.cdf).statistic),
+        distance=float(stats.ks_1samp(held_out, frozen.cdf, method="asymp").statistic),
         log_likelihood=float(frozen.logpdf(held_out).mean()),
     )

@@ -8,27 +8,27 @@ Models, density and what is drawn follow the code released with Shi, Chu, Cheung
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from scipy import stats
 from torch import Tensor
 
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.profiles import ProfileName
-from sparsync.experiments.studies.selection.fitted_laws import best_law, fit_laws, sample_halves
-from sparsync.experiments.studies.selection.rank_hypotheses import (
-    RUNGS,
-    Finding,
-    Floats,
-    examined,
-    hypotheses,
-    sampled_ranks,
+from sparsync.experiments.studies.selection.rank_hypotheses import RUNGS, sampled_ranks
+from sparsync.experiments.studies.selection.vector_shapes import (
+    DENSITIES,
+    DENSITY,
+    HISTOGRAM,
+    MAGNITUDE_HISTOGRAM,
+    StepShape,
+    found_over,
+    observed,
+    step_shape,
 )
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.runs import Run
@@ -40,40 +40,10 @@ from sparsync.verify.tools.pool import Pool
 from sparsync.verify.tools.provenance import provenance
 
 Kind = Literal["dense", "top_k"]
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Of a histogram, all of one width.
-
-    Args:
-        count: how many.
-        low: where the first begins.
-        high: where the last ends.
-    """
-
-    count: int
-    low: float
-    high: float
-
-    def shares(self, values: np.ndarray[Any, Any], of_count: int) -> list[float]:
-        """How many of the values are in each, over a number; what lies outside is in none."""
-        counts: list[int] = np.histogram(values, self.count, (self.low, self.high))[0].tolist()
-        return [count / of_count for count in counts]
-
-    def edges(self) -> list[float]:
-        """One more than there are bins."""
-        return [self.low + (self.high - self.low) * place / self.count for place in range(self.count + 1)]
-
-
 KINDS: tuple[Kind, ...] = ("dense", "top_k")
-DENSITY, WORKER_COUNT = 0.001, 4
-DENSITIES = tuple(10 ** (-3.5 + 3.5 * index / 30) for index in range(30))
-"""From 0.0003 to 0.76."""
+WORKER_COUNT = 4
 OBSERVATION_COUNT, SERIES_COUNT = 8, 200
 STEADY_LAWS = ("steady_drift", "steady_noise")
-HISTOGRAM, MAGNITUDE_HISTOGRAM = Bins(128, -8.0, 8.0), Bins(72, -6.0, 3.0)
-"""In standard deviations; of the magnitudes, in decades of them."""
 _SIGNIFICANT_DIGITS = 6
 _LAST_SHARE = 10
 """The last tenth of a run is called late."""
@@ -207,27 +177,6 @@ def run_case(case: Case) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class StepShape:
-    """What is noted of a vector at every update.
-
-    Args:
-        step: updates done.
-        gain: δ/κ of Top-k at the runs' density.
-        deviation: standard deviation of the entries.
-        largest: of the magnitudes.
-        gaussian_count_ratio: entries above the threshold that a normal law of this deviation has, over k.
-        findings: for each of `RUNGS`.
-    """
-
-    step: int
-    gain: float
-    deviation: float
-    largest: float
-    gaussian_count_ratio: float
-    findings: tuple[Finding, ...]
-
-
 @dataclass
 class Watch:
     """Looks at a run's vectors.
@@ -277,10 +226,10 @@ class Watch:
                 label: found_over([shape.findings[place] for shape in self.shapes]) for place, label in enumerate(RUNGS)
             },
             "bound_share": {label: self._bound_share(label) for label in LADDER},
-            "late_gain": _mean([shape.gain for shape in late]),
-            "late_deviation": _mean([shape.deviation for shape in late]),
-            "late_largest": _mean([shape.largest for shape in late]),
-            "late_gaussian_count_ratio": _mean([shape.gaussian_count_ratio for shape in late]),
+            "late_gain": fmean([shape.gain for shape in late]),
+            "late_deviation": fmean([shape.deviation for shape in late]),
+            "late_largest": fmean([shape.largest for shape in late]),
+            "late_gaussian_count_ratio": fmean([shape.gaussian_count_ratio for shape in late]),
         }
 
     def _bound_share(self, label: str) -> float:
@@ -289,84 +238,7 @@ class Watch:
         bound = LADDER[label].evaluate(k=count, d=self.dimension)
         errors = [1 - shape.gain * count / self.dimension for shape in self.shapes]
         # The error is a difference from one: the sums behind it are rounded by that many parts at most.
-        return _mean([float(error <= bound + 2.0**-45) for error in errors])
-
-
-def step_shape(step_count: int, vector: Tensor, magnitudes: np.ndarray[Any, Any]) -> StepShape:
-    """Of a vector [d] and its magnitudes, descending.
-
-    Raises:
-        ValueError: the vector is zero.
-    """
-    dimension, count = vector.numel(), target_count(DENSITY, vector.numel())
-    kept, whole = (float(np.square(part, dtype=np.float64).sum()) for part in (magnitudes[:count], magnitudes))
-    if not whole > 0:
-        raise ValueError(f"step {step_count}: the contraction of a zero vector is undefined")
-    mean = float(vector.mean(dtype=torch.float64))
-    deviation = math.sqrt(max(0.0, whole / dimension - mean**2))
-    threshold = deviation * stats.norm.isf(count / dimension / 2)
-    at_ranks: Floats = magnitudes[sampled_ranks(dimension) - 1].astype(np.float64)
-    return StepShape(
-        step=step_count,
-        gain=kept / whole * dimension / count,
-        deviation=deviation,
-        largest=float(magnitudes[0]),
-        gaussian_count_ratio=float(np.searchsorted(-magnitudes, -threshold)) / count,
-        findings=tuple(examined(hypothesis, at_ranks) for hypothesis in hypotheses(dimension)),
-    )
-
-
-def observed(
-    step_count: int, vector: Tensor, magnitudes: np.ndarray[Any, Any], deviation: float, stream: torch.Generator
-) -> dict[str, Any]:
-    """What is drawn of a vector [d] at an update.
-
-    Args:
-        step_count: updates done.
-        vector: the gradient or corrected gradient.
-        magnitudes: its, descending.
-        deviation: its standard deviation.
-        stream: draws the entries to be fitted.
-
-    Returns:
-        The share of zeros; `histogram` and `magnitude_histogram`, shares of the entries, in units of the deviation;
-        `magnitude` at the `sampled_ranks`; `relative_error` of Top-k at each density; the fitted `laws`, and which is
-        `best_law`, null if there were too few entries.
-    """
-    dimension, ranks = vector.numel(), sampled_ranks(vector.numel())
-    scaled = vector.numpy() / np.float32(deviation)
-    positive = np.abs(scaled[scaled != 0])
-    laws = fit_laws(*sample_halves(vector, stream))
-    return {
-        "step": step_count,
-        "deviation": deviation,
-        "largest": float(magnitudes[0]),
-        "zero_share": 1 - len(positive) / dimension,
-        "histogram": HISTOGRAM.shares(scaled, dimension),
-        "magnitude_histogram": MAGNITUDE_HISTOGRAM.shares(np.log10(positive), dimension),
-        "magnitude": magnitudes[ranks - 1].astype(np.float64).tolist(),
-        "relative_error": relative_errors(magnitudes, [target_count(kappa, dimension) for kappa in DENSITIES]),
-        "laws": {name: asdict(law) for name, law in laws.items()},
-        "best_law": best_law(laws),
-    }
-
-
-def relative_errors(magnitudes: np.ndarray[Any, Any], counts: Sequence[int]) -> list[float]:
-    """‖u − Top_k(u)‖²/‖u‖² for each k, from the magnitudes [d], descending; summed in float64 from the smallest."""
-    cumulative = np.cumsum(np.square(magnitudes[::-1], dtype=np.float64))
-    left = [float(cumulative[-1 - count]) if count < len(cumulative) else 0.0 for count in counts]
-    return [energy / float(cumulative[-1]) for energy in left]
-
-
-def found_over(findings: Sequence[Finding]) -> dict[str, float]:
-    """Shares of the updates at which a hypothesis is met, and the rises of v/w at them, as factors."""
-    rises = sorted(finding.rise for finding in findings)
-    return {
-        "share": _mean([float(finding.is_met_within_chance) for finding in findings]),
-        "strict_share": _mean([float(finding.is_met) for finding in findings]),
-        "median_rise": rises[len(rises) // 2],
-        "largest_rise": rises[-1],
-    }
+        return fmean([float(error <= bound + 2.0**-45) for error in errors])
 
 
 def observed_steps(steps: int) -> list[int]:
@@ -390,12 +262,8 @@ def _training_facts(result: TrainingResult) -> dict[str, Any]:
     tenth = max(1, len(losses) // _LAST_SHARE)
     return {
         "parameter_count": result.dimension,
-        "early_loss": _mean(losses[:tenth]),
-        "late_loss": _mean(losses[-tenth:]),
+        "early_loss": fmean(losses[:tenth]),
+        "late_loss": fmean(losses[-tenth:]),
         "test_accuracy": result.test_accuracy,
         "diverged_at_step": result.diverged_at_step,
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import exp, nan, pi, sqrt
 from pathlib import Path
+from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,6 +25,7 @@ RUNGS = {
 }
 STEADY = {"steady_drift": Look("persistent", GREY, (0, (4, 1.5))), "steady_noise": Look("noise", GREY)}
 GAUSSIAN = Look("Gaussian law", GREY, (0, (1, 1)))
+WINDOW_RATIO = 1.25
 _REFERENCE = [place / 20 for place in range(-160, 161)]
 _SMALLEST_DENSITY, _SMALLEST_SQUARE = 1e-6, 1e-10
 
@@ -85,9 +87,8 @@ def measured_contraction(data_folder: Path) -> Figure:
         course.axhline(own, color=look.colour, linestyle=look.dash, linewidth=0.8)
         course.annotate(look.title, (0.01, own), xycoords=("axes fraction", "data"), va="top", fontsize=7)
     for model, run in runs_of(data_folder, "top_k").items():
-        series = run["series"]
-        cycles = [step * study["density"] for step in series["step"]]
-        course.plot(cycles, series["gain"], **MODELS[model].line)
+        steps, means = windowed(run["series"]["step"], run["series"]["gain"])
+        course.plot([step * study["density"] for step in steps], means, **MODELS[model].line)
     course.set(xscale="log", xlabel=r"update times $\kappa$", title="with feedback, over training")
     dense.set_ylabel(r"gain $\delta/\kappa$")
     dense.set_yscale("log")
@@ -101,6 +102,20 @@ def gains(study: Result, run: Result) -> list[float]:
     """δ/κ of the last observation at each density."""
     errors = last_observation(run)["relative_error"]
     return [(1 - error) / kappa for error, kappa in zip(errors, _densities(study, run), strict=True)]
+
+
+def windowed(steps: Sequence[int], values: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Means over windows that grow with the step, each at its last: early and late ones look alike on a log axis."""
+    ends: list[int] = []
+    means: list[float] = []
+    held: list[float] = []
+    for step, value in zip(steps, values, strict=True):
+        held.append(value)
+        if not ends or step >= WINDOW_RATIO * ends[-1] or step == steps[-1]:
+            ends.append(step)
+            means.append(fmean(held))
+            held = []
+    return ends, means
 
 
 def _densities(study: Result, run: Result) -> list[float]:

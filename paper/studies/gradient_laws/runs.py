@@ -60,12 +60,12 @@ def best_of(run: Result) -> str | None:
     return best
 
 
-def inflation(data_folder: Path, model: str) -> float | None:
-    """The late standard deviation with feedback over that without; None unless both were run."""
+def inflation(data_folder: Path, model: str, field: str = "late_deviation") -> float | None:
+    """The late standard deviation, or another measure, with feedback over that without; None unless both were run."""
     dense, top_k = (runs_of(data_folder, kind).get(model) for kind in ("dense", "top_k"))
     if dense is None or top_k is None:
         return None
-    return float(top_k["late_deviation"] / dense["late_deviation"])
+    return float(top_k[field] / dense[field])
 
 
 def shares(runs: Sequence[Result], label: str, field: str) -> list[float]:

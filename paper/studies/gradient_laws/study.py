@@ -1,7 +1,7 @@
 """Are gradients as the published hypothesis and the normal law have them? The study `gradient_laws`.
 
 Numbers in the text are ranges over the models that were run. "Met" is within what chance does to independent draws, see
-`rank_hypotheses.py`; "strictly" is without that room.
+`experiments/studies/selection/rank_hypotheses.py`; "strictly" is without that room.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def laws_table(data_folder: Path) -> str:
     r"""A `tabular`: a row for each model, with what was found without feedback and with it."""
     study = result(data_folder, NAME)
     head = (
-        r" & & & \multicolumn{2}{c}{best law (distance; of the normal law)} & \multicolumn{2}{c}{hypotheses met (\%)} "
+        r" & & & \multicolumn{2}{c}{best law, distance, the normal law's} & \multicolumn{2}{c}{strictly met (\%)} "
         r"& \multicolumn{2}{c}{late gain} & scale \\" + "\n"
         r"\cmidrule(lr){4-5}\cmidrule(lr){6-7}\cmidrule(lr){8-9}" + "\n"
         r"model & $d$ & updates & without & with & without & with & without & with & factor \\" + "\n"
@@ -70,15 +70,16 @@ def _cell(run: Result | None, write: Callable[[Result], str]) -> str:
 
 
 def law_cell(run: Result) -> str:
-    """`Weibull (0.04; 0.20)`: the best law at the end, its distance, and that of the normal law."""
+    """`Weibull 0.04, 0.20`: the best law at the end, its distance, and that of the normal law."""
     best, found = best_of(run), distances(run)
     if best is None:
         return "too few entries"
-    return f"{LAWS[best]} ({latex.decimal(found[best], 2)}; {latex.decimal(found['norm'], 2)})"
+    return f"{LAWS[best]} {latex.decimal(found[best], 2)}, {latex.decimal(found['norm'], 2)}"
 
 
 def _hypotheses_cell(run: Result) -> str:
-    return " / ".join(latex.percent(run["hypotheses"][label]["share"], 0) for label in RUNG_NAMES.values())
+    """`100/98`: the shares without the room for chance, which tell runs apart."""
+    return "/".join(latex.percent(run["hypotheses"][label]["strict_share"], 0) for label in RUNG_NAMES.values())
 
 
 def _gain_cell(run: Result) -> str:
@@ -134,8 +135,8 @@ def _normal_count(data_folder: Path) -> str:
     return f"{named.count('norm')} of {len(named)}" if named else NOT_RUN
 
 
-def _inflations(data_folder: Path) -> list[float]:
-    found = [inflation(data_folder, model) for model in MODELS]
+def _inflations(data_folder: Path, field: str = "late_deviation") -> list[float]:
+    found = [inflation(data_folder, model, field) for model in MODELS]
     return [factor for factor in found if factor is not None]
 
 
@@ -157,6 +158,7 @@ MACROS: dict[str, Macro] = {
     "LawsLow": lambda _folder: latex.integer(EXPECTED_INFLATION[0]),
     "LawsHigh": lambda _folder: latex.integer(EXPECTED_INFLATION[1]),
     "LawsInflation": lambda folder: span(_inflations(folder), partial(latex.decimal, digits=1)),
+    "LawsLargestInflation": lambda folder: span(_inflations(folder, "late_largest"), partial(latex.decimal, digits=1)),
     "LawsInflationAsExpected": _inflated_as_expected,
     "LawsNormalBest": _normal_count,
     "LawsBoundsKept": _bounds_kept,

@@ -76,6 +76,15 @@ def test_the_unit_of_the_vector_changes_the_scale_alone() -> None:
         )
 
 
+def test_an_entry_far_out_has_a_logarithm_though_its_density_is_below_the_least_double() -> None:
+    drawn = stats.laplace.rvs(size=2000, random_state=np.random.default_rng(3))
+    laws, with_outlier = (fit_laws(drawn, np.append(drawn, end)) for end in ([], [1000.0]))
+    # The mean magnitude is one but for a fortieth.
+    lost = 2000 * laws["laplace"].log_likelihood - 2001 * with_outlier["laplace"].log_likelihood
+    assert lost == pytest.approx(1000 / laws["laplace"].scale, rel=0.01)
+    assert all(np.isfinite(law.log_likelihood) for law in with_outlier.values())
+
+
 def test_the_halves_of_a_sample_share_no_entry_and_hold_no_zero() -> None:
     vector = torch.arange(-50_000.0, 50_000.0)
     vector[::4] = 0

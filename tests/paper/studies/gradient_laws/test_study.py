@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paper.results import Result
-from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves
+from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves, windowed
 from paper.studies.gradient_laws.runs import NOT_RUN, inflation
 from paper.studies.gradient_laws.study import MACROS, law_cell, laws_table, span
 from tests.support.drawing import plain
@@ -47,6 +47,7 @@ def run(model: str, kind: str, *, best: str | None = "t", deviation: float = 1.0
         "bound_share": {"bell_shaped": share},
         "late_gain": 10.0 * deviation,
         "late_deviation": deviation,
+        "late_largest": 2.0 if kind == "dense" else 3.0,
         "late_gaussian_count_ratio": 3.0,
     }
 
@@ -80,6 +81,7 @@ def data_folder(tmp_path: Path) -> Path:
         ("LawsDensity", "0.001"),
         ("LawsWorkers", "4"),
         ("LawsInflation", "3.0 to 7.0"),
+        ("LawsLargestInflation", "1.5"),
         ("LawsInflationAsExpected", "1 of 2"),
         ("LawsNormalBest", "1 of 5"),
         ("LawsBoundsKept", "25"),
@@ -114,10 +116,10 @@ def test_the_table_has_a_row_for_every_model_run_or_not(data_folder: Path) -> No
     assert [row[0] for row in rows] == ["FNN-3", "LeNet-5", "ResNet-20", "VGG-16", "LSTM", "GPT"]
     cells = {row[0]: [plain(cell.removesuffix(r" \\")) for cell in row[1:]] for row in rows}
     assert set(cells["VGG-16"]) == {NOT_RUN}
-    laws = ["normal (0.20; 0.20)", "Student (0.04; 0.20)"]
-    assert cells["FNN-3"] == ["3000", "400", *laws, "100 / 100", "100 / 100", "10.0", "70.0", "7.0"]
+    laws = ["normal 0.20, 0.20", "Student 0.04, 0.20"]
+    assert cells["FNN-3"] == ["3000", "400", *laws, "50/50", "50/50", "10.0", "70.0", "7.0"]
     # The run with feedback is missing.
-    assert cells["GPT"][2:] == ["Student (0.04; 0.20)", NOT_RUN, "100 / 100", NOT_RUN, "10.0", NOT_RUN, NOT_RUN]
+    assert cells["GPT"][2:] == ["Student 0.04, 0.20", NOT_RUN, "50/50", NOT_RUN, "10.0", NOT_RUN, NOT_RUN]
 
 
 def test_a_run_that_diverged_says_after_how_many_updates(data_folder: Path) -> None:
@@ -167,3 +169,10 @@ def test_gains_stand_over_the_densities_of_whole_counts(data_folder: Path) -> No
     assert len(top_k.lines) == 7
     assert np.asarray(course.lines[-1].get_xdata()).tolist() == pytest.approx([0.2, 0.4])
     assert [text.get_text() for text in course.texts] == ["persistent", "noise"]
+
+
+def test_windows_grow_and_leave_no_step_out() -> None:
+    steps = list(range(1, 14))
+    ends, means = windowed(steps, [float(step) for step in steps])
+    assert ends == [1, 2, 3, 4, 5, 7, 9, 12, 13]
+    assert means == [1, 2, 3, 4, 5, 6.5, 8.5, 11, 13]
