@@ -52,23 +52,21 @@ from sparsync.theory.feedback import (
     conservation,
     controlled,
     convex_rates,
-    coordinate_lag,
     decay_floors,
     decayed,
     decayed_descent,
     difference_rates,
     heterogeneous,
-    lag,
     local_steps,
     lower_bounds,
     lyapunov_rate,
     momentum,
     rates,
     residual,
-    sending_periods,
     steady_state,
     worker_rates,
 )
+from sparsync.theory.feedback.late import coordinate_lag, lag, sending_periods
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.laws import (
     chunk_costs,

@@ -14,6 +14,7 @@ from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
 from tests.support.studies.convergence_data import convergence_record
+from tests.support.studies.density_costs_data import density_costs_record
 from tests.support.studies.kfac_data import kfac_record
 from tests.support.studies.private_data import private_record
 from tests.support.studies.self_paced_data import self_paced_record
@@ -32,6 +33,7 @@ PROVENANCE = {
     "date_utc": "2026-01-01T00:00:00+00:00",
 }
 EXAMPLES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "density_costs": density_costs_record,
     "kfac": kfac_record,
     "split": split_record,
     "private_learning": private_record,

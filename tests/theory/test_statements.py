@@ -15,7 +15,7 @@ from tests.support.slow_cases import LONG, slow_except
 PAIRS = list(combinations_with_replacement(range(1, 9), 2))
 
 TEX_COMMANDS = """
-Delta Gamma Phi Pr Sigma alpha arctan arg bar begin beta bigcup binom cdot circ cos delta dots downarrow ell end
+Delta Gamma Lambda Phi Pr Sigma alpha arctan arg bar begin beta bigcup binom cdot circ cos delta dots downarrow ell end
 epsilon eta frac gamma ge geq hat in inf infty int kappa lVert lambda langle lceil le left leftarrow leq lfloor lim
 limsup ln log lvert mathbb mathcal mathrm mathsf max mid min mu nabla neq nu omega operatorname otimes partial phi pi
 pm preceq psi rVert rangle rceil rfloor rho right rvert sigma sim sin sqrt star sum sup tau text theta tilde to top

@@ -5,8 +5,8 @@ At a few places the drift and the noise of every coordinate of one worker's grad
 at that point, and once more from those of the path around it, of which what turns from step to step is noise.
 `lag_model.py` says by how many steps Λ Top-k of each density will be late; and what is predicted of its test loss after
 t steps is the loss of dense training after t − Λ, on the curve of the same seed. Only then Top-k is trained. Its lag is
-measured by the energy balance of `theory/feedback/lag.py`. Besides, FNN-3 with and without momentum, each method with
-its own best step size. Read by `paper/studies/density_costs.py`. Ours.
+measured by the energy balance of `theory/feedback/late/lag.py`. Besides, FNN-3 with and without momentum, each method
+with its own best step size. Read by `paper/studies/density_costs.py`. Ours.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from sparsync.experiments.studies.training.step_search import best_place, wanted
 from sparsync.verify.tools.pool import ALONE, Pool
 from sparsync.verify.tools.provenance import provenance
 
-STEP_SIZES = tuple(0.0125 * 2.0**place for place in range(11))
-"""That are tried, from 0.0125 to 12.8; the search begins at 0.2."""
-START = 4
+STEP_SIZES = tuple(0.003125 * 2.0**place for place in range(13))
+"""That are tried, from 0.003125 to 12.8; the search begins at 0.2."""
+START = 6
 WINDOW_SHARE = 0.5
 """The last share of a run, over which losses and lags are averaged: by then the residual has had time to settle."""
 PLACE_SHARES = (0.25, 0.5, 0.75)
@@ -118,8 +118,8 @@ SIZES: dict[ProfileName, Sizes] = {
     ),
 }
 """FNN-3 sees all its data at every place: 3 · 125 batches of 32 are 12,000 images. It is also trained with an eighth of
-its best step size, where gradients turn less and the model's premise is nearer to the truth. Profile quick leaves the study out,
-as 600 steps of FNN-3 on five seeds are some minutes: the record's is shown."""
+its best step size, where gradients turn less and the model's premise is nearer to the truth. Profile quick leaves the
+study out, as 600 steps of FNN-3 on five seeds are some minutes: the record's is shown."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ def run_density_costs(profile_name: ProfileName, pool: Pool = ALONE) -> dict[str
 
     Returns:
         `networks`: of each and each `step_share` of the best step size its `model`, `steps`, `dimension`, the
-        `step_size`, what was `tried`, the test losses of dense training as `curve`, and `densities`: of each, seed by seed, from gradients of the `point` and
-        of the `path`, the `predicted_lag`, the `measured_lag`, in units of what persists there, and the `predicted`
-        loss above dense; and the `measured` one. All are means over the last half of the run; null where a run
-        diverged, or nothing persists.
+        `step_size`, what was `tried`, the test losses of dense training as `curve`, and `densities`: of each, seed by
+        seed, from gradients of the `point` and of the `path`, the `predicted_lag`, the `measured_lag`, in units of what
+        persists there, and the `predicted` loss above dense; and the `measured` one. All are means over the last half
+        of the run; null where a run diverged, or nothing persists.
         `momentum`: of FNN-3 by `momentum` and `density` the best `step_size`, what was `tried`, and the losses.
 
     Raises:
@@ -324,7 +324,10 @@ def _lag_curve(run: dict[str, Any], which: int, every: int, source: str) -> Curv
     known = [(law["step"], law[source]["lags"][which]) for law in run["predicted"] if source in law]
     there = [(place, lag) for place, lag in known if lag is not None]
     steps = np.arange(len(run["test_loss"])) * every
-    return np.minimum(np.interp(steps, *zip(*there, strict=True)), steps) if there else None
+    if not there:
+        return None
+    lags: Curve = np.interp(steps, [place for place, _ in there], [lag for _, lag in there])
+    return np.minimum(lags, steps)
 
 
 def _found(known: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How late will error feedback be, by the law of the gradients alone? The threshold model with drift and noise.
 
 A coordinate with drift m and noise σ is a random walk that is sent at a threshold common to all. In the diffusion limit
-of `theory/feedback/coordinate_lag.py` its cycle lasts T = (b/m) tanh(mb/σ²) steps and its lag is
+of `theory/feedback/late/coordinate_lag.py` its cycle lasts T = (b/m) tanh(mb/σ²) steps and its lag is
 (σ²(y coth y − 1)/m² − 1)/2, y = mb/σ². The threshold is the one at which the mean of 1/T is the density. Walks in
 whole steps overshoot: b is the threshold plus 0.583 σ (Chernoff 1965, Siegmund 1985). Used by `density_costs.py`. Ours.
 """

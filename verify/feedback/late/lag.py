@@ -119,7 +119,7 @@ def _top_one_law(sizes: tuple[int, int], chances: tuple[Fraction, Fraction]) -> 
     """A law of the residual that does not change, of the states reached from 0, by elimination of one after another."""
     start: State = (0, 0)
     arrows: dict[State, dict[State, Fraction]] = {}
-    waiting = [start]
+    waiting: list[State] = [start]
     while waiting:
         state = waiting.pop()
         if state in arrows:
@@ -151,7 +151,7 @@ def _stationary(arrows: dict[State, dict[State, Fraction]]) -> dict[State, Fract
 
 def solved_chains(_profile: Profile) -> Outcome:
     """`rational`: Top-1 under noise, of all sizes and chances of a grid."""
-    chances = [pair for pair in product(NOISE_CHANCES, repeat=2) if pair != (Fraction(1, 2), Fraction(1, 2))]
+    chances = [(one, other) for one, other in product(NOISE_CHANCES, repeat=2) if {one, other} != {Fraction(1, 2)}]
     margins = [noisy_lag_margin(sizes, pair) for sizes, pair in product(NOISE_CASES, chances)]
     return Outcome(earned=min(margins) >= 0, detail={"chains_count": len(margins)})
 
@@ -216,7 +216,7 @@ def threshold_margin(drift: Sequence[Fraction], threshold: Fraction) -> Fraction
 
 
 def _stated(label: str, drift: Sequence[Fraction] | Sequence[int], density: Fraction) -> Fraction:
-    flatness = Fraction(sum(map(abs, drift))) ** 2 / (len(drift) * sum(m**2 for m in drift))
+    flatness = sum((abs(Fraction(m)) for m in drift), Fraction(0)) ** 2 / (len(drift) * sum(m**2 for m in drift))
     return STATEMENTS[label].fraction(flatness=flatness, kappa=density)
 
 
