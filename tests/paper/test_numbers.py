@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from paper import numbers
-from paper.commands import commands
 from paper.documents import DOCUMENTS
 from paper.studies.headlines.study import HEADLINES
 from tests.support.drawing import plain
@@ -101,8 +100,3 @@ def test_a_result_from_a_copy_without_history_says_so(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
     rewrite(folder / "verify.json", provenance={"git_commit": None, "git_dirty": None})
     assert numbers.MACROS["Commits"](folder) == "0123456789ab, a copy without history"
-
-
-def test_captions_name_commands_of_figures_that_there_are() -> None:
-    named = set(re.findall(r"\\reproduce\{([^}]+)\}", TEXT))
-    assert {"scaling"} <= named <= set(commands())
