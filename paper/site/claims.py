@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paper.claims import CLAIMS
-from paper.results import reads_recorded
-from paper.site.figures import Figure, commands
+from paper.commands import remaking
+from paper.reproduction_page import DURATIONS, minutes
+from paper.results import reads_recorded, result_name
+from paper.site.figures import Figure
 from paper.site.sources import Place, Sources
 from paper.site.statements import Entry
 from paper.verdicts import Claim, Judgement, judged
+from sparsync.verify.tools.durations import read_durations
 
 MOST_FIGURES = 2
 _LEDGER = ("verify.json",)
@@ -25,7 +28,8 @@ class Shown:
     Args:
         judgement: of the run, or of the record where there is no run.
         reads: result files that decide it, seen from the data folder.
-        commands: which find them anew.
+        command: which finds them anew.
+        minutes: that it takes in profile `quick`, in words.
         figures: that show most of them.
         statements: that it rests on.
         tests: of the claim, and of the studies of its figures.
@@ -33,7 +37,8 @@ class Shown:
 
     judgement: Judgement
     reads: tuple[str, ...]
-    commands: tuple[str, ...]
+    command: str
+    minutes: str
     figures: tuple[Figure, ...]
     statements: tuple[Entry, ...]
     tests: tuple[Place, ...]
@@ -91,12 +96,15 @@ def _shown(
     reads = tuple(sorted({str(path.relative_to(data_folder)) for path in inside}))
     if unknown := [label for label in claim.statements if label not in entries]:
         raise ValueError(f"claim {claim.name!r} rests on the statement {unknown[0]!r}, which there is not")
+    names = tuple(dict.fromkeys(map(result_name, reads)))
+    durations = read_durations(data_folder / DURATIONS)
     showing = () if reads == _LEDGER else _showing(set(reads), figures)
     tests = [sources.first(_TESTS, claim.name), *(test for figure in showing for test in figure.tests)]
     return Shown(
         judgement=judgement,
         reads=reads,
-        commands=commands(reads),
+        command=remaking(names),
+        minutes=minutes(durations, names),
         figures=showing,
         statements=tuple(entries[label] for label in claim.statements),
         tests=tuple(dict.fromkeys(tests)),

@@ -7,14 +7,16 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from paper.commands import commands
+from paper.documents import DOCUMENTS
 from paper.figures import FIGURES, write_figure
-from paper.results import command, reads_recorded, result_name, write_text
+from paper.results import reads_recorded, write_text
 from paper.rules import RULES
 from paper.site.sources import ROOT, Place, Sources, importing_tests, lines_of
 from paper.studies.registry import STUDIES
@@ -35,7 +37,7 @@ class Figure:
         caption: the question that it answers.
         image: the drawn file.
         reads: result files, seen from the data folder.
-        commands: which find these results anew.
+        command: which finds these results anew and draws them.
         source: the function that draws it.
         tests: of its study.
         statements: labels that its study or its caption in the paper names.
@@ -46,7 +48,7 @@ class Figure:
     caption: str
     image: Path
     reads: tuple[str, ...]
-    commands: tuple[str, ...]
+    command: str
     source: Place
     tests: tuple[Place, ...]
     statements: tuple[str, ...]
@@ -71,14 +73,6 @@ def figures(data_folder: Path, cache_folder: Path, sources: Sources, *, names: C
     study_of = {name: key for key, study in STUDIES.items() for name in study.figures}
     chosen = [name for name in FIGURES if name in names]
     return [_figure(name, study_of[name], _drawn(name, data_folder, drawn), sources) for name in chosen]
-
-
-def commands(reads: Iterable[str]) -> tuple[str, ...]:
-    """What finds result files anew: `make reproduce ONLY="races"`, `make verify`, `make bench`."""
-    names = list(dict.fromkeys(map(result_name, reads)))
-    reproduced = [name for name in names if command(name) == "make reproduce" and name != "verify"]
-    others = ["make verify" if name == "verify" else command(name) for name in names if name not in reproduced]
-    return (*([f'make reproduce ONLY="{" ".join(reproduced)}"'] if reproduced else []), *dict.fromkeys(others))
 
 
 def _drawn(name: str, data_folder: Path, folder: Path) -> tuple[Path, tuple[str, ...]]:
@@ -114,7 +108,7 @@ def _figure(name: str, study: str, drawn: tuple[Path, tuple[str, ...]], sources:
         caption=" ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split()),
         image=image,
         reads=reads,
-        commands=commands(reads),
+        command=commands()[name],
         source=sources.place(file, inspect.getsourcelines(function)[1]),
         tests=tuple(sources.place(test) for test in importing_tests(function.__module__) or importing_tests(package)),
         statements=_statements(name, file),
@@ -131,8 +125,8 @@ def _statements(name: str, file: str) -> tuple[str, ...]:
 @cache
 def _named_in_captions() -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "paper").glob("*.tex")):
-        for environment in _ENVIRONMENT.findall(path.read_text(encoding="utf-8")):
+    for document in DOCUMENTS.values():
+        for environment in _ENVIRONMENT.findall(document.text()):
             labels = re.findall(r"\\statement\{(\w+)\}", environment)
             for name in re.findall(r"\\includegraphics(?:\[.*?\])?\{(\w+)\}", environment):
                 found.setdefault(name, []).extend(label for label in labels if label in STATEMENTS)

@@ -157,11 +157,17 @@ def _facts(content: Content) -> dict[str, Any]:
 
 
 def _index(content: Content) -> dict[str, Any]:
+    addresses = {label: entry.page for label, entry in content.entries.items()}
+    addresses |= {shown.claim.name: f"claims.html#{shown.claim.name}" for shown in content.claims}
+
+    def link(word: str) -> Markup:
+        return Markup('<a href="{}">{}</a>').format(addresses[word], code(word)) if word in addresses else code(word)
+
     sentences = abstract(content.data_folder)
     return {
-        "paper_title": prose_html(title(), code),
-        "leading": [prose_html(sentence, code) for sentence in sentences[:LEADING_SENTENCES]],
-        "following": prose_html(" ".join(sentences[LEADING_SENTENCES:]), code),
+        "paper_title": prose_html(title(), link),
+        "leading": [prose_html(sentence, link) for sentence in sentences[:LEADING_SENTENCES]],
+        "following": prose_html(" ".join(sentences[LEADING_SENTENCES:]), link),
     }
 
 

@@ -1,4 +1,4 @@
-r"""How does a paragraph of the paper read on a page? Its macros are filled in, its formulas become MathML.
+r"""How does a paragraph of the paper read on a page? Macros are filled in, formulas are MathML, names lead on.
 
 Only what the abstract and the title need is known. Another command is an error that names it, so that nothing of a text
 is lost silently.
@@ -11,36 +11,39 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from paper.documents import DOCUMENTS
+from paper.documents import FOLDER as PAPER_FOLDER
 from paper.numbers import MACROS
-from paper.site.mathematics import Link, text_html
-from paper.site.sources import ROOT
+from paper.site.mathematics import Link, reference, text_html
 
-PAPER = ROOT / "paper" / "main.tex"
 LEADING_SENTENCES = 3
 """Of the abstract, what stands first on the site."""
+_NAMED = re.compile(r"\\(statement|formal|claim|command|code|texttt)\{([^}]*)\}")
+"""What the paper sets as code: names, some of which have a place on the site."""
 _NUMBER = re.compile(r"[-+]?[\d.]+")
-_TEXT = {r"\,": "\u202f", r"\ ": " ", r"\@": "", r"\textbf": "", r"\emph": "", r"\texttt": "", r"\\": " ", r"\par": " "}
+_TEXT = {r"\,": "\u202f", r"\ ": " ", r"\@": "", r"\textbf": "", r"\emph": "", r"\\": " ", r"\par": " "}
 
 
-def title(paper: Path = PAPER) -> str:
+def title(folder: Path = PAPER_FOLDER) -> str:
     """The paper's title, without its line break.
 
     Raises:
         ValueError: it has none.
     """
-    return " ".join(_argument(_text(paper), r"\title").replace(r"\\", " ").split())
+    return " ".join(_argument(_text(folder), r"\title").replace(r"\\", " ").split())
 
 
-def abstract(data_folder: Path, paper: Path = PAPER) -> list[str]:
+def abstract(data_folder: Path, folder: Path = PAPER_FOLDER) -> list[str]:
     """The sentences of the abstract, in LaTeX, its numbers filled in.
 
     Raises:
         ValueError: there is none, or it uses a macro that nothing defines.
     """
-    match = re.search(r"\\begin\{abstract\}(.*?)\\end\{abstract\}", _text(paper), re.DOTALL)
+    text = _text(folder)
+    match = re.search(r"\\begin\{abstract\}(.*?)\\end\{abstract\}", text, re.DOTALL)
     if match is None:
-        raise ValueError(f"{paper} has no abstract")
-    filled = _filled(" ".join(match[1].split()), data_folder)
+        raise ValueError(f"the paper in {folder} has no abstract")
+    filled = _filled(_expanded(" ".join(match[1].split()), text), data_folder)
     return re.split(r"(?<=[.?!])\s+(?=[A-Z])", filled)
 
 
@@ -56,9 +59,17 @@ def prose_html(latex: str, link: Link) -> Markup:
     return text_html("$".join(pieces), link)
 
 
-def _text(paper: Path) -> str:
-    """The source without comments."""
-    return re.sub(r"(?<!\\)%.*", "", paper.read_text(encoding="utf-8"))
+def _text(folder: Path) -> str:
+    """The source of the first paper without comments."""
+    return re.sub(r"(?<!\\)%.*", "", DOCUMENTS["main"].text(folder))
+
+
+def _expanded(latex: str, source: str) -> str:
+    """The text with the paper's own words in it, such as the name of the other paper, written out."""
+    for name in re.findall(r"\\newcommand\{(\\[A-Za-z]+)\}\{", source):
+        words = _argument(source, rf"\newcommand{{{name}}}")
+        latex = words.join(re.split(rf"{re.escape(name)}(?![A-Za-z])(?:\{{\}})?", latex))
+    return latex
 
 
 def _filled(latex: str, data_folder: Path) -> str:
@@ -83,6 +94,7 @@ def _plain_numbers(latex: str) -> str:
 
 def _plain(latex: str) -> str:
     """Text without the commands that have no meaning here."""
+    latex = _NAMED.sub(lambda match: reference(f"make {match[2]}" if match[1] == "command" else match[2]), latex)
     latex = re.sub(r"\\(?:citep?|citet|label|ref)\*?(?:\[[^]]*\])?\{[^}]*\}", "", latex)
     for command, sign in _TEXT.items():
         latex = (

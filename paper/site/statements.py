@@ -30,6 +30,7 @@ UP = "../"
 """From the page of a statement to the site's root."""
 ORIGINS = {"ours": "ours", "published": "names a publication", "classical": "classical"}
 """Whose a statement is, and how the filter calls it."""
+_WIDTHS = ((300, "widest"), (170, "wide-formula"))
 _TESTS_OF_ALL = "tests/theory/test_statements.py"
 _PUBLICATION = re.compile(r'\[(\d{4})\]\(#(\w+) "[^"]*"\)')
 
@@ -132,6 +133,11 @@ class Entry:
     def formula(self) -> Markup:
         """The relation, set on lines of its own."""
         return formula_html(self.latex, display=True)
+
+    @property
+    def width(self) -> str:
+        """How wide the relation is, by the length of its LaTeX: `wide-formula` and `widest` ones are set smaller."""
+        return next((name for least, name in _WIDTHS if len(self.latex) >= least), "")
 
     @property
     def searched(self) -> str:

@@ -12,7 +12,7 @@ from paper.results import reads_recorded, result
 from paper.site import __main__ as command
 from paper.site import build as building
 from paper.site.claims import shown_claims
-from paper.site.figures import Figure, commands, figures
+from paper.site.figures import Figure, figures
 from paper.site.pages import json_html
 from paper.site.sources import ROOT, Sources, importing_tests
 from paper.site.statements import entries
@@ -62,23 +62,13 @@ def test_a_figure_is_drawn_once_for_the_same_results_and_anew_for_others(tmp_pat
 
     first = drawn()
     assert first.reads == ("quadratics.json",)
-    assert first.commands == ('make reproduce ONLY="quadratics"',)
+    assert first.command == "make reproduce ONLY=quadratics"
     assert first.caption.startswith("Shrinkage per step")
     when = first.image.stat().st_mtime_ns
     assert drawn().image.stat().st_mtime_ns == when
     (data / "quadratics.json").write_bytes(content + b"\n")
     assert drawn().image != first.image
     assert not first.image.exists()
-
-
-def test_commands_are_those_that_write_the_results() -> None:
-    files = ("races.json", "convergence_fnn3.json", "kernels-x.json", "verify.json", "formal.json")
-    assert commands(files) == (
-        'make reproduce ONLY="races convergence_fnn3"',
-        "make bench",
-        "make verify",
-        "make formal",
-    )
 
 
 def test_what_is_read_is_known_within_the_context_only() -> None:
