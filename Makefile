@@ -86,7 +86,7 @@ full: $(STAMP) ## on GPU nodes: kernels, training runs under torchrun with NCCL,
 	@if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; \
 	    then $(MAKE) gpu GPU_PYTHON=$(abspath $(RUN)) OUT=build/full/gpu; \
 	    else echo "no GPU: kernels are not timed, and gloo stands for NCCL" >&2; fi
-	$(RUN) -m sparsync.experiments.full --output-folder build/full/distributed $(if $(TORCHRUN),--torchrun "$(TORCHRUN)")
+	$(RUN) -m sparsync.experiments.studies.training.distributed --output-folder build/full/distributed $(if $(TORCHRUN),--torchrun "$(TORCHRUN)")
 	$(MAKE) reproduce PROFILE=full
 
 show: $(STAMP) ## figures, numbers and report of what PROFILE has found so far, with the record for what it has not

@@ -24,6 +24,7 @@ from paper.statements.tables import all_grades
 from paper.studies.elastic import slices_markdown
 from paper.studies.hook_cost import hook_cost_markdown
 from paper.studies.links.page import links_markdown
+from paper.studies.original.study import original_markdown
 from paper.variants_page import variants_markdown
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.statements import FAMILIES
@@ -79,6 +80,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "examples": ("examples.md", examples_markdown),
     "claims": ("reproducing.md", claims_markdown),
     "full": ("reproducing.md", full_markdown),
+    "original": ("original.md", original_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""
 

@@ -32,7 +32,7 @@ ALLOWED = {
         "sparsync.verify.monitors",
         *(
             f"sparsync.verify.tools.{name}"
-            for name in ("arithmetic", "interrupts", "intervals", "locks", "pool", "provenance", "store")
+            for name in ("arithmetic", "durations", "interrupts", "intervals", "locks", "pool", "provenance", "store")
         ),
     ),
     "paper": ("sparsync.theory", "sparsync.verify"),

@@ -30,6 +30,7 @@ from paper.studies.gradient_laws import study as gradient_laws
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
+from paper.studies.original import study as original
 from paper.studies.planning import (
     crossovers,
     farms,
@@ -82,6 +83,7 @@ STUDIES: dict[str, Study] = {
     "global_selection": global_selection.STUDY,
     "crossovers": crossovers.STUDY,
     "scaling": scaling.STUDY,
+    "original": original.STUDY,
     "layer_densities": layer_densities.STUDY,
     "sharded_plans": sharded_plans.STUDY,
     "sequence_groups": sequence_groups.STUDY,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sparsync.experiments import full
 from sparsync.experiments.command import read_command
-from sparsync.experiments.full import SUMMARY, FullCommand, summary, train_all
 from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies.training import distributed
+from sparsync.experiments.studies.training.distributed import SUMMARY, FullCommand, summary, train_all
 
 RESULT = {"test_accuracy": 0.5, "provenance": {"process_count": 2, "gpu_name": None, "processor_name": "some"}}
 
@@ -35,7 +35,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         Path(after(words, "--output")).write_text(json.dumps(RESULT), encoding="utf-8")
         return subprocess.CompletedProcess(words, 0, "", "")
 
-    monkeypatch.setattr(full, "run_to_end", run)
+    monkeypatch.setattr(distributed, "run_to_end", run)
     return calls
 
 

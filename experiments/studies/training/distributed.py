@@ -1,6 +1,7 @@
 """The main training runs with real processes, large: NCCL between GPUs, gloo where there are none; resumable.
 
-`python -m sparsync.experiments.full --output-folder build/full/distributed [--processes 8] [--only fnn3_top_k]`
+`python -m sparsync.experiments.studies.training.distributed --output-folder build/full/distributed [--processes 8]
+[--only fnn3_top_k]`
 
 Each run is a `torchrun` of `experiments/train.py`, one after another; with fewer processes than workers each process
 trains several. A run that has its result is not run again, and one that was interrupted goes on from its checkpoint. On
@@ -158,7 +159,9 @@ def summary(command: FullCommand) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; status 1 if a run failed."""
     with exit_on_bad_input():
-        command = tyro.cli(FullCommand, prog="python -m sparsync.experiments.full", args=arguments)
+        command = tyro.cli(
+            FullCommand, prog="python -m sparsync.experiments.studies.training.distributed", args=arguments
+        )
         failed = train_all(replace(command, output_folder=command.output_folder.resolve()))
         if failed:
             sys.stderr.write(f"{len(failed)} runs failed; the same command does only what is missing\n")
