@@ -35,7 +35,7 @@ def setting(local_steps: int, spread: float, noise: float, verdicts: tuple[str, 
 
 def network(model: str, losses: dict[float, list[float | None]]) -> dict[str, Any]:
     near = {"difference": 0.5, "low": 0.25, "high": 0.75}
-    verdicts = {0.0: "worse", 0.5: "better" if model == "gpt" else "inconclusive", 1.0: "itself"}
+    verdicts = {0.0: "worse" if model == "gpt" else "better", 0.5: "inconclusive", 1.0: "itself"}
     rows = [{"decay": decay, "test_loss": found, "verdict": verdicts[decay], **near} for decay, found in losses.items()]
     return {"model": model, "by_decay": rows}
 
