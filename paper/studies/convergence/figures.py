@@ -20,6 +20,7 @@ from paper.rules import METHODS
 from paper.studies.convergence.runs import (
     ARENAS,
     BAND,
+    BEFORE,
     DENSE,
     EXACT,
     NOT_RUN,
@@ -37,8 +38,8 @@ from sparsync.verify.tools.intervals import Estimate, mean
 
 DRAWN = {"fnn3": "momentum", "resnet20": "momentum", "gpt": "adamw", "lstm": "adamw"}
 """Arenas with the update rule that is drawn."""
-MAIN = (EXACT, OURS, THEIRS, RANDOM)
-_SHIFTS = {EXACT: 0.93, OURS: 1.0, THEIRS: 1.07, RANDOM: 1.0}
+MAIN = (EXACT, BEFORE, OURS, THEIRS, RANDOM)
+_SHIFTS = {EXACT: 0.93, OURS: 1.0, THEIRS: 1.07, RANDOM: 1.0, BEFORE: 1.14}
 """Factors of the density, so that intervals stand beside each other."""
 _DENSITIES = (0.0007, 0.08)
 """Shown from, and up to."""

@@ -30,6 +30,8 @@ RULES = {"plain": "no momentum", "momentum": "momentum 0.9", "adamw": "AdamW"}
 DENSE, LOW_RANK, EXACT, OURS, THEIRS = "dense", "powersgd", "top_k", "gaussian_k", "gaussian_k_released"
 """Methods; the last is the rule of the code released with Shi et al."""
 RANDOM = "random_k"
+BEFORE = "dgc"
+"""Exact Top-k with the momentum of DGC, which stands before the selection."""
 BAND = (2 / 3, 4 / 3)
 """The counts, over k, that Gaussian-k aims at."""
 LEAST_SEEDS = 5

@@ -18,6 +18,7 @@ from paper.studies.convergence import runs as facts
 from paper.studies.convergence.figures import convergence, counts
 from paper.studies.convergence.runs import (
     ARENAS,
+    BEFORE,
     DENSE,
     EXACT,
     LOW_RANK,
@@ -34,7 +35,7 @@ from paper.studies.convergence.tables import accuracy_table, count_table, diverg
 from paper.studies.study import Macro, Study
 from sparsync.verify.tools.intervals import Estimate
 
-RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE}
+RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, "Before": BEFORE}
 """Words for what is compared with exact Top-k wherever both were run."""
 SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
 """Words for settings of FNN-3."""
@@ -78,7 +79,7 @@ def share_in_band(data_folder: Path, *, method: str) -> str:
 
 def approximate_leads(data_folder: Path) -> list[tuple[Setting, str, Estimate]]:
     """How much more than exact Top-k every approximate selector ends with that keeps about k entries in the median."""
-    left_out = (EXACT, RANDOM, DENSE, LOW_RANK)
+    left_out = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
     there = facts.studies(data_folder)
     return [
         (setting, method, found)
@@ -202,6 +203,8 @@ MACROS: dict[str, Macro] = {
         for word, setting in (("Plain", PLAIN), ("Momentum", MOMENTUM))
         for name, method, reference in (("Topk", EXACT, DENSE), ("Ours", OURS, EXACT), ("Theirs", THEIRS, EXACT))
     },
+    "MomentumBeforeDifference": partial(_against, setting=MOMENTUM, method=BEFORE, reference=EXACT),
+    "MomentumBeforeDense": partial(_against, setting=MOMENTUM, method=BEFORE, reference=DENSE),
 }
 
 STUDY = Study(

@@ -15,6 +15,7 @@ from paper.results import Result
 from paper.studies.convergence.figures import DRAWN
 from paper.studies.convergence.runs import (
     ARENAS,
+    BEFORE,
     DENSE,
     EXACT,
     LOW_RANK,
@@ -35,7 +36,7 @@ from paper.studies.convergence.runs import (
     studies,
 )
 
-COMPARED = (DENSE, OURS, THEIRS, RANDOM)
+COMPARED = (DENSE, BEFORE, OURS, THEIRS, RANDOM)
 """Columns of the table of ends, after exact Top-k."""
 COUNT_DENSITY = 0.001
 """Of the table of counts."""
@@ -50,10 +51,10 @@ def accuracy_table(data_folder: Path) -> str:
         found = [setting for setting in settings(data_folder) if setting.arena == arena]
         note = "" if found else f", {NOT_RUN}"
         unit = r", loss and \%" if found and is_text(there[arena]) else ""
-        body += f"{_space(body)}\\multicolumn{{7}}{{@{{}}l}}{{\\emph{{{title}{unit}{note}}}}} \\\\\n"
+        body += f"{_space(body)}\\multicolumn{{8}}{{@{{}}l}}{{\\emph{{{title}{unit}{note}}}}} \\\\\n"
         body += "".join(_ends_line(there[arena], setting) for setting in found)
-    names = " & ".join(rules.named(name).title for name in (EXACT, *COMPARED))
-    return _tabular("lrrrrrr", f"optimiser & density & {names} \\\\\n", body)
+    names = " & ".join(map(title_of, (EXACT, *COMPARED)))
+    return _tabular("lrrrrrrr", f"optimiser & density & {names} \\\\\n", body)
 
 
 def count_table(data_folder: Path) -> str:

@@ -15,6 +15,7 @@ from sparsync.experiments.studies.profiles import PROFILES, ProfileName
 from sparsync.experiments.studies.training import convergence, measured_run
 from sparsync.experiments.studies.training.arenas import (
     ARENAS,
+    BEFORE,
     DENSITIES,
     GRIDS,
     MAIN,
@@ -114,11 +115,16 @@ def test_contestants_differ_in_method_optimiser_and_step_size_alone(arena: str, 
     for each in everybody:
         case = each.case(0, seed=0, worker_count=size.worker_count)
         run = case.run
-        assert (run.step_size_end, run.step_location, run.feedback) == (0.0, "outside", "ef14")
-        assert (run.momentum, run.optimiser) == ({"plain": 0.0}.get(each.rule, 0.9), GRIDS[each.rule].name)
+        is_before = each.method == BEFORE
+        assert (run.step_size_end, run.step_location) == (0.0, "outside")
+        assert run.feedback == (BEFORE if is_before else "ef14")
+        momentum = 0.0 if is_before else {"plain": 0.0}.get(each.rule, 0.9)
+        assert (run.momentum, run.optimiser) == (momentum, GRIDS[each.rule].name)
         assert case.is_low_rank == (each.method == LOW_RANK)
         assert (run.selector, run.collective) == (
-            ("keep_all", "dense") if each.method in (DENSE, LOW_RANK) else (each.method, "sparse")
+            ("keep_all", "dense")
+            if each.method in (DENSE, LOW_RANK)
+            else ("top_k" if is_before else each.method, "sparse")
         )
         plain: dict[str, Any] = {
             "selector": "keep_all",
@@ -126,6 +132,7 @@ def test_contestants_differ_in_method_optimiser_and_step_size_alone(arena: str, 
             "density": 1.0,
             "step_size": 1.0,
             "weight_decay": 0.0,
+            "feedback": "ef14",
         }
         alike.add(replace(run, **plain, momentum=0.0, optimiser="sgd"))
     assert len(alike) == 1
@@ -145,7 +152,7 @@ def test_wherever_a_selector_competes_exact_top_k_and_dense_training_do(arena: s
 def test_the_record_has_every_selector_and_the_main_ones_at_all_densities() -> None:
     everybody = entrants(ARENAS["fnn3"]["record"])
     names = {each.method for each in everybody}
-    assert names == {DENSE, LOW_RANK, *SELECTORS, *ADAPTIVE_SELECTORS} - {"keep_all"}
+    assert names == {DENSE, LOW_RANK, BEFORE, *SELECTORS, *ADAPTIVE_SELECTORS} - {"keep_all"}
     for rule in ("plain", "momentum"):
         for method in MAIN:
             found = [each.density for each in everybody if (each.rule, each.method) == (rule, method)]

@@ -43,8 +43,8 @@ def test_every_arena_has_a_title() -> None:
         ("TrainedTheirsBandShare", "25.0"),
         ("TrainedArenas", "FNN-3, GPT"),
         ("TrainedMissing", "FNN-3 with 16 workers, LeNet-5, ResNet-20, LSTM"),
-        ("TrainedEdges", "6 of 42"),
-        ("DivergedRuns", "none of 84"),
+        ("TrainedEdges", "6 of 48"),
+        ("DivergedRuns", "none of 96"),
         ("Seeds", "2"),
         ("PlainTopkGain", "8.5"),
         ("DenseBytes", r"50.0\,kB"),
@@ -66,7 +66,7 @@ def test_an_outcome_counts_all_settings_and_those_that_diverged_apart(folder: Pa
     text = plain(MACROS["TrainedDenseOutcome"](folder))
     words = "lower in 2, higher in none, inconclusive in none of 2 settings (-12.35 to -12.35; in 4 a run diverged)"
     assert text == words
-    assert plain(MACROS["DivergedRuns"](folder)) == "2 of 84"
+    assert plain(MACROS["DivergedRuns"](folder)) == "2 of 96"
     words = "an unknown amount (dense: 1 of 2 diverged)"
     assert plain(MACROS["PlainTopkDifference"](folder)) == plain(MACROS["MomentumTopkDifference"](folder)) == words
 
