@@ -273,6 +273,18 @@ def one_pass_share(data_folder: Path) -> float:
     return sum(tally.get("1", 0) for tally in tallies) / total
 
 
+def exact_over_approximate(data_folder: Path) -> float:
+    """Best time of a later call of exact Top-k over that of Gaussian-k on the longest Gaussian vector: the largest.
+
+    Of the newest study of every processor and GPU.
+
+    Raises:
+        FileNotFoundError: there is no study of the kernel at all.
+    """
+    there = [study for device in ("cpu", "cuda") for study in machines(data_folder, device)]
+    return max(_time_ratio(study, above="top_k, warm", below="gaussian_k, warm") for study in there)
+
+
 def _one_pass_percent(data_folder: Path) -> str:
     try:
         return latex.percent(one_pass_share(data_folder))
@@ -302,9 +314,12 @@ def _addition_rate(study: Result) -> str:
 
 
 def _share(study: Result, *, above: str, below: str) -> str:
+    return latex.decimal(_time_ratio(study, above=above, below=below), 2)
+
+
+def _time_ratio(study: Result, *, above: str, below: str) -> float:
     """Time of a contender over that of another, on the longest Gaussian vector."""
-    rest = largest_row(study, below)["best_seconds"]
-    return latex.decimal(largest_row(study, above)["best_seconds"] / rest, 2)
+    return float(largest_row(study, above)["best_seconds"] / largest_row(study, below)["best_seconds"])
 
 
 def _draw_times(axes: Axes, study: Result) -> None:

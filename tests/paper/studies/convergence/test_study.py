@@ -50,6 +50,7 @@ def test_every_arena_has_a_title() -> None:
         ("DenseBytes", r"50.0\,kB"),
         ("ThousandthTarget", "6"),
         ("PlainTopkDifference", "-10.00 points (-10.00 to -10.00)"),
+        ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
         ("PlainOursDifference", "-0.50 points (-19.56 to 18.56; inconclusive)"),
     ],
 )
@@ -94,6 +95,7 @@ def test_a_line_has_the_ends_of_top_k_and_the_differences_of_others(folder: Path
     assert lines[0][1:] == [
         "81.0",
         "+10.00 (10.00 to 10.00)",
+        "+3.50 (-2.85 to 9.85)",
         "-0.50 (-19.56 to 18.56)",
         "-5.00 (-68.53 to 58.53)",
         "-26.00 (-76.82 to 24.82)",
@@ -109,7 +111,7 @@ def test_arenas_that_were_not_run_say_so_in_every_table(folder: Path) -> None:
 
 def test_a_divergence_is_told_in_the_place_of_a_difference(folder: Path) -> None:
     lose(folder, "gaussian_k")
-    assert table_lines(accuracy_table(folder), "no momentum")[0][3] == "1 of 2 diverged"
+    assert table_lines(accuracy_table(folder), "no momentum")[0][4] == "1 of 2 diverged"
     assert table_lines(count_table(folder), RULES["gaussian_k"].title)[0][0] == "1 of 2 diverged"
     lose(folder, "top_k")
     assert table_lines(accuracy_table(folder), "no momentum")[0][1:3] == ["1 of 2 diverged", "--"]
