@@ -29,12 +29,12 @@ class Document:
     Args:
         stem: of its file in this folder, and of the PDF.
         family_titles: keys of `FAMILIES` whose statements its appendix proves.
-        page_limit: pages up to the label `end:main-part`; None: not limited yet.
+        page_limit: pages up to the label `end:main-part`.
     """
 
     stem: str
     family_titles: tuple[str, ...]
-    page_limit: int | None
+    page_limit: int
 
     @property
     def families(self) -> dict[str, dict[str, Statement]]:
@@ -71,8 +71,7 @@ def _with_inputs(folder: Path, name: str) -> Iterator[Path]:
 DOCUMENTS: dict[str, Document] = {
     document.stem: document
     for document in (
-        # Twelve pages once its text is rewritten to that length.
-        Document("main", tuple(title for title in FAMILIES if title not in _WAITING_FAMILIES), page_limit=None),
+        Document("main", tuple(title for title in FAMILIES if title not in _WAITING_FAMILIES), page_limit=12),
         Document("waiting", _WAITING_FAMILIES, page_limit=8),
     )
 }

@@ -64,10 +64,10 @@ def complaints(document: Document, log: str, aux: str) -> list[str]:
         aux: what that run has written of labels.
 
     Raises:
-        ValueError: the paper is limited and does not say where its main part ends.
+        ValueError: the paper does not say where its main part ends.
     """
     found = [*overfull_boxes(log), *broken_references(log)]
-    if document.page_limit is not None and (pages := page_of(MAIN_PART_END, aux)) > document.page_limit:
+    if (pages := page_of(MAIN_PART_END, aux)) > document.page_limit:
         found.append(f"the main part ends on page {pages}, and may have {document.page_limit}")
     return [f"{document.stem}: {line}" for line in found]
 

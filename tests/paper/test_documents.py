@@ -199,6 +199,24 @@ def test_claims_and_commands_that_a_paper_names_are_there(document: Document) ->
         assert bool(studies) == bool(options)
 
 
+def unmade(text: str) -> list[str]:
+    """Figures and tables of results whose caption does not end with the command that makes them."""
+    found = []
+    for kind in ("figure", "table"):
+        for body in re.findall(rf"\\begin\{{{kind}\}}.*?\\end\{{{kind}\}}", text, flags=re.DOTALL):
+            drawn = re.findall(r"\\includegraphics\[[^]]*\]\{([^}]+)\}|\\input\{generated/([^}.]+)\.tex\}", body)
+            names = {name for pair in drawn for name in pair if name}
+            if names and not names & named("made", body):
+                found.extend(sorted(names))
+    return found
+
+
+def test_every_caption_has_the_command_that_makes_its_figure_or_table(document: Document) -> None:
+    without = r"\begin{figure}\includegraphics[width=1cm]{ladder}\caption{A \made{phases}}\end{figure}"
+    assert unmade(without) == ["ladder"]
+    assert unmade(document.text()) == []
+
+
 def test_the_table_of_policies_has_every_policy() -> None:
     rows = DOCUMENTS["waiting"].text().partition(r"\label{table:policies}")[2].partition(r"\end{tabular}")[0]
     assert named("code", rows) == set(POLICIES)
