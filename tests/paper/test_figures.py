@@ -34,6 +34,13 @@ def test_every_figure_is_written_as_a_pdf_without_date_and_a_png(name: str, data
     assert len(list(folder.iterdir())) == 2
 
 
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_has_four_panels_at_most(name: str) -> None:
+    with mpl.rc_context(paper_style()):
+        figure = figures.FIGURES[name](ROOT / "paper" / "data")
+    assert len(figure.axes) <= 4
+
+
 @pytest.mark.slow
 def test_the_command_line_writes_every_figure_and_nothing_else(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

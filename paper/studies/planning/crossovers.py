@@ -216,7 +216,7 @@ MACROS: dict[str, Macro] = {
 
 STUDY = Study(
     macros=MACROS,
-    figures={"crossovers": crossover_maps},
+    figures={"crossovers": crossover_maps, "crossovers_alike": partial(crossover_maps, is_alike=True)},
     results=("crossovers", "kernels", "wire"),
     remade=("crossovers",),
 )
