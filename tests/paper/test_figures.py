@@ -34,9 +34,9 @@ def test_every_figure_is_written_as_a_pdf_without_date_and_a_png(name: str, data
     assert len(list(folder.iterdir())) == 2
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
+@pytest.mark.parametrize("name", slow_except({"variants", "crossovers", "kernels"}, figures.FIGURES))
 def test_a_figure_has_four_panels_at_most(name: str) -> None:
-    with mpl.rc_context(paper_style()):
+    with paper_style():
         figure = figures.FIGURES[name](ROOT / "paper" / "data")
     assert len(figure.axes) <= 4
 

@@ -114,15 +114,15 @@ def _by_model(data_folder: Path, draw: Callable[[Axes, Sequence[Place]], None], 
     study = result(data_folder, "layer_densities")
     figure = new_figure(2.4, profile=study["profile"])
     panels = figure.subplots(1, len(study["messages"]), squeeze=False)[0]
+    panels[0].set_ylabel(ylabel)
     for model, axes in zip(study["messages"], panels, strict=True):
         axes.set_title(MODELS[model])
         draw(axes, [place for place in feasible(study) if place.model == model])
-    panels[0].set_ylabel(ylabel)
     return figure
 
 
 def _draw_densities(axes: Axes, own: Sequence[Place]) -> None:
-    """The mean of the seeds as steps, one density for all beside it, a colour for each link that it names."""
+    """The mean of the seeds as steps, one density for all beside it, a colour for each link; the first panel names them."""
     count = max((len(place.links[0]["densities"]) for place in own), default=1)
     for place, look in zip(own, RATES, strict=False):
         columns = list(zip(*(link["densities"] for link in place.links), strict=True))
@@ -131,8 +131,9 @@ def _draw_densities(axes: Axes, own: Sequence[Place]) -> None:
         axes.stairs(heights, edges, baseline=None, color=look.colour, linewidth=1.4)
         common = fmean(link["one_density"] for link in place.links)
         axes.axhline(common, color=look.colour, linestyle=WAYS["one"].dash, linewidth=0.8)
-        label, corner = f"{place.rate / _GIGA:g} Gbit/s", (edges[0], heights[0])
-        axes.annotate(label, corner, xytext=(0, 3), textcoords="offset points", fontsize=7, color=look.colour)
+        if axes.get_ylabel():
+            label, corner = f"{place.rate / _GIGA:g} Gbit/s", (edges[0], heights[0])
+            axes.annotate(label, corner, xytext=(0, 3), textcoords="offset points", fontsize=7, color=look.colour)
     axes.set(yscale="log", xlabel="message, from the input on")
     ticks = [1, *range(5, count + 1, 5)] if count > _FEW else range(1, count + 1)
     axes.set_xticks(ticks)
