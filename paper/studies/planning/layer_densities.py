@@ -122,7 +122,7 @@ def _by_model(data_folder: Path, draw: Callable[[Axes, Sequence[Place]], None], 
 
 
 def _draw_densities(axes: Axes, own: Sequence[Place]) -> None:
-    """The mean of the seeds as steps, one density for all beside it, a colour for each link; the first panel names them."""
+    """The mean of the seeds as steps, one density for all beside it, a colour for each link, named once."""
     count = max((len(place.links[0]["densities"]) for place in own), default=1)
     for place, look in zip(own, RATES, strict=False):
         columns = list(zip(*(link["densities"] for link in place.links), strict=True))
