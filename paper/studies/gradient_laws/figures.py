@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from paper.results import Result, result
-from paper.studies.gradient_laws.runs import KINDS, MODELS, NAME, NOT_RUN, last_observation, runs_of
+from paper.studies.gradient_laws.runs import KINDS, MODELS, NAME, NOT_RUN, runs_of
 from paper.style import BLACK, GREY, Look, legend_below, new_figure
 from sparsync.theory.statements import STATEMENTS
 
@@ -57,7 +57,7 @@ def rank_curves(data_folder: Path) -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     for axes, kind in zip(panels, KINDS, strict=True):
         for model, run in runs_of(data_folder, kind).items():
-            squares = [value**2 for value in last_observation(run)["magnitude"]]
+            squares = [value**2 for value in run.records("observations")[-1]["magnitude"]]
             positions = [(rank - 1) / run["parameter_count"] for rank in run["rank"]]
             axes.plot(positions, [square / squares[0] for square in squares], **MODELS[model].line)
         share = [place / 200 for place in range(200)]
@@ -100,7 +100,7 @@ def measured_contraction(data_folder: Path) -> Figure:
 
 def gains(study: Result, run: Result) -> list[float]:
     """δ/κ of the last observation at each density."""
-    errors = last_observation(run)["relative_error"]
+    errors = run.records("observations")[-1]["relative_error"]
     return [(1 - error) / kappa for error, kappa in zip(errors, _densities(study, run), strict=True)]
 
 

@@ -1,12 +1,17 @@
-"""What did the runs of the study `gradient_laws` find? By model and kind; a model or kind may be missing."""
+"""What did the runs of the study `gradient_laws` find? By model, kind and seed; any of them may be missing.
+
+Of the first seed there is a full record, which figures draw; of the others a short one, with what numbers are made of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from paper.comparisons import ratio
 from paper.results import Result, result
 from paper.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
+from sparsync.verify.tools.intervals import Estimate, mean
 
 NAME = "gradient_laws"
 NOT_RUN = "not run"
@@ -38,36 +43,80 @@ def run_of(study: Result, model: str, kind: str) -> Result | None:
 
 
 def runs_of(data_folder: Path, kind: str) -> dict[str, Result]:
-    """The runs of a kind that are there, by model."""
+    """The runs of a kind that are there, of the first seed, by model."""
     study = result(data_folder, NAME)
     found = {model: run_of(study, model, kind) for model in MODELS}
     return {model: run for model, run in found.items() if run is not None}
 
 
-def last_observation(run: Result) -> Result:
-    """Of the last update that was looked at closely."""
-    return run.records("observations")[-1]
+def by_seed(data_folder: Path, model: str, kind: str) -> dict[int, Result]:
+    """The runs of a model and kind that are there, by seed. A result from before there were further seeds has one."""
+    study = result(data_folder, NAME)
+    first = run_of(study, model, kind)
+    found = {} if first is None else {int(study["seed"]): first}
+    repeats = study.records("repeats") if "repeats" in study.fields else []
+    return found | {int(run["seed"]): run for run in repeats if (run["model"], run["kind"]) == (model, kind)}
+
+
+def all_runs(data_folder: Path, kinds: Iterable[str] = KINDS) -> list[tuple[str, Result]]:
+    """Every run of some kinds, of every seed, each with its model."""
+    return [(model, run) for kind in kinds for model in MODELS for run in by_seed(data_folder, model, kind).values()]
+
+
+def seed_counts(data_folder: Path) -> dict[str, int]:
+    """On how many seeds each model was run both ways; models without are left out."""
+    counts = {model: len(_paired_seeds(data_folder, model)) for model in MODELS}
+    return {model: count for model, count in counts.items() if count}
 
 
 def distances(run: Result) -> dict[str, float]:
     """By law, the Kolmogorov–Smirnov distance at the last observation; empty where nothing was fitted."""
-    return {name: law["distance"] for name, law in last_observation(run)["laws"].items()}
+    last = _last_observation(run)
+    return {} if last is None else {name: law["distance"] for name, law in last["laws"].items()}
 
 
 def best_of(run: Result) -> str | None:
-    """The law named best at the last observation."""
-    best: str | None = last_observation(run)["best_law"]
+    """The law named best at the last observation; None where nothing was fitted."""
+    last = _last_observation(run)
+    best: str | None = None if last is None else last["best_law"]
     return best
 
 
-def inflation(data_folder: Path, model: str, field: str = "late_deviation") -> float | None:
-    """The late standard deviation, or another measure, with feedback over that without; None unless both were run."""
-    dense, top_k = (runs_of(data_folder, kind).get(model) for kind in ("dense", "top_k"))
-    if dense is None or top_k is None:
+def inflation(data_folder: Path, model: str, field: str = "late_deviation") -> Estimate | None:
+    """The logarithm of the late standard deviation, or another measure, with feedback over that without.
+
+    Paired over the seeds that were run both ways; None if there are none.
+    """
+    seeds = _paired_seeds(data_folder, model)
+    if not seeds:
         return None
-    return float(top_k[field] / dense[field])
+    dense, top_k = (by_seed(data_folder, model, kind) for kind in ("dense", "top_k"))
+    return ratio([top_k[seed][field] for seed in seeds], [dense[seed][field] for seed in seeds])
+
+
+def inflations(data_folder: Path, field: str = "late_deviation") -> list[Estimate]:
+    """Of every model that was run both ways."""
+    found = [inflation(data_folder, model, field) for model in MODELS]
+    return [estimate for estimate in found if estimate is not None]
+
+
+def late_mean(data_folder: Path, model: str, kind: str, field: str) -> Estimate | None:
+    """The mean over seeds of a measure of late training; None if there are no such runs."""
+    values = [float(run[field]) for run in by_seed(data_folder, model, kind).values()]
+    return mean(values) if values else None
 
 
 def shares(runs: Sequence[Result], label: str, field: str) -> list[float]:
     """What a rung's hypothesis has of each run, such as the `share` of updates at which it is met."""
     return [float(run["hypotheses"][label][field]) for run in runs]
+
+
+def _paired_seeds(data_folder: Path, model: str) -> list[int]:
+    dense, top_k = (by_seed(data_folder, model, kind) for kind in ("dense", "top_k"))
+    return sorted(dense.keys() & top_k.keys())
+
+
+def _last_observation(run: Result) -> Result | None:
+    """Of the last update that was looked at closely; None where none was, as the run diverged before."""
+    observations = run.records("observations")
+    return observations[-1] if observations else None

@@ -6,13 +6,14 @@ Training runs are those of `convergence_<arena>.json`, of which any may be missi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
+from math import exp, inf
 from pathlib import Path
 from typing import NamedTuple
 
 from paper.comparisons import UNKNOWN, tally
 from paper.results import Result, result, results
 from paper.studies.contraction import difference_of_norms
+from paper.studies.gradient_laws.runs import inflations
 from paper.studies.headlines.headline import NoYes
 from paper.studies.planning.scaling import NETWORKS, row_of
 from sparsync.verify.tools.intervals import Estimate, paired_difference
@@ -134,13 +135,8 @@ def counts(data_folder: Path) -> Finding | None:
 
 
 def inflated(data_folder: Path) -> Finding | None:
-    """Feedback spreads the corrected gradient."""
-    runs = {(run["model"], run["kind"]): run for run in result(data_folder, "gradient_laws").records("runs")}
-    factors = [
-        float(run["late_deviation"] / runs[model, "dense"]["late_deviation"])
-        for (model, kind), run in runs.items()
-        if kind == "top_k" and (model, "dense") in runs
-    ]
+    """Feedback spreads the corrected gradient: by model, the geometric mean of the ratio over seeds."""
+    factors = [exp(estimate.value) for estimate in inflations(data_folder)]
     if not factors:
         return None
     low, high = INFLATION

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,17 @@ import pytest
 
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.selection import gradient_laws
-from sparsync.experiments.studies.selection.gradient_laws import KINDS, SIZES, Case, observed_steps, rounded, run_case
+from sparsync.experiments.studies.selection.gradient_laws import (
+    KINDS,
+    SEED_COUNTS,
+    SIZES,
+    Case,
+    Kind,
+    observed_steps,
+    rounded,
+    run_case,
+    run_repeat,
+)
 from sparsync.experiments.studies.selection.vector_shapes import DENSITY
 from sparsync.experiments.training.loop import TrainingResult
 from sparsync.experiments.training.models import IMAGE_MODELS, TEXT_MODELS, VECTOR_MODELS
@@ -44,6 +55,45 @@ def test_the_record_is_small_json(study: dict[str, Any]) -> None:
     assert len(text) / len(KINDS) * 5 * runs_of_the_record < 3e6
 
 
+def test_further_seeds_have_short_records_of_the_same_runs(study: dict[str, Any]) -> None:
+    """No two runs of any kind and seed end with the same deviation."""
+    repeats = study["repeats"]
+    assert [(run["model"], run["kind"], run["seed"]) for run in repeats] == [("fnn2", kind, 1) for kind in KINDS]
+    assert len({run["late_deviation"] for run in (*study["runs"], *repeats)}) == 4
+    for run in repeats:
+        assert run.keys() & {"series", "rank", "bounds", "early_loss"} == set()
+        (observation,) = run["observations"]
+        assert observation.keys() == {"step", "laws", "best_law"}
+        assert observation["step"] == SMALL.steps
+        assert observation["best_law"] in observation["laws"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_record_says_what_the_full_one_of_its_seed_says(kind: Kind) -> None:
+    full, short = (run(Case(SMALL, kind, seed=1)) for run in (run_case, run_repeat))
+    last = full["observations"][-1]
+    laws = {name: {"distance": law["distance"]} for name, law in last["laws"].items()}
+    expected = {"step": last["step"], "laws": laws, "best_law": last["best_law"]}
+    assert short.pop("observations") == [expected]
+    assert short.pop("seed") == 1
+    assert short == {name: full[name] for name in short}
+
+
+def test_a_run_that_diverges_before_its_last_update_has_no_laws() -> None:
+    found = run_repeat(Case(replace(SMALL, steps=3, step_size=1e20), "dense"))
+    assert found["diverged_at_step"] < 3
+    assert found["observations"] == []
+
+
+@pytest.mark.parametrize("run", [run_case, run_repeat])
+def test_a_run_of_which_nothing_was_seen_fails(
+    run: Callable[[Case], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradient_laws, "simulate", lambda *_, **__: None)
+    with pytest.raises(ValueError, match="diverged at its first update"):
+        run(Case(SMALL, "dense"))
+
+
 def test_gains_are_those_that_training_itself_measures() -> None:
     """Of the first worker, at every update; the run is trained again."""
     measured: list[TrainingResult] = []
@@ -64,14 +114,15 @@ def test_gains_are_those_that_training_itself_measures() -> None:
 
 def test_a_profile_without_the_study_has_no_runs() -> None:
     assert gradient_laws.case_count("quick") == 0
-    assert gradient_laws.run_gradient_laws("quick", Pool())["runs"] == []
+    found = gradient_laws.run_gradient_laws("quick", Pool())
+    assert found["runs"] == found["repeats"] == []
 
 
-def test_the_record_has_the_six_models_each_with_and_without_feedback() -> None:
+def test_the_record_has_the_six_models_each_with_and_without_feedback_on_five_seeds() -> None:
     names = [setup.model for setup in SIZES["record"]]
     assert names == ["fnn3", "lenet5", "resnet20", "vgg16", "lstm", "gpt"]
     assert set(names) <= {*VECTOR_MODELS, *IMAGE_MODELS, *TEXT_MODELS}
-    assert gradient_laws.case_count("record") == 12
+    assert gradient_laws.case_count("record") == 12 * SEED_COUNTS["record"] == 60
 
 
 @pytest.mark.parametrize("steps", [1, 5, 100, 4000])

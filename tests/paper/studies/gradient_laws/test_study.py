@@ -1,7 +1,8 @@
-"""The text gives ranges over the models that were run, and says `not run` of the others; figures draw what is there."""
+"""The text gives ranges over the runs that are there, of one seed or more, and says `not run` of the others."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,63 +12,9 @@ import pytest
 from paper.results import Result
 from paper.studies.gradient_laws.figures import gradient_histograms, measured_contraction, rank_curves, windowed
 from paper.studies.gradient_laws.runs import NOT_RUN, inflation
-from paper.studies.gradient_laws.study import MACROS, law_cell, laws_table, span
+from paper.studies.gradient_laws.study import MACROS, feedback_table, law_cell, laws_table, span
 from tests.support.drawing import plain
-from tests.support.paper_data import PROVENANCE, write
-
-DENSITIES = [0.001, 0.1]
-LAWS = ("norm", "laplace", "gennorm", "t", "dweibull", "dgamma")
-
-
-def observation(step: int, best: str | None) -> dict[str, Any]:
-    distance = {name: 0.2 if name == "norm" else 0.04 for name in LAWS}
-    return {
-        "step": step,
-        "histogram": [0.25, 0.5, 0.0],
-        "magnitude": [2.0, 1.0, 0.0],
-        "relative_error": [0.9, 0.4],
-        "laws": {name: {"distance": distance[name]} for name in LAWS} if best else {},
-        "best_law": best,
-    }
-
-
-def run(model: str, kind: str, *, best: str | None = "t", deviation: float = 1.0, share: float = 1.0) -> dict[str, Any]:
-    hypothesis = {"share": share, "strict_share": share / 2, "median_rise": 1.0, "largest_rise": 2 - share}
-    return {
-        "model": model,
-        "kind": kind,
-        "parameter_count": 3000,
-        "steps": 400,
-        "diverged_at_step": None,
-        "rank": [1, 1501, 3000],
-        "bounds": {"square_convex": [0.99, 0.81], "bell_shaped": [0.98, 0.7]},
-        "observations": [observation(step, best) for step in (1, 2, 20, 400)],
-        "series": {"step": [200, 400], "gain": [20.0, 10.0]},
-        "hypotheses": {"square_convex": hypothesis | {"share": 1.0}, "bell_shaped": hypothesis},
-        "bound_share": {"bell_shaped": share},
-        "late_gain": 10.0 * deviation,
-        "late_deviation": deviation,
-        "late_largest": 2.0 if kind == "dense" else 3.0,
-        "late_gaussian_count_ratio": 3.0,
-    }
-
-
-RUNS = [
-    run("fnn3", "dense", best="norm"),
-    run("fnn3", "top_k", deviation=7.0),
-    run("resnet20", "dense", share=0.5),
-    run("resnet20", "top_k", deviation=3.0, share=0.25),
-    run("gpt", "dense"),
-]
-
-
-def study(folder: Path, runs: list[dict[str, Any]]) -> Path:
-    facts = {"profile": "record", "worker_count": 4, "density": 0.001, "densities": DENSITIES}
-    steady = {"steady_drift": [2.99, 2.5], "steady_noise": [5.97, 4.0]}
-    own = {"steady_drift": 2.99, "steady_noise": 5.97}
-    laws = {"steady_gain": steady, "own_steady_gain": own, "edges_deviations": [-1.0, 0.0, 0.5, 1.0]}
-    write(folder / "gradient_laws.json", {**facts, **laws, "runs": runs, "provenance": PROVENANCE})
-    return folder
+from tests.support.studies.gradient_laws_data import RUNS, repeat, repeats_of, run, study
 
 
 @pytest.fixture
@@ -80,6 +27,9 @@ def data_folder(tmp_path: Path) -> Path:
     [
         ("LawsDensity", "0.001"),
         ("LawsWorkers", "4"),
+        ("LawsSeeds", "one seed"),
+        ("LawsFloor", "4"),
+        ("LawsFlattened", "no model, as one seed has no interval"),
         ("LawsInflation", "3.0 to 7.0"),
         ("LawsLargestInflation", "1.5"),
         ("LawsInflationAsExpected", "1 of 2"),
@@ -103,23 +53,101 @@ def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Pat
     assert plain(MACROS[name](data_folder)) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("LawsSeeds", "3 seeds"),
+        # The factors of three seeds are 7, 14 and 28 times as wide; ResNet-20 begins at 3.
+        ("LawsInflation", "6.0 to 14.0"),
+        ("LawsInflationAsExpected", "1 of 2"),
+        ("LawsNormalBest", "1 of 15"),
+        ("LawsGainFeedback", "70.0 to 163.3"),
+        ("LawsThirdMetFeedback", "25 to 100"),
+    ],
+)
+def test_further_seeds_enter_means_ranges_and_counts(name: str, text: str, tmp_path: Path) -> None:
+    folder = study(tmp_path, RUNS, repeats_of(RUNS, (1, 2), spread=2.0))
+    assert plain(MACROS[name](folder)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "text"),
+    [
+        ("LawsNormalBest", {"best": "norm"}, "2 of 6"),
+        ("LawsBoundsKept", {"share": 0.125}, "12"),
+        ("LawsThirdMetFeedback", {"share": 0.125}, "12 to 100"),
+        ("LawsThirdRise", {"share": 0.125}, "1.88"),
+        ("LawsThirdWorst", {"share": 0.125}, "GPT"),
+    ],
+)
+def test_what_one_run_of_a_further_seed_did_is_not_lost(
+    name: str, change: dict[str, Any], text: str, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, RUNS[:2] + RUNS[4:], [*repeats_of(RUNS[:2], (1,)), repeat("gpt", "top_k", 1, **change)])
+    assert plain(MACROS[name](folder)) == text
+
+
+def test_a_model_is_flattened_where_the_whole_interval_is_above_the_bound(tmp_path: Path) -> None:
+    """Factors of 7 and 3 without a spread; with one the interval of two seeds is wide."""
+    assert plain(MACROS["LawsFlattened"](study(tmp_path, RUNS, repeats_of(RUNS, (1,))))) == "1 of 2 models"
+    wide = study(tmp_path, RUNS, repeats_of(RUNS, (1,), spread=2.0))
+    assert plain(MACROS["LawsFlattened"](wide)) == "0 of 2 models"
+
+
+def test_models_on_fewer_seeds_are_told(tmp_path: Path) -> None:
+    folder = study(tmp_path, RUNS, repeats_of(RUNS[:2], (1, 2)))
+    assert plain(MACROS["LawsSeeds"](folder)) == "1 to 3 seeds"
+
+
+def test_a_repeat_that_diverged_early_has_no_law_and_is_counted_with_none(tmp_path: Path) -> None:
+    lost = repeat("gpt", "dense", 1) | {"observations": [], "diverged_at_step": 3}
+    folder = study(tmp_path, RUNS, [lost])
+    assert plain(MACROS["LawsNormalBest"](folder)) == "1 of 6"
+    assert plain(MACROS["LawsNormalDistanceDense"](folder)) == "0.20"
+
+
 def test_where_nothing_was_run_every_number_of_runs_says_so(tmp_path: Path) -> None:
     folder = study(tmp_path, [])
     said = {name: plain(macro(folder)) for name, macro in MACROS.items()}
-    set_beforehand = {"LawsDensity", "LawsWorkers", "LawsLow", "LawsHigh", "LawsDriftGain", "LawsNoiseGain"}
+    set_beforehand = {
+        *("LawsDensity", "LawsWorkers", "LawsFloor", "LawsLow", "LawsHigh"),
+        *("LawsDriftGain", "LawsNoiseGain"),
+    }
     assert {name for name, text in said.items() if text == NOT_RUN} == set(MACROS) - set_beforehand
     assert measured_contraction(folder).axes[0].texts[0].get_text() == NOT_RUN
 
 
-def test_the_table_has_a_row_for_every_model_run_or_not(data_folder: Path) -> None:
-    rows = [line.split(" & ") for line in laws_table(data_folder).splitlines() if line.endswith(r"\\")][2:]
+def cells_of(table: str) -> dict[str, list[str]]:
+    """By model, the cells behind it."""
+    rows = [line.removesuffix(r" \\").split(" & ") for line in table.splitlines() if line.endswith(r"\\")][2:]
     assert [row[0] for row in rows] == ["FNN-3", "LeNet-5", "ResNet-20", "VGG-16", "LSTM", "GPT"]
-    cells = {row[0]: [plain(cell.removesuffix(r" \\")) for cell in row[1:]] for row in rows}
+    return {row[0]: [plain(cell) for cell in row[1:]] for row in rows}
+
+
+def test_the_table_has_a_row_for_every_model_run_or_not(data_folder: Path) -> None:
+    cells = cells_of(laws_table(data_folder))
     assert set(cells["VGG-16"]) == {NOT_RUN}
     laws = ["normal 0.20, 0.20", "Student 0.04, 0.20"]
-    assert cells["FNN-3"] == ["3000", "400", *laws, "50/50", "50/50", "10.0", "70.0", "7.0"]
+    assert cells["FNN-3"] == ["3000", "400", *laws, "50/50", "50/50"]
     # The run with feedback is missing.
-    assert cells["GPT"][2:] == ["Student 0.04, 0.20", NOT_RUN, "50/50", NOT_RUN, "10.0", NOT_RUN, NOT_RUN]
+    assert cells["GPT"][2:] == ["Student 0.04, 0.20", NOT_RUN, "50/50", NOT_RUN]
+
+
+def test_one_seed_has_no_interval(data_folder: Path) -> None:
+    cells = cells_of(feedback_table(data_folder))
+    assert set(cells["VGG-16"]) == {NOT_RUN}
+    assert cells["FNN-3"] == ["1", *(f"{value} (one seed)" for value in ("7.00", "1.50", "10.0", "70.0"))]
+    assert cells["GPT"] == [NOT_RUN, NOT_RUN, NOT_RUN, "10.0 (one seed)", NOT_RUN]
+
+
+def test_intervals_are_of_ratios_paired_over_seeds(tmp_path: Path) -> None:
+    """Deviations 1 and 10 without, 7 and 70 with feedback: the factor is 7 on both seeds."""
+    further = [repeat("fnn3", "dense", 1, deviation=10.0), repeat("fnn3", "top_k", 1, deviation=70.0)]
+    cells = cells_of(feedback_table(study(tmp_path, RUNS, further)))
+    assert cells["FNN-3"][:3] == ["2", "7.00 (7.00 to 7.00)", "1.50 (1.50 to 1.50)"]
+    # Gains of 10 and 100: Student's t of one degree of freedom is 12.706, and the error of the mean 45.
+    assert cells["FNN-3"][3] == f"55.0 ({55 - 12.7062 * 45:.1f} to {55 + 12.7062 * 45:.1f})"
+    assert cells["ResNet-20"][1] == "3.00 (one seed)"
 
 
 def test_a_run_that_diverged_says_after_how_many_updates(data_folder: Path) -> None:
@@ -129,8 +157,18 @@ def test_a_run_that_diverged_says_after_how_many_updates(data_folder: Path) -> N
 
 
 def test_a_factor_needs_both_runs(data_folder: Path) -> None:
-    assert inflation(data_folder, "fnn3") == 7.0
+    found = inflation(data_folder, "fnn3")
+    assert found is not None
+    assert found.value == pytest.approx(math.log(7))
+    assert found.count == 1
     assert inflation(data_folder, "gpt") is None
+
+
+def test_a_factor_is_of_the_seeds_that_were_run_both_ways(tmp_path: Path) -> None:
+    folder = study(tmp_path, RUNS, [repeat("fnn3", "dense", 1), repeat("fnn3", "top_k", 2, deviation=7.0)])
+    found = inflation(folder, "fnn3")
+    assert found is not None
+    assert found.count == 1
 
 
 def test_too_few_entries_have_no_law() -> None:

@@ -109,11 +109,15 @@ def test_scales_with_and_without_feedback_are_compared_model_by_model(tmp_path: 
         return {"model": model, "kind": kind, "late_deviation": deviation}
 
     runs = [run("fnn3", "dense", 1.0), run("fnn3", "top_k", 7.0), run("gpt", "dense", 2.0), run("gpt", "top_k", 4.0)]
-    write(tmp_path / "gradient_laws.json", {"runs": [*runs, run("vgg16", "top_k", 9.0)]})
+    write(tmp_path / "gradient_laws.json", {"seed": 0, "runs": [*runs, run("vgg16", "top_k", 9.0)]})
     found = findings.inflated(tmp_path)
     assert found == Finding(True, "2.0 to 7.0 times as wide on 2 models; 1 within 6 to 10")
-    write(tmp_path / "gradient_laws.json", {"runs": [*runs[:2], run("gpt", "dense", 5.0), runs[3]]})
+    write(tmp_path / "gradient_laws.json", {"seed": 0, "runs": [*runs[:2], run("gpt", "dense", 5.0), runs[3]]})
     assert findings.inflated(tmp_path) == Finding(False, "0.8 to 7.0 times as wide on 2 models; 1 within 6 to 10")
+    repeats = [run("gpt", "dense", 2.0) | {"seed": 1}, run("gpt", "top_k", 16.0) | {"seed": 1}]
+    write(tmp_path / "gradient_laws.json", {"seed": 0, "runs": runs, "repeats": repeats})
+    # Of 2 and 8.
+    assert findings.inflated(tmp_path) == Finding(True, "4.0 to 7.0 times as wide on 2 models; 1 within 6 to 10")
 
 
 def contraction(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
