@@ -53,10 +53,8 @@ _WORDS = {
 _DENSITY_WORDS = {"Hundredth": 0.01, "Thousandth": 0.001}
 _WIDTH = 12.0
 """Units that a panel of the figure shows to the right, at most; what is beyond is drawn at the edge."""
-COLOURS = (BLUE, VERMILION)
-"""Of densities, the largest first."""
-_APART = 0.34
-"""Rows between the densities of a method."""
+LOOKS = ((BLUE, 0.17), (VERMILION, -0.17))
+"""Of densities, the largest first: the colour, and by how many rows it is drawn above its method."""
 
 
 def title(method: str) -> str:
@@ -229,19 +227,13 @@ def losses(data_folder: Path) -> Figure:
     for axes, place in zip(panels, columns, strict=True):
         model, optimiser = place
         axes.axvline(0, color=GREY, linewidth=0.6)
-        for density, colour, shift in zip(densities(study), COLOURS, _shifts(study), strict=False):
+        for density, (colour, shift) in zip(densities(study), LOOKS, strict=False):
             _draw(axes, study, place, density, colour=colour, shift=shift, edge=_edge(study, place))
         axes.set(title=f"{MODELS[model][0]}\n{OPTIMISERS[optimiser]}", ylim=(-0.6, len(names) - 0.4))
         axes.set_xlabel("points lost" if model == "resnet20" else r"loss added (%)")
     panels[0].set_yticks(range(len(names)), [title(name) for name in names])
     legend_below(figure, panels[0], columns=len(densities(study)))
     return figure
-
-
-def _shifts(study: Result) -> list[float]:
-    """So that densities stand beside each other: the first above."""
-    count = len(densities(study))
-    return [_APART * ((count - 1) / 2 - place) for place in range(count)]
 
 
 def _names(study: Result) -> list[str]:
