@@ -225,12 +225,11 @@ def losses(data_folder: Path) -> Figure:
     figure = new_figure(2.9, profile=study["profile"])
     panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     for axes, place in zip(panels, columns, strict=True):
-        model, optimiser = place
         axes.axvline(0, color=GREY, linewidth=0.6)
         for density, (colour, shift) in zip(densities(study), LOOKS, strict=False):
             _draw(axes, study, place, density, colour=colour, shift=shift, edge=_edge(study, place))
-        axes.set(title=f"{MODELS[model][0]}\n{OPTIMISERS[optimiser]}", ylim=(-0.6, len(names) - 0.4))
-        axes.set_xlabel("points lost" if model == "resnet20" else r"loss added (%)")
+        axes.set(title=f"{MODELS[place[0]][0]}\n{OPTIMISERS[place[1]]}", ylim=(-0.6, len(names) - 0.4))
+        axes.set_xlabel("points lost" if place[0] == "resnet20" else r"loss added (%)")
     panels[0].set_yticks(range(len(names)), [title(name) for name in names])
     legend_below(figure, panels[0], columns=len(densities(study)))
     return figure
