@@ -1,6 +1,6 @@
 """What is gained in one look? The figure `overview` at the head of the README: send little, wait little.
 
-Left tuned runs of FNN-3 of the study `convergence`, right the races on the cluster with one slow worker.
+Left tuned runs of FNN-3 with momentum of the study `convergence`, right the races on the cluster with one slow worker.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from matplotlib.figure import Figure
 
 from paper.results import Result, result
 from paper.rules import METHODS
-from paper.studies.convergence.runs import PLAIN, contestant, study_of
+from paper.studies.convergence.runs import MOMENTUM, contestant, study_of
 from paper.studies.races.times import runs, smoothed
 from paper.studies.study import Study
 from paper.style import BLACK, BLUE, GREEN, SKY, VERMILION, Look, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean
 
-SENT = ("dense", "top_k", "gaussian_k")
+SENT = ("dense", "top_k", "dgc", "gaussian_k")
 """Methods on the left."""
 WAITED = {
     "bsp": Look("BSP", BLACK),
@@ -37,17 +37,17 @@ _MEGABYTE = 1e6
 
 def overview(data_folder: Path) -> Figure:
     """Test accuracy: on the left against bytes sent, on the right against simulated seconds."""
-    trained = study_of(data_folder, PLAIN.arena)
+    trained = study_of(data_folder, MOMENTUM.arena)
     study = result(data_folder, "races")
     figure = new_figure(2.9, profile=study["profile"])
     send, wait = figure.subplots(1, 2)
     for method in SENT:
-        found = contestant(trained, PLAIN.rule, method, PLAIN.density)
+        found = contestant(trained, MOMENTUM.rule, method, MOMENTUM.density)
         if found is not None:
             _draw(send, METHODS[method], *accuracy_by_bytes(found))
     for policy, look in WAITED.items():
         _draw(wait, look, *accuracy_by_time(study, policy))
-    send.set(title=f"send little (density {PLAIN.density:g})", xlabel="sent by all workers so far (MB)")
+    send.set(title=f"send little (density {MOMENTUM.density:g})", xlabel="sent by all workers so far (MB)")
     workers = study.record("race")["workers"]
     wait.set(title=f"wait little (one of {workers} workers is slow)", xlabel="simulated seconds")
     send.set(xscale="log", ylabel="test accuracy (%)")

@@ -8,7 +8,7 @@ import pytest
 
 from paper.results import Result, result
 from paper.rules import METHODS
-from paper.studies.convergence.runs import PLAIN, contestant, study_of
+from paper.studies.convergence.runs import MOMENTUM, contestant, study_of
 from paper.studies.overview import (
     CLUSTER,
     SELECTOR,
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def trained(folder: Path, method: str) -> Result:
-    found = contestant(study_of(folder, PLAIN.arena), PLAIN.rule, method, PLAIN.density)
+    found = contestant(study_of(folder, MOMENTUM.arena), MOMENTUM.rule, method, MOMENTUM.density)
     assert found is not None
     return found
 
