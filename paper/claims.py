@@ -198,7 +198,8 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "no_better",
-        f"no approximate selector that keeps about k entries ends more than {CLOSE_POINTS:g} point above exact Top-k",
+        "where no run diverged no approximate selector that keeps about k entries ends more than "
+        f"{CLOSE_POINTS:g} point above exact Top-k",
         "abstract",
         largest_lead,
         most=CLOSE_POINTS,

@@ -92,10 +92,21 @@ def missed(row: Mapping[str, Any]) -> Estimate | None:
 
 
 def agreements(data_folder: Path) -> str:
-    """`3 of 16`: how many predicted losses lie within the interval of the measured ones, of all comparisons."""
+    """`3 of 16`: from how many predictions the measured loss cannot be told, of all comparisons."""
+    return _counted(data_folder, missed, lambda error: error.holds_zero)
+
+
+def outcomes(data_folder: Path, *, is_so: Callable[[Estimate], bool]) -> str:
+    """`3 of 16`: of how many measured losses above dense something is so, of all comparisons."""
+    return _counted(data_folder, lambda row: None if None in row["measured"] else mean(row["measured"]), is_so)
+
+
+def _counted(
+    data_folder: Path, estimated: Callable[[Mapping[str, Any]], Estimate | None], is_so: Callable[[Estimate], bool]
+) -> str:
     found = [row for each in result(data_folder, NAME).records("networks") for row in each["densities"]]
-    errors = [missed(row) for row in found]
-    return f"{sum(error is not None and error.holds_zero for error in errors)} of {len(found)}"
+    estimates = map(estimated, found)
+    return f"{sum(each is not None and is_so(each) for each in estimates)} of {len(found)}"
 
 
 def loss_phrase(data_folder: Path, shown: Shown, density: float) -> str:
@@ -215,6 +226,9 @@ def _seeds(data_folder: Path) -> str:
 MACROS: dict[str, Macro] = {
     "LagSeeds": _seeds,
     "LagAgreements": agreements,
+    "LagLost": partial(outcomes, is_so=lambda loss: loss.low > 0),
+    "LagWon": partial(outcomes, is_so=lambda loss: loss.high < 0),
+    "LagNothing": partial(outcomes, is_so=lambda loss: loss.holds_zero),
     **{
         f"Lag{word}{part}": partial(function, shown=shown, density=0.001)
         for word, shown in SHOWN.items()

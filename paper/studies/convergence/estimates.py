@@ -69,7 +69,8 @@ def largest_lead(data_folder: Path) -> Estimate:
     """The largest lead over exact Top-k of an approximate selector that keeps about k entries, wherever both were run.
 
     Its ends are the largest of all leads' ends: no lead is above the upper one, some lead is above the lower one. That
-    is not corrected for the number of leads, to the disadvantage of exact Top-k.
+    is not corrected for the number of leads, to the disadvantage of exact Top-k. Settings in which a run of either
+    diverged have no lead, and are left out.
 
     Raises:
         FileNotFoundError: the first arena has not been run.

@@ -6,6 +6,7 @@ the intervals.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -144,9 +145,9 @@ def _setup(name: str, show: Callable[[int], str] = latex.integer) -> Macro:
     return lambda folder: show(facts.study_of(folder, PLAIN.arena).record("setup")[name])
 
 
-def _seeds(data_folder: Path) -> str:
+def _seeds(data_folder: Path, *, name: str = "seeds") -> str:
     """`5 to 8`: over the arenas."""
-    found = {len(study["seeds"]) for study in facts.studies(data_folder).values()}
+    found = {len(study[name]) for study in facts.studies(data_folder).values()}
     return " to ".join(map(latex.integer, sorted({min(found), max(found)}))) if found else NOT_RUN
 
 
@@ -175,6 +176,15 @@ def _diverged(data_folder: Path) -> str:
     return _contestants(data_folder, facts.diverged_count, lambda each: len(each["test_loss"]))
 
 
+def _diverged_methods(data_folder: Path) -> str:
+    """`Top-k (2)`: whose runs diverged, all settings together."""
+    there = facts.studies(data_folder).values()
+    counts = Counter[str]()
+    for found in (each for study in there for each in study.records("contestants")):
+        counts[title_of(str(found["method"]))] += facts.diverged_count(found)
+    return ", ".join(f"{title} ({latex.integer(count)})" for title, count in counts.items() if count) or "none"
+
+
 MACROS: dict[str, Macro] = {
     "TrainCount": _setup("train_count"),
     "TestCount": _setup("test_count"),
@@ -183,10 +193,12 @@ MACROS: dict[str, Macro] = {
     "Dimension": _setup("dimension"),
     "Workers": lambda folder: latex.integer(facts.study_of(folder, PLAIN.arena)["worker_count"]),
     "Seeds": _seeds,
+    "TuningSeeds": partial(_seeds, name="tuning_seeds"),
     "TrainedArenas": _tuned_in,
     "TrainedMissing": _missing,
     "TrainedEdges": _edges,
     "DivergedRuns": _diverged,
+    "DivergedMethods": _diverged_methods,
     "Inconclusive": lambda _data_folder: UNKNOWN,
     **{f"Trained{word}Outcome": partial(outcome, method=method) for word, method in RULE_WORDS.items()},
     "TrainedOursBandShare": partial(share_in_band, method=OURS),
