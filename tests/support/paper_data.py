@@ -58,7 +58,7 @@ def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...
     for name, record in EXAMPLES.items():
         write(folder / f"{name}.json", record(profile) | {"provenance": PROVENANCE})
     apart = {"formal", "kernels", *EXAMPLES, *(name for name in CASE_STUDIES if name.startswith("convergence_"))}
-    for name in {*CASE_STUDIES, *COMMANDS} - apart:
+    for name in {*CASE_STUDIES, *COMMANDS, "torchrun"} - apart:
         write(folder / f"{name}.json", committed_record(name, profile))
     for arena in ARENAS:
         contest = convergence_record(arena, profile, seeds=seeds)
