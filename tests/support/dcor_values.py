@@ -30,4 +30,4 @@ def _dcor() -> ModuleType:
     import dcor
 
     torch.set_num_threads(count)
-    return dcor  # type: ignore[no-any-return]
+    return dcor
