@@ -37,7 +37,7 @@ _STREAMS = ("output", "errors")
 # What ranks import, and the images that most train on; wrapped models import the compiler, for seconds on each rank.
 _PRELOADED = [
     *("sparsync.experiments.train", "sparsync.experiments.learn", "torch.distributed.run", "torch._dynamo"),
-    *("torch.distributed.fsdp", "torch.distributed.checkpoint", "tests.support.embedded"),
+    *("torch.distributed.fsdp", "torch.distributed.checkpoint", "tests.support.launch.embedded"),
 ]
 
 
