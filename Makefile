@@ -57,9 +57,9 @@ demo: $(STAMP) ## the first two minutes: train, race, check a theorem, and two p
 check: $(STAMP) $(TYPING) ## ruff, mypy --strict and pyright
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/mypy paper tests
-	$(VENV)/bin/pyright
+	$(VENV)/bin/pyright & pyright=$$!; status=0; \
+	    { $(VENV)/bin/mypy && $(VENV)/bin/mypy paper tests; } || status=$$?; \
+	    wait $$pyright && exit $$status
 
 test: $(STAMP) ## the tests, without the rare long ones
 	$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow"

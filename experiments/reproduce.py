@@ -25,6 +25,7 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.simulate import simulate
+from sparsync.experiments.studies import registry
 from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
 from sparsync.experiments.training.launch import run_to_end
@@ -90,7 +91,8 @@ def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
     require_folder(command.data_folder, option="--data-folder")
     if command.store is not None:
         require_folder(command.store, option="--store")
-    pool = Pool(command.jobs, store=None if command.store is None else _CountingStore(command.store))
+    kept = None if command.store is None else _CountingStore(command.store)
+    pool = Pool(command.jobs, store=kept, preloaded=registry.__name__)
     failed: dict[str, tuple[Failure, ...]] = {}
     for name in command.chosen(("torchrun",)):
         with _noted(failed, name), _timed(command, pool, (name,), failed):

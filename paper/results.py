@@ -30,7 +30,10 @@ _LONG = (
     *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")),
     *(f"convergence_{arena}" for arena in ("fnn3_16", "lenet5", "resnet20", "lstm")),
 )
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "gradient_laws", "link_accuracy_fnn3", "convergence_gpt", *_LONG)}
+LEFT_OUT = {
+    "smoke": _LONG,
+    "quick": ("variants", "gradient_laws", "density_costs", "link_accuracy_fnn3", "convergence_gpt", *_LONG),
+}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
 COLLECTIONS = {"convergence": "convergence_*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: an arena each, or a machine each. Not all of them need be there."""

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -79,7 +80,8 @@ def module_name(file: str) -> str:
     return name if name.split(".")[0] in ("paper", "tests") else f"sparsync.{name}"
 
 
-def imported(file: str, text: str) -> set[str]:
+@cache
+def imported(file: str, text: str) -> frozenset[str]:
     """Ours that a file imports, at its head, in its functions or for type checkers only."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(text)):
@@ -88,7 +90,7 @@ def imported(file: str, text: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: import through sparsync., not relatively"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name.split(".")[0] in OURS}
+    return frozenset(name for name in names if name.split(".")[0] in OURS)
 
 
 def forbidden_imports(file: str, text: str) -> set[str]:

@@ -195,6 +195,8 @@ def _longest_shared(claims: Sequence[str], earlier: Mapping[str, Sequence[str]])
     """The earlier proof that has most of the leading claims in a row, where they begin in it, and how many they are."""
     best = ("", 0, 0)
     for label, known in earlier.items():
+        if claims[0] not in known:
+            continue
         for first in range(len(known)):
             pairs = zip(claims, known[first:], strict=False)
             count = next((place for place, (ours, theirs) in enumerate(pairs) if ours != theirs), None)

@@ -139,6 +139,7 @@ def test_a_diverging_run_is_a_result_and_a_failing_case_spares_the_others(
 
 INTERRUPTED = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
 from dataclasses import replace
 from sparsync.experiments import reproduce
 from sparsync.experiments.studies.registry import CaseStudy
@@ -146,7 +147,6 @@ from sparsync.experiments.studies.training.contestants import Case
 from sparsync.experiments.studies.training.measured_run import run_case
 from sparsync.experiments.training.runs import RUNS
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
 sizes = {"steps": 4, "workers": 2}
 names = ("fnn3_top_k", "fnn3_dense")
 cases = [Case(replace(RUNS[name], **sizes, seed=seed), is_low_rank=False) for seed in range(3) for name in names]

@@ -146,7 +146,7 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
     number: signal.Signals, to_group: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "interrupted.py").write_text(INTERRUPTED, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     with subprocess.Popen(
         [sys.executable, "interrupted.py"],
         cwd=tmp_path,
@@ -156,7 +156,7 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
         text=True,
         start_new_session=True,
     ) as command:
-        child = _begun(tmp_path / "begun")
+        child = _begun(tmp_path / "begun", command)
         (os.killpg if to_group else os.kill)(command.pid, number)
         # Read to its end: until every process that could write there is gone.
         _, errors = command.communicate(timeout=120)
@@ -166,13 +166,16 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
     assert not (tmp_path / "build" / "smoke" / "run.json").exists()
 
 
-def _begun(path: Path) -> int:
-    """The number in a file, as soon as it is there."""
+def _begun(path: Path, command: subprocess.Popen[str]) -> int:
+    """The number in a file, as soon as the command has written it."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if path.exists() and path.read_text():
             return int(path.read_text())
+        if command.poll() is not None:
+            pytest.fail(f"ended with status {command.returncode}: {command.communicate()[1]}")
         time.sleep(0.05)
+    command.kill()
     raise TimeoutError(f"{path} was not written")
 
 

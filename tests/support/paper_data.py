@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,23 +48,30 @@ ARENAS = ("fnn3", "gpt")
 def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...] = (0, 1)) -> Path:
     """Write everything that the paper reads; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "contraction.json", contraction_record(profile))
-    write(folder / "verify.json", ledger_record(profile))
-    write(folder / "formal.json", formal_record())
-    write(folder / "steady_state.json", steady_state_record(profile))
-    write(folder / "refinement.json", refinement_record(profile))
-    write(folder / "phases.json", phases_record(profile))
-    write(folder / "quadratics.json", quadratics_record(profile))
-    write(folder / "kernels-test.json", kernels_record(profile))
-    for name, record in EXAMPLES.items():
-        write(folder / f"{name}.json", record(profile) | {"provenance": PROVENANCE})
-    apart = {"formal", "kernels", *EXAMPLES, *(name for name in CASE_STUDIES if name.startswith("convergence_"))}
-    for name in {*CASE_STUDIES, *COMMANDS} - apart:
-        write(folder / f"{name}.json", committed_record(name, profile))
-    for arena in ARENAS:
-        contest = convergence_record(arena, profile, seeds=seeds)
-        write(folder / f"convergence_{arena}.json", contest | {"provenance": PROVENANCE})
+    for name, text in result_texts(profile, seeds).items():
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
     return folder
+
+
+@cache
+def result_texts(profile: str, seeds: tuple[int, ...]) -> dict[str, str]:
+    """By result: the text of its file."""
+    records = {
+        "contraction": contraction_record(profile),
+        "verify": ledger_record(profile),
+        "formal": formal_record(),
+        "steady_state": steady_state_record(profile),
+        "refinement": refinement_record(profile),
+        "phases": phases_record(profile),
+        "quadratics": quadratics_record(profile),
+        "kernels-test": kernels_record(profile),
+    }
+    apart = {"formal", "kernels", *EXAMPLES, *(name for name in CASE_STUDIES if name.startswith("convergence_"))}
+    records |= {name: committed_record(name, profile) for name in {*CASE_STUDIES, *COMMANDS, "torchrun"} - apart}
+    records |= {name: record(profile) | {"provenance": PROVENANCE} for name, record in EXAMPLES.items()}
+    for arena in ARENAS:
+        records[f"convergence_{arena}"] = convergence_record(arena, profile, seeds=seeds) | {"provenance": PROVENANCE}
+    return {name: json.dumps(record) for name, record in records.items()}
 
 
 def rewrite(path: Path, **changes: Any) -> None:

@@ -153,7 +153,7 @@ def under_line(data_folder: Path) -> Finding:
     return Finding(below == len(pairs), f"below the line at {below} of {len(pairs)} ranks")
 
 
-def bounded(data_folder: Path) -> Finding:
+def bounded(data_folder: Path) -> Finding | None:
     """(1 − κ)² bounds what Top-k leaves of a Gaussian sample and of corrected gradients, at the scripts' densities."""
     kept, shown, drawn = [], [], []
     for vector in _vectors(data_folder, "gaussian", "corrected gradient"):
@@ -162,6 +162,8 @@ def bounded(data_folder: Path) -> Finding:
             if vector["name"] == "gaussian":
                 shown.append(ratio)
                 drawn.append(difference_of_norms(ratio))
+    if not shown:
+        return None
     words = (
         f"kept at {sum(kept)} of {len(kept)} points; at the least density a Gaussian sample loses "
         f"{max(shown):.2f}, where the released script draws {max(drawn):.2f}"

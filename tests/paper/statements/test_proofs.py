@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def appendix(data_folder: Path) -> str:
     return proofs_latex(data_folder)
 
 
+@cache
 def blocks(appendix: str) -> dict[str, str]:
     """The text of each statement's block, by label."""
     pieces = re.split(r"^\\statementhead\{.*\}\{(\w+)\}$", appendix, flags=re.MULTILINE)
