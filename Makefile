@@ -24,12 +24,15 @@ export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE :=
 # sympy forgets after a thousand results of each function unless told not to; derivations ask for more, again and again.
 export SYMPY_CACHE_SIZE ?= None
+# What an unpacked archive is tried on: structure, provenance, kernels against their reference, training, and the papers' numbers.
+ARTEFACT_TESTS ?= tests/test_house.py tests/verify/tools/test_provenance.py tests/kernels/test_native_cases.py \
+    tests/kernels/test_selection.py tests/experiments/test_simulate.py tests/paper/test_numbers.py
 # `make gpu` runs where nothing can be installed: a Python whose torch has CUDA, and a folder for all that it finds.
 GPU_PYTHON ?= python3
 OUT ?= build/gpu
 ASKED_FRESH := $(if $(filter-out 0,$(FRESH)),--fresh)
 
-.PHONY: help install demo check test test-all verify formal reproduce record paper docs bench links real gpu wheel clean
+.PHONY: help install demo check test test-all verify formal reproduce full show record paper site docs bench links real gpu wheel artefact artefact-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,9 +57,9 @@ demo: $(STAMP) ## the first two minutes: train, race, check a theorem, and two p
 check: $(STAMP) $(TYPING) ## ruff, mypy --strict and pyright
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/mypy paper tests
-	$(VENV)/bin/pyright
+	$(VENV)/bin/pyright & pyright=$$!; status=0; \
+	    { $(VENV)/bin/mypy && $(VENV)/bin/mypy paper tests; } || status=$$?; \
+	    wait $$pyright && exit $$status
 
 test: $(STAMP) ## the tests, without the rare long ones
 	$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow"
@@ -78,15 +81,29 @@ formal: $(STAMP) ## compile the Coq proofs (needs coqc) and list what they rest 
 reproduce: $(STAMP) ## theorems, runs, figures, report; goes on where it was (PROFILE=smoke|quick|record|full; ONLY="races budgets")
 	exec $(RUN) -m paper.reproduce --profile $(PROFILE) --jobs $(JOBS) $(ASKED_FRESH) $(if $(ONLY),--only $(ONLY))
 
+# On several nodes each starts this, e.g. TORCHRUN="--nnodes 4 --rdzv-backend c10d --rdzv-id 7 --rdzv-endpoint node0:29400".
+full: $(STAMP) ## on GPU nodes: kernels, training runs under torchrun with NCCL, then all studies of profile full; resumable (TORCHRUN=…)
+	@if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; \
+	    then $(MAKE) gpu GPU_PYTHON=$(abspath $(RUN)) OUT=build/full/gpu; \
+	    else echo "no GPU: kernels are not timed, and gloo stands for NCCL" >&2; fi
+	$(RUN) -m sparsync.experiments.studies.training.distributed --output-folder build/full/distributed $(if $(TORCHRUN),--torchrun "$(TORCHRUN)")
+	$(MAKE) reproduce PROFILE=full
+
+show: $(STAMP) ## figures, numbers and report of what PROFILE has found so far, with the record for what it has not
+	$(RUN) -m paper.reproduce --profile $(PROFILE) --show
+
 record: $(STAMP) ## of a clean tree: what the last whole `make reproduce PROFILE=…` found becomes paper/data
 	$(RUN) -m paper.record --profile $(PROFILE)
 	$(MAKE) docs
 
-paper: $(STAMP) ## figures and numbers from paper/data, then build/paper/main.pdf (needs latexmk)
+paper: $(STAMP) ## figures and numbers from paper/data, then main.pdf and waiting.pdf in build/paper (needs latexmk)
 	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }
 	$(RUN) -m paper.figures --data-folder $(RECORD) --output-folder $(GENERATED)
 	$(RUN) -m paper.numbers --data-folder $(RECORD) --output-folder $(GENERATED)
-	cd paper && latexmk -pdf -interaction=nonstopmode -halt-on-error -outdir=../build/paper main.tex
+	$(RUN) -m paper.typeset --output-folder build/paper
+
+site: $(STAMP) ## claims, statements, certificates, races as pages: paper/generated/site (claims judged on your run of PROFILE, if there is one)
+	@$(RUN) -m paper.site --data-folder $(RECORD) --output-folder $(GENERATED)/site $(if $(wildcard $(DATA)),--run-folder $(DATA))
 
 docs: $(STAMP) ## ledger, proofs, timings and README's figure from paper/data, and the map of the folders, into tracked pages
 	$(RUN) -m paper.write_docs --data-folder paper/data --docs-folder paper/docs
@@ -125,6 +142,15 @@ gpu: $(TYPING) ## on a machine with a CUDA GPU: build, test, time and sanitize t
 
 wheel: $(STAMP) ## one wheel for this platform, the CPU library compiled inside, into dist/
 	@$(RUN) -m sparsync.kernels.wheel_build --output-folder dist
+
+artefact: $(STAMP) ## of a clean tree: all that is tracked, with digests, as one file in dist/
+	@$(RUN) -m paper.artefact --output-folder dist
+
+artefact-check: artefact ## unpack it into an empty folder, install it there and run the tests of ARTEFACT_TESTS
+	rm -rf build/artefact
+	mkdir -p build/artefact
+	tar -xzf dist/sparsync-*.tar.gz -C build/artefact --strip-components 1
+	cd build/artefact && sha256sum --quiet -c SHA256SUMS && $(MAKE) install && .venv/bin/python -m pytest -q -m "not slow" $(ARTEFACT_TESTS)
 
 clean: ## remove everything that make made, the environment too
 	rm -rf $(VENV) build dist *.egg-info paper/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
-"""Every study that the figures read, and the training runs, in one command that survives any one of its cases.
+"""Every study that the figures read, in one command that survives any one of its cases.
 
 `python -m sparsync.experiments.reproduce --profile quick --data-folder build/quick/data [--store build/store]
-[--only races budgets]`
+[--durations build/quick/durations.json] [--only races budgets]`
 
 A finished case is kept in the store and never run twice; a case that fails leaves the others alone. Each result file
 is replaced as a whole, once all its cases are there.
@@ -13,7 +13,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,11 +25,12 @@ import tyro
 
 from sparsync.experiments.command import exit_on_bad_input, step_progress
 from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies import registry
+from sparsync.experiments.studies.profiles import ProfileName
 from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
-from sparsync.experiments.studies.training.convergence import convergence_cases, run_convergence
 from sparsync.experiments.training.launch import run_to_end
 from sparsync.experiments.training.runs import RUNS
+from sparsync.verify.tools.durations import note_duration
 from sparsync.verify.tools.pool import CasesFailedError, Failure, Pool, call
 from sparsync.verify.tools.provenance import require_folder, write_json
 from sparsync.verify.tools.store import Store
@@ -37,8 +39,8 @@ _TORCHRUN_PROCESS_COUNT = 4
 _TORCHRUN_STEPS = 20
 _TORCHRUN_DEADLINE_SECONDS = 300
 
-PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES, "convergence")
-"""All that is run, in this order: the comparison with torchrun, the studies, and the training runs."""
+PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES)
+"""All that is run, in this order: the comparison with torchrun, and the studies."""
 
 
 def default_job_count() -> int:
@@ -60,6 +62,8 @@ class ReproduceCommand:
     """names of `PARTS` to run, the files of the others stay as they are; empty for all"""
     store: Path | None = None
     """where finished cases are kept and looked for; nowhere if it is not given"""
+    durations: Path | None = None
+    """where it is noted how long each part took that had nothing to go on from; nowhere if it is not given"""
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -87,10 +91,11 @@ def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
     require_folder(command.data_folder, option="--data-folder")
     if command.store is not None:
         require_folder(command.store, option="--store")
-    pool = Pool(command.jobs, store=None if command.store is None else Store(command.store))
+    kept = None if command.store is None else _CountingStore(command.store)
+    pool = Pool(command.jobs, store=kept, preloaded=registry.__name__)
     failed: dict[str, tuple[Failure, ...]] = {}
     for name in command.chosen(("torchrun",)):
-        with _noted(failed, name):
+        with _noted(failed, name), _timed(command, pool, (name,), failed):
             (found,) = replace(pool, job_count=1).run(compare_with_torchrun, ["fnn3_gaussian_k"])
             write_json(command.data_folder / "torchrun.json", found)
     _run_singles(command, pool, failed)
@@ -98,12 +103,8 @@ def reproduce(command: ReproduceCommand) -> dict[str, tuple[Failure, ...]]:
         study, count = CASE_STUDIES[name], CASE_STUDIES[name].case_count(command.profile)
         if not count:
             continue
-        with _noted(failed, name), _advancing(pool, count, name) as tracked:
+        with _noted(failed, name), _timed(command, pool, (name,), failed), _advancing(pool, count, name) as tracked:
             write_json(command.data_folder / f"{name}.json", study.run(command.profile, tracked))
-    for name in command.chosen(("convergence",)):
-        count = len(convergence_cases(PROFILES[command.profile]))
-        with _noted(failed, name), _advancing(pool, count, "training runs") as tracked:
-            run_convergence(command.profile, command.data_folder / name, tracked)
     return failed
 
 
@@ -111,12 +112,40 @@ def _run_singles(command: ReproduceCommand, pool: Pool, failed: dict[str, tuple[
     """The studies of one case each, side by side; each file is written though another study fails."""
     names = command.chosen(SINGLE_STUDIES)
     tasks = [partial(SINGLE_STUDIES[name], command.profile) for name in names]
-    with _advancing(pool, len(tasks), "studies") as tracked:
+    with _timed(command, pool, names, failed), _advancing(pool, len(tasks), "studies") as tracked:
         for name, outcome in zip(names, tracked.outcomes(call, tasks), strict=True):
             if isinstance(outcome, Failure):
                 failed[name] = (outcome,)
             else:
                 write_json(command.data_folder / f"{name}.json", outcome)
+
+
+@dataclass(frozen=True)
+class _CountingStore(Store):
+    """A store that knows which results were taken from it."""
+
+    taken: list[str] = field(default_factory=list)
+
+    def __getitem__(self, key: str) -> Any:
+        found = super().__getitem__(key)
+        self.taken.append(key)
+        return found
+
+
+@contextmanager
+def _timed(command: ReproduceCommand, pool: Pool, names: Sequence[str], failed: Container[str]) -> Iterator[None]:
+    """Note how long the parts inside took, all of them together, where they end and took nothing over."""
+    taken = pool.store.taken if isinstance(pool.store, _CountingStore) else []
+    before, began = len(taken), time.monotonic()
+    yield
+    seconds = time.monotonic() - began
+    if command.durations is None or len(taken) > before:
+        return
+    for name in names:
+        if name in failed:
+            continue
+        others = tuple(other for other in names if other != name)
+        note_duration(command.durations, name, seconds, job_count=command.jobs, beside=others)
 
 
 @contextmanager

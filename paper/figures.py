@@ -30,13 +30,16 @@ _FORMATS: dict[str, dict[str, Any]] = {
 """What each format is saved with; the layout found for the first, the paper's, is that of the others."""
 
 
-def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
+def write_figure(
+    name: str, data_folder: Path, output_folder: Path, *, endings: Sequence[str] = tuple(_FORMATS)
+) -> None:
     """Draw one figure and write `<name>.pdf` and `<name>.png`.
 
     Args:
         name: key of `FIGURES`.
         data_folder: holds the result files.
         output_folder: created if absent.
+        endings: which of the two; both unless told.
 
     Raises:
         ValueError: unknown name, or a result without a field that the figure needs.
@@ -46,8 +49,9 @@ def write_figure(name: str, data_folder: Path, output_folder: Path) -> None:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
     with paper_style():
         figure = FIGURES[name](data_folder)
-        for ending, options in _FORMATS.items():
-            write_whole(output_folder / f"{name}.{ending}", partial(figure.savefig, format=ending, **options))
+        for ending in endings:
+            save = partial(figure.savefig, format=ending, **_FORMATS[ending])
+            write_whole(output_folder / f"{name}.{ending}", save)
             figure.set_layout_engine("none")
 
 

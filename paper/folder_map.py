@@ -12,6 +12,7 @@ import ast
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -64,7 +65,8 @@ def arrows(root: Path, folders: Iterable[str]) -> list[Arrow]:
     return sorted(found, key=lambda arrow: (names.index(arrow[0]), names.index(arrow[1])))
 
 
-def imported(source: str) -> set[str]:
+@cache
+def imported(source: str) -> frozenset[str]:
     """The folders that a file imports: `verify` for `sparsync.verify.tools`, `paper` for `paper.style`."""
     modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -72,7 +74,7 @@ def imported(source: str) -> set[str]:
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {module.removeprefix("sparsync.").split(".")[0] for module in modules}
+    return frozenset(module.removeprefix("sparsync.").split(".")[0] for module in modules)
 
 
 def folder_map(root: Path = ROOT) -> str:

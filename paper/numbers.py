@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from paper.commands import command_definitions
 from paper.origins import ORIGINS
 from paper.results import write_text
 from paper.studies.registry import STUDIES
@@ -26,14 +27,14 @@ MACROS: dict[str, Macro] = {
 
 
 def macro_definitions(data_folder: Path) -> str:
-    """One definition a line, in the order of `MACROS`.
+    """One definition a line, in the order of `MACROS`; then the commands that captions name.
 
     Raises:
         FileNotFoundError: a result file is missing.
         ValueError: a result lacks a field, or holds a number that is not finite.
     """
     lines = (f"\\newcommand{{\\sp{name}}}{{{macro(data_folder)}}}\n" for name, macro in MACROS.items())
-    return "".join(lines)
+    return "".join(lines) + command_definitions(data_folder)
 
 
 FILES: dict[str, Macro] = {

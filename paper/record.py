@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paper.origins import RESULT_NAMES
-from paper.reproduce import PROFILES, RECORD, data_folder, run_file
+from paper.reproduce import PROFILES, RECORD, data_folder, durations_file, run_file
 from paper.results import LEFT_OUT, command, results
 from sparsync.verify.tools.interrupts import interrupt_as_line, interrupts_held_back
 
@@ -49,7 +49,10 @@ def require_recordable(profile: str, *, root: Path) -> None:
 
 
 def replace_record(profile: str, *, root: Path) -> None:
-    """Put the new record beside the old one, then in its place; an interrupt waits while they change places."""
+    """Put the new record beside the old one, then in its place; an interrupt waits while they change places.
+
+    How long runs of any profile took goes with it.
+    """
     record, data = root / RECORD, root / data_folder(profile)
     beside, old = record.with_name(".data-new"), record.with_name(".data-old")
     for folder in (beside, old):
@@ -62,6 +65,8 @@ def replace_record(profile: str, *, root: Path) -> None:
             shutil.copytree(found, target)
         else:
             shutil.copyfile(found, target)
+    for durations in sorted(root.glob(str(durations_file("*")))):
+        shutil.copyfile(durations, beside / f"durations-{durations.parent.name}.json")
     with interrupts_held_back():
         record.rename(old)
         beside.rename(record)

@@ -1,6 +1,6 @@
 """The main command: check every statement, run every study, draw every figure, and judge every claim.
 
-    python -m paper.reproduce --profile quick --jobs 2 [--only races budgets] [--fresh]
+    python -m paper.reproduce --profile quick --jobs 2 [--only races budgets] [--fresh] [--show]
 
 Stages are processes. One that fails is noted, the others go on, and the command ends with status 1 and a list. What is
 finished is kept in `build/store`, so that a rerun does only what is missing. No tracked file is written: results go to
@@ -24,6 +24,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sparsync.verify.tools.arguments import positive
+from sparsync.verify.tools.durations import note_duration
 from sparsync.verify.tools.interrupts import SIGNALS, interrupt_as_line, interrupts_held_back
 from sparsync.verify.tools.provenance import provenance, write_json
 
@@ -32,6 +33,8 @@ GENERATED = Path("paper", "generated")
 FORMAL = Path("build", "formal")
 STORE = Path("build", "store")
 PROFILES = ("smoke", "quick", "record", "full")
+TIMED = {"statements": "verify", "formal proofs": "formal"}
+"""Stages whose results are timed here, by the results' names; studies time themselves."""
 _PR_SET_PDEATHSIG = 1
 """Linux: the signal that a process gets when the one that began it ends."""
 ENDING_SECONDS = 60
@@ -68,12 +71,19 @@ def run_file(profile: str) -> Path:
     return Path("build", profile, "run.json")
 
 
+def durations_file(profile: str) -> Path:
+    """How long studies took that had nothing to go on from, see `verify/tools/durations.py`."""
+    return Path("build", profile, "durations.json")
+
+
 def measuring_stages(profile: str, *, jobs: int, only: Sequence[str], fresh: bool) -> list[Stage]:
     """The stages that find results; with `only`, those studies alone."""
     data = data_folder(profile)
     size = ("--profile", profile)
     kept = () if fresh else ("--store", str(STORE))
-    studies = (*size, "--data-folder", str(data), "--jobs", str(jobs), *kept, *(("--only", *only) if only else ()))
+    noted = ("--durations", str(durations_file(profile)))
+    named = ("--only", *only) if only else ()
+    studies = (*size, "--data-folder", str(data), "--jobs", str(jobs), *kept, *noted, *named)
     stages = [Stage("studies", "sparsync.experiments.reproduce", studies)]
     if only:
         return stages
@@ -109,7 +119,7 @@ def showing_stages(profile: str, shown: Path) -> list[Stage]:
 def overlay(data: Path, record: Path, shown: Path) -> list[str]:
     """Make `shown` anew: the results of `data`, and of the record what is missing there; its names are returned.
 
-    Training runs count as one result: those of two runs are not mixed.
+    A folder counts as one result: those of two runs are not mixed.
     """
     if shown.exists():
         shutil.rmtree(shown)
@@ -159,13 +169,16 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     """Run every stage; the names of those that failed are returned."""
     data_folder(profile).mkdir(parents=True, exist_ok=True)
     measured, began = measuring_stages(profile, jobs=jobs, only=only, fresh=fresh), time.monotonic()
-    failed = [stage.name for stage in measured if not _succeeds(stage, console)]
+    is_first, failed = fresh or not STORE.exists(), []
+    for stage in measured:
+        started = time.monotonic()
+        if not _succeeds(stage, console):
+            failed.append(stage.name)
+        elif is_first and stage.name in TIMED:
+            note_duration(durations_file(profile), TIMED[stage.name], time.monotonic() - started, job_count=jobs)
     if not only and not shutil.which("coqc"):
         console.print("left out: formal proofs, for coqc is not installed; the record's are shown", markup=False)
-    shown = Path("build", profile, "shown")
-    if missing := overlay(data_folder(profile), RECORD, shown):
-        console.print(f"shown from the record, as this run has none: {', '.join(missing)}", markup=False)
-    failed += [stage.name for stage in showing_stages(profile, shown) if not _succeeds(stage, console)]
+    failed += show(profile, console)
     minutes = (time.monotonic() - began) / 60
     console.print(
         f"{minutes:.1f} min; results in {data_folder(profile)}, figures and report in {GENERATED}", markup=False
@@ -173,6 +186,14 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     if not only:
         write_json(run_file(profile), {"failed": failed, "provenance": provenance(process_count=jobs)})
     return failed
+
+
+def show(profile: str, console: Console) -> list[str]:
+    """Draw and judge what a profile has found so far; the names of the stages that failed are returned."""
+    shown = Path("build", profile, "shown")
+    if missing := overlay(data_folder(profile), RECORD, shown):
+        console.print(f"shown from the record, as this run has none: {', '.join(missing)}", markup=False)
+    return [stage.name for stage in showing_stages(profile, shown) if not _succeeds(stage, console)]
 
 
 def _succeeds(stage: Stage, console: Console) -> bool:
@@ -193,9 +214,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="cases at a time; default: 1")
     parser.add_argument("--only", nargs="*", default=[], metavar="STUDY", help="these studies alone")
     parser.add_argument("--fresh", action="store_true", help="take nothing over from earlier runs")
+    parser.add_argument("--show", action="store_true", help="run nothing, draw and judge what was found so far")
     options = parser.parse_args(arguments)
     console = Console(soft_wrap=True)
-    failed = reproduce(options.profile, jobs=options.jobs, only=options.only, fresh=options.fresh, console=console)
+    if options.show:
+        failed = show(options.profile, console)
+    else:
+        failed = reproduce(options.profile, jobs=options.jobs, only=options.only, fresh=options.fresh, console=console)
     if failed:
         console.print(f"FAILED: {', '.join(failed)}; a rerun does only what is missing", style="bold red", markup=False)
     return 1 if failed else 0

@@ -8,8 +8,9 @@ Every access names the file, and the field within it, that a figure or a number 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,20 @@ COMMANDS = {
     **dict.fromkeys(("advice", "real_races"), "make real"),
 }
 """What writes results that `make reproduce` does not write."""
-_LONG = ("race_finals", *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")))
-LEFT_OUT = {"smoke": _LONG, "quick": ("variants", "link_accuracy_fnn3", *_LONG)}
+_LONG = (
+    "race_finals",
+    *(f"link_accuracy_{model}" for model in ("resnet20", "gpt")),
+    *(f"convergence_{arena}" for arena in ("fnn3_16", "lenet5", "resnet20", "lstm")),
+)
+LEFT_OUT = {
+    "smoke": _LONG,
+    "quick": ("variants", "gradient_laws", "density_costs", "link_accuracy_fnn3", "convergence_gpt", *_LONG),
+}
 """By profile, results that a whole run of it does not have, though `make reproduce` writes them: the record's stay."""
-COLLECTIONS = {"convergence": "convergence/*.json", "kernels": "kernels-*.json"}
-"""Names that stand for several files: a run each, or a machine each."""
+COLLECTIONS = {"convergence": "convergence_*.json", "kernels": "kernels-*.json"}
+"""Names that stand for several files: an arena each, or a machine each. Not all of them need be there."""
 
-_SEED_IN_NAME = re.compile(r"-(\d+)\.json$")
+_READS: ContextVar[list[Path] | None] = ContextVar("_READS", default=None)
 
 
 @dataclass(frozen=True)
@@ -89,41 +97,26 @@ def results(data_folder: Path, name: str) -> list[Result]:
     return [_read(path, name) for path in paths]
 
 
+def result_name(file: str) -> str:
+    """The name by which a file is made anew: `kernels-nvidia-h200.json` is of `kernels`; an arena's has its own."""
+    found = (name for name, pattern in COLLECTIONS.items() if Path(file).match(pattern) and name in COMMANDS)
+    return next(found, Path(file).stem)
+
+
 def command(name: str) -> str:
     """Which command writes the results of a name: `make reproduce` where nothing else is said."""
     return COMMANDS.get(name, "make reproduce")
 
 
-def training_results(data_folder: Path, setting: str, run_name: str, density: float) -> list[Result]:
-    """One result per seed, in the order of the seeds.
-
-    Args:
-        data_folder: holds the folder `convergence`.
-        setting: plain, standardised, momentum or paper.
-        run_name: key of `RUNS` in `experiments/training/runs.py`.
-        density: k/d.
-
-    Raises:
-        FileNotFoundError: no such run; the message holds the pattern of the missing files.
-    """
-    pattern = f"{setting}-{run_name}-{density:g}-*.json"
-    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
-    if not paths:
-        raise _missing(data_folder / "convergence" / pattern, "convergence")
-    return sorted((_read(path, "convergence") for path in paths), key=lambda run: int(run["seed"]))
-
-
-def trained_runs(data_folder: Path, setting: str) -> set[str]:
-    """The names of all runs of a setting, whatever their density and seed.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
-    pattern = f"{setting}-*.json"
-    paths = [path for path in (data_folder / "convergence").glob(pattern) if _SEED_IN_NAME.search(path.name)]
-    if not paths:
-        raise _missing(data_folder / "convergence" / pattern, "convergence")
-    return {path.name.split("-")[1] for path in paths}
+@contextmanager
+def reads_recorded() -> Iterator[list[Path]]:
+    """A list to which every result file that is read within the context is added: what a claim or a figure rests on."""
+    reads: list[Path] = []
+    token = _READS.set(reads)
+    try:
+        yield reads
+    finally:
+        _READS.reset(token)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -134,6 +127,8 @@ def write_text(path: Path, text: str) -> None:
 def _read(path: Path, name: str) -> Result:
     if not path.is_file():
         raise _missing(path, name)
+    if (reads := _READS.get()) is not None:
+        reads.append(path)
     try:
         return Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from paper.latex import escape
-from paper.style import BLACK, BLUE, GREEN, GREY, VERMILION, Dash, Look
+from paper.style import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, Dash, Look
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Rule:
 RULES: dict[str, Rule] = {
     "dense": Rule("dense", colour=BLACK, dash=(0, (4, 1.5))),
     "top_k": Rule("Top-$k$", colour=BLUE),
+    "dgc": Rule("Top-$k$", "momentum before", "lin2018", PURPLE, (0, (6, 2))),
     "random_k": Rule("Rand-$k$", colour=GREY, dash=(0, (1, 1))),
     "gaussian_k": Rule("Gaussian-$k$", "ours", colour=GREEN, dash=(0, (3, 2))),
     "gaussian_k_released": Rule("Gaussian-$k$", "released", "shi2019", VERMILION, (0, (5, 1, 1, 1))),
@@ -59,7 +60,7 @@ RULES: dict[str, Rule] = {
     "sidco, best number of stages": Rule("SIDCo", "best number in hindsight"),
     "oktopk_released": Rule("Ok-Topk", "local"),
 }
-"""By name in `SELECTORS` and `ADAPTIVE_SELECTORS`, which is the ending of a run's, `fnn3_<name>`; in tables' order."""
+"""By name in `SELECTORS`, `ADAPTIVE_SELECTORS` and, of DGC's memory, `FEEDBACKS`; in tables' order."""
 
 METHODS: dict[str, Look] = {name: rule.look for name, rule in RULES.items() if rule.colour}
 """The methods that curves show, the same way in every figure."""

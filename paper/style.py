@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
 TEXT_WIDTH_INCHES = 6.3
-"""The width of main.tex's text block: figures are drawn at the size at which they are printed."""
+"""The width of the papers' text block: figures are drawn at the size at which they are printed."""
+HALF_WIDTH_INCHES = 3.1
+"""Of a figure that shares its line with another."""
 PNG_DOTS_PER_INCH = 200
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE, YELLOW, GREY = (
@@ -85,9 +87,9 @@ def paper_style() -> Iterator[None]:
         yield
 
 
-def new_figure(height_inches: float, *, profile: str) -> Figure:
-    """An empty figure as wide as the text; one made from smoke data says so on its face."""
-    figure = Figure(figsize=(TEXT_WIDTH_INCHES, height_inches), layout="constrained")
+def new_figure(height_inches: float, *, profile: str, width_inches: float = TEXT_WIDTH_INCHES) -> Figure:
+    """An empty figure, as wide as the text unless a width is given; one made from smoke data says so on its face."""
+    figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
     if profile == "smoke":
         figure.suptitle("smoke profile: not for reading", color=VERMILION, fontsize=9)
     return figure

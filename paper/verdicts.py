@@ -14,6 +14,9 @@ from pathlib import Path
 
 from sparsync.verify.tools.intervals import Estimate
 
+_NO_LESS = math.nextafter(0, 1)
+"""The bound of a number that must be positive."""
+
 
 class Verdict(Enum):
     """What an estimate says of a claim."""
@@ -40,6 +43,7 @@ class Claim:
             NotMeasuredError where the run was too small.
         least: the number is at least this.
         most: the number is at most this.
+        statements: labels of the statements that it rests on; none where it is of the whole ledger, or of runs alone.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Claim:
     estimate: Callable[[Path], Estimate]
     least: float = -math.inf
     most: float = math.inf
+    statements: tuple[str, ...] = ()
 
     def verdict(self, estimate: Estimate | None) -> Verdict:
         """What an estimate says of the claim; None: there is none."""
@@ -58,6 +63,15 @@ class Claim:
         if estimate.high < self.least or estimate.low > self.most:
             return Verdict.NOT_REPRODUCED
         return Verdict.INCONCLUSIVE
+
+    @property
+    def tolerance(self) -> str:
+        """What the number must be: `at least 0.5`, `−1 to 1`."""
+        if self.least == _NO_LESS:
+            return "above 0"
+        if self.least == -math.inf:
+            return f"at most {_number(self.most)}"
+        return f"at least {_number(self.least)}" + (f", at most {_number(self.most)}" if self.most < math.inf else "")
 
     def shown(self, estimate: Estimate | None) -> str:
         """`0.12 [−0.30, 0.54]`, or the number alone where it is exact."""

@@ -4,7 +4,7 @@
 
 Rows of the ledger come from `FAMILIES`, grades from `verify.json`, timings from `kernels-*.json`, `wire.json` and
 `hook_cost.json`, what variants of error feedback lose from `variants.json`, what links cost from `links.json` and
-`link_accuracy_*.json`, what taking turns costs from `slices.json`.
+`link_accuracy_*.json`, what taking turns costs from `slices.json`, how claims are reproduced from `CLAIMS`.
 In the pages of `BLOCKS` the text between two marks is replaced, the rest is kept; `proofs.md` is written whole.
 """
 
@@ -16,6 +16,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from paper.kernel_page import timings_markdown, wire_markdown
+from paper.reproduction_page import claims_markdown, full_markdown
 from paper.results import write_text
 from paper.statements.proof_page import proofs_markdown
 from paper.statements.proofs import checks_file
@@ -23,6 +24,7 @@ from paper.statements.tables import all_grades
 from paper.studies.elastic import slices_markdown
 from paper.studies.hook_cost import hook_cost_markdown
 from paper.studies.links.page import links_markdown
+from paper.studies.original.study import original_markdown
 from paper.variants_page import variants_markdown
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.statements import FAMILIES
@@ -76,6 +78,9 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "slices": ("training.md", slices_markdown),
     "links": ("training.md", links_markdown),
     "examples": ("examples.md", examples_markdown),
+    "claims": ("reproducing.md", claims_markdown),
+    "full": ("reproducing.md", full_markdown),
+    "original": ("original.md", original_markdown),
 }
 """By the name in the marks: the page, and what stands between them, from the data folder."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ import pytest
 
 from sparsync.theory.statements import MODULES, STATEMENTS
 from sparsync.verify.ledger.checks import CHECKS, checking_module
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, tracked_files
 
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 25, 400, 50
 SOURCES = (".py", ".v", ".h", ".cpp", ".cu", ".cuh", ".tex")
@@ -33,7 +33,7 @@ ALLOWED = {
         "sparsync.verify.monitors",
         *(
             f"sparsync.verify.tools.{name}"
-            for name in ("arithmetic", "interrupts", "intervals", "locks", "pool", "provenance", "store")
+            for name in ("arithmetic", "durations", "interrupts", "intervals", "locks", "pool", "provenance", "store")
         ),
     ),
     "paper": ("sparsync.theory", "sparsync.verify"),
@@ -65,14 +65,8 @@ WITHOUT_SOURCE = {
 """Files of tests whose stem is no file of theory or verify, with the reason."""
 
 
-def repository_files() -> list[str]:
-    """What is tracked, or new and not ignored."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted(name for name in {*listed.split("\0")} if name and (ROOT / name).is_file())
-
-
-FILES = repository_files()
+FILES = tracked_files("--cached", "--others", "--exclude-standard")
+"""What is tracked, or new and not ignored."""
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in FILES if name.endswith(".py")}
 
 
@@ -86,7 +80,8 @@ def module_name(file: str) -> str:
     return name if name.split(".")[0] in ("paper", "tests") else f"sparsync.{name}"
 
 
-def imported(file: str, text: str) -> set[str]:
+@cache
+def imported(file: str, text: str) -> frozenset[str]:
     """Ours that a file imports, at its head, in its functions or for type checkers only."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(text)):
@@ -95,7 +90,7 @@ def imported(file: str, text: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: import through sparsync., not relatively"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name.split(".")[0] in OURS}
+    return frozenset(name for name in names if name.split(".")[0] in OURS)
 
 
 def forbidden_imports(file: str, text: str) -> set[str]:

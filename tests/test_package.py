@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT, packaged_files
+from tests.support.paths import ROOT, packaged_files, tracked_files
 from tests.support.shared_builds import once, shared_folder
 from tests.support.stand_ins.forked import Server
 from tests.support.stand_ins.quick_compiler import quick_compiler
@@ -61,11 +61,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_tracked(copy: Path) -> None:
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, tracked.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes((ROOT / name).read_bytes())
+    for name in tracked_files():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes((ROOT / name).read_bytes())
 
 
 def wheel_of(source: Path, output: Path) -> Path:

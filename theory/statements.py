@@ -66,6 +66,7 @@ from sparsync.theory.feedback import (
     steady_state,
     worker_rates,
 )
+from sparsync.theory.feedback.late import coordinate_lag, lag, sending_periods
 from sparsync.theory.language.statement import Statement
 from sparsync.theory.laws import (
     chunk_costs,
@@ -153,6 +154,9 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
         momentum,
         complexity,
         steady_state,
+        lag,
+        coordinate_lag,
+        sending_periods,
         decayed,
         local_steps,
         decayed_descent,

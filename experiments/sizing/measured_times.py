@@ -75,6 +75,29 @@ def read_codec_times(path: Path, values: str = "exact") -> CodecTimes:
     return CodecTimes(MeasuredTimes(hardware, encode), MeasuredTimes(hardware, decode))
 
 
+def read_entry_bytes(path: Path, values: str, density: float) -> float:
+    """Of an entry of the longest message that was made at a density, header and positions included.
+
+    Args:
+        path: `wire.json`.
+        values: name of the value code.
+        density: entries over the length of the vector.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no such record, or has no such row.
+    """
+    with _reading(path, "messages") as record:
+        found = {
+            int(row["entry_count"]): float(row["message_bytes"])
+            for row in record["rows"]
+            if row["values"] == values and row["entry_count"] == round(density * row["dimension"])
+        }
+    if not found:
+        raise ValueError(f"{path} has no message with {values!r} values at density {density:g}")
+    return found[max(found)] / max(found)
+
+
 @contextmanager
 def _reading(path: Path, kind: str) -> Iterator[dict[str, Any]]:
     """A record; whatever does not fit it is an error of the file.
@@ -89,12 +112,12 @@ def _reading(path: Path, kind: str) -> Iterator[dict[str, Any]]:
         raise ValueError(f"{path} is no record of {kind}, as `make bench` writes it: {error!r}") from error
 
 
-def read_selection_times(path: Path, rule: str = "top_k", density: float = 0.001) -> MeasuredTimes:
-    """The later calls of a rule on Gaussian vectors.
+def read_selection_times(path: Path, contender: str = "top_k, warm", density: float = 0.001) -> MeasuredTimes:
+    """What was timed on Gaussian vectors; left out, the later calls of our Top-k.
 
     Args:
         path: `kernels-….json`.
-        rule: that the fused kernel has.
+        contender: its name there.
         density: at which it was timed.
 
     Raises:
@@ -103,7 +126,7 @@ def read_selection_times(path: Path, rule: str = "top_k", density: float = 0.001
     """
     with _reading(path, "kernels") as record:
         rows: Sequence[dict[str, Any]] = record["rows"]
-        wanted = ("gaussian", "vector", f"{rule}, warm", density)
+        wanted = ("gaussian", "vector", contender, density)
         found = {
             int(row["dimension"]): float(row["best_seconds"])
             for row in rows
@@ -111,5 +134,5 @@ def read_selection_times(path: Path, rule: str = "top_k", density: float = 0.001
         }
         hardware = str(record["hardware"])
     if not found:
-        raise ValueError(f"{path} has no times of {rule!r} on Gaussian vectors at density {density:g}")
+        raise ValueError(f"{path} has no times of {contender!r} on Gaussian vectors at density {density:g}")
     return MeasuredTimes(hardware, tuple(sorted(found.items())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 ProfileName = Literal["smoke", "quick", "record", "full"]
@@ -14,13 +14,8 @@ class Profile:
     """The size of every study.
 
     Args:
-        steps: updates of each training run; None keeps the run's own number.
-        seed_count: paired seeds of the training runs with unit pixels, for the methods that claims are made of.
-        setting_seed_count: the same in the other settings, standardised pixels and those of the released code.
-        momentum_seed_count: the same with momentum 0.9.
-        other_seed_count: of all other rules, everywhere.
-        workers: n.
-        data: source of the training data.
+        workers: n of the runs whose gradients are looked at.
+        data: source of their training data.
         observed_steps: updates whose corrected gradients are looked at, from 1.
         sample_dimension: d of the vectors drawn from a law.
         selection_dimensions: d of the vectors on which the selectors are timed.
@@ -29,11 +24,6 @@ class Profile:
         quadratic_steps: steps of each run on a quadratic, at most.
     """
 
-    steps: int | None
-    seed_count: int
-    setting_seed_count: int
-    momentum_seed_count: int
-    other_seed_count: int
     workers: int
     data: str
     observed_steps: tuple[int, ...]
@@ -45,11 +35,6 @@ class Profile:
 
 
 _QUICK = Profile(
-    steps=None,
-    seed_count=8,
-    setting_seed_count=6,
-    momentum_seed_count=6,
-    other_seed_count=1,
     workers=4,
     data="embedded",
     observed_steps=(1, 100, 600),
@@ -62,11 +47,6 @@ _QUICK = Profile(
 
 PROFILES: dict[ProfileName, Profile] = {
     "smoke": Profile(
-        steps=20,
-        seed_count=1,
-        setting_seed_count=1,
-        momentum_seed_count=1,
-        other_seed_count=1,
         workers=4,
         data="embedded",
         observed_steps=(1, 20),
@@ -77,13 +57,8 @@ PROFILES: dict[ProfileName, Profile] = {
         quadratic_steps=20,
     ),
     "quick": _QUICK,
-    "record": replace(_QUICK, seed_count=10, setting_seed_count=8, momentum_seed_count=10, other_seed_count=5),
+    "record": _QUICK,
     "full": Profile(
-        steps=6000,
-        seed_count=8,
-        setting_seed_count=8,
-        momentum_seed_count=10,
-        other_seed_count=8,
         workers=16,
         data="fashion_mnist",
         observed_steps=(1, 100, 600, 6000),

@@ -1,6 +1,6 @@
 """Every study that `make reproduce` runs, by the name of its result file. A new one is a file here and a line below.
 
-The convergence runs, which leave a file each, and the timings of `make bench` and `make links` are apart.
+The timings of `make bench` and `make links` are apart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from sparsync.experiments.studies.learning import kfac, private, self_paced, split
 from sparsync.experiments.studies.links import accuracy
-from sparsync.experiments.studies.planning import crossovers, layer_densities, sequence_groups, sharded_plans
+from sparsync.experiments.studies.planning import crossovers, layer_densities, scaling, sequence_groups, sharded_plans
 from sparsync.experiments.studies.profiles import PROFILES, ProfileName
+from sparsync.experiments.studies.selection import gradient_laws
 from sparsync.experiments.studies.selection.contraction import run_contraction
 from sparsync.experiments.studies.selection.phases import run_phases
 from sparsync.experiments.studies.selection.refinement import run_refinement
@@ -28,7 +29,8 @@ from sparsync.experiments.studies.synchronisation import (
     sampled_lags,
     switching,
 )
-from sparsync.experiments.studies.training import decays, variants
+from sparsync.experiments.studies.training import convergence, decays, density_costs, variants
+from sparsync.experiments.studies.training.arenas import ARENAS
 from sparsync.experiments.studies.training.quadratics import run_quadratics
 from sparsync.experiments.studies.training.steady_state import run_steady_state
 from sparsync.experiments.training.data import load_dataset
@@ -83,11 +85,20 @@ CASE_STUDIES: dict[str, CaseStudy] = {
     "variants": CaseStudy(variants.run_variants, variants.case_count),
     "self_paced": CaseStudy(self_paced.run_self_paced, self_paced.case_count),
     "kfac": CaseStudy(kfac.run_kfac, kfac.case_count),
+    "gradient_laws": CaseStudy(gradient_laws.run_gradient_laws, gradient_laws.case_count),
     "decays": CaseStudy(decays.run_decays, decays.case_count),
+    "density_costs": CaseStudy(density_costs.run_density_costs, density_costs.case_count),
     "crossovers": CaseStudy(crossovers.run_crossovers, crossovers.case_count),
+    "scaling": CaseStudy(scaling.run_scaling, scaling.case_count),
     "layer_densities": CaseStudy(layer_densities.run_layer_densities, layer_densities.case_count),
     "sharded_plans": CaseStudy(sharded_plans.run_sharded_plans, sharded_plans.case_count),
     "sequence_groups": CaseStudy(sequence_groups.run_sequence_groups, sequence_groups.case_count),
+    **{
+        f"convergence_{arena}": CaseStudy(
+            partial(convergence.run_convergence, arena=arena), partial(convergence.case_count, arena=arena)
+        )
+        for arena in ARENAS
+    },
     **{
         f"link_accuracy_{model}": CaseStudy(
             partial(accuracy.run_accuracy, model=model), partial(accuracy.case_count, model=model)

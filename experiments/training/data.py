@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -106,6 +107,8 @@ def kind_of(source: str) -> DataKind:
 def load_dataset(source: str, *, pixels: PixelScale = "unit", cache_folder: Path | None = None) -> Dataset:
     """The dataset that `source` names: a key of `SOURCES`, or `key:FOLDER` to read the user's own copy; or text.
 
+    The embedded images are unpacked once a process: all who ask are given the same tensors, which nobody writes to.
+
     Args:
         source: `embedded`, `fashion_mnist`, `cifar10`, `fashion_mnist:FOLDER` (four IDX files, `.gz` or not)
             or `cifar10:FOLDER` (the binary version, archived or not). A folder is checked for structure, not
@@ -123,11 +126,18 @@ def load_dataset(source: str, *, pixels: PixelScale = "unit", cache_folder: Path
         known = ", ".join((*SOURCES, TEXT))
         raise ValueError(f"unknown data source {source!r}; known: {known}, with :FOLDER (text: :FILE) where files lie")
     require_scale(pixels, kind_of(source))
+    if source == "embedded":
+        return _unpacked(SOURCES[source], pixels)
     if name == TEXT:
         return as_text(read_text(Path(folder).expanduser() if folder else None))
     cache = Path(pooch.os_cache("sparsync")) if cache_folder is None else cache_folder
     raw = SOURCES[name](Path(folder).expanduser() if folder else None, cache)
     return as_dataset(raw, name=name, pixels=pixels)
+
+
+@cache
+def _unpacked(read: Callable[[Path | None, Path], RawImages], pixels: PixelScale) -> Dataset:
+    return as_dataset(read(None, Path()), name="embedded", pixels=pixels)
 
 
 def as_text(content: bytes) -> Dataset:

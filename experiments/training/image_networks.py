@@ -1,10 +1,12 @@
 """The convolutional networks for images [n, channels, height, width]: ResNet-20 and VGG-16, as they are for CIFAR-10.
 
-And a small one, for many short runs.
+LeNet-5, as it is for MNIST. And a small one, for many short runs.
 
-Both normalise over the batch, so that a worker has running statistics beside its parameters; see `models.py`.
-Sources: He, Zhang, Ren and Sun (2016), arXiv 1512.03385, section 4.2; Simonyan and Zisserman (2015), arXiv 1409.1556,
-configuration D, with batch normalisation and one linear layer, as is usual for small images.
+All but LeNet-5 normalise over the batch, so that a worker has running statistics beside its parameters; see
+`models.py`. Sources: LeCun, Bottou, Bengio and Haffner (1998), section II.B, with the rectifiers, the pooling and the
+linear layers of the code released with Shi, Chu, Cheung and See (2019); He, Zhang, Ren and Sun (2016), arXiv
+1512.03385, section 4.2; Simonyan and Zisserman (2015), arXiv 1409.1556, configuration D, with batch normalisation and
+one linear layer, as is usual for small images.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ ImageShape = tuple[int, int, int]
 
 _STAGE_WIDTHS = (16, 32, 64)
 _BLOCKS_PER_STAGE = 3
+_LENET_SIDE = 32
+_LENET_FILTER = 5
 _VGG_STAGES = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
 
@@ -45,6 +49,33 @@ def conv3(image_shape: ImageShape, class_count: int) -> nn.Module:
     return nn.Sequential(*layers, _MeanOverPlaces(), nn.Linear(32, class_count))
 
 
+def lenet5(image_shape: ImageShape, class_count: int) -> nn.Sequential:
+    """Two convolutions and three linear layers: 61,706 parameters on one channel of 32 × 32 and 10 classes.
+
+    A smaller image gets a border of zeros up to 32 × 32, so that one of 28 × 28 is padded by two.
+    """
+    channels, *sides = image_shape
+    missing = [max(0, _LENET_SIDE - side) for side in sides]
+    height, width = (_after_lenet_stages(side + more) for side, more in zip(sides, missing, strict=True))
+    top, left = (more // 2 for more in missing)
+    bottom, right = (more - more // 2 for more in missing)
+    return nn.Sequential(
+        nn.ZeroPad2d((left, right, top, bottom)),
+        nn.Conv2d(channels, 6, _LENET_FILTER),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, _LENET_FILTER),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16 * height * width, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, class_count),
+    )
+
+
 def vgg16(image_shape: ImageShape, class_count: int) -> nn.Module:
     """Thirteen convolutions in five stages, one linear layer: 14,728,266 parameters on three channels and 10 classes.
 
@@ -58,6 +89,13 @@ def vgg16(image_shape: ImageShape, class_count: int) -> nn.Module:
             width = wider
         layers.append(nn.MaxPool2d(2, ceil_mode=True))
     return nn.Sequential(*layers, _MeanOverPlaces(), nn.Linear(width, class_count))
+
+
+def _after_lenet_stages(side: int) -> int:
+    """Two convolutions without a border, each followed by a halving, rounded down."""
+    for _ in range(2):
+        side = (side - _LENET_FILTER + 1) // 2
+    return side
 
 
 class _ResidualBlock(nn.Module):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sparsync.experiments.training.image_networks import ImageShape, conv3, resnet20, vgg16
+from sparsync.experiments.training.image_networks import ImageShape, conv3, lenet5, resnet20, vgg16
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.experiments.training.text_networks import gpt, lstm
 from sparsync.kernels.magnitude import is_finite
@@ -57,6 +57,7 @@ VECTOR_MODELS: dict[str, Callable[[int, int], nn.Module]] = {
 """By number of features and of classes; an image is the vector of its pixels."""
 IMAGE_MODELS: dict[str, Callable[[ImageShape, int], nn.Module]] = {
     "conv3": conv3,
+    "lenet5": lenet5,
     "resnet20": resnet20,
     "vgg16": vgg16,
 }

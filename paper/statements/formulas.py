@@ -7,6 +7,7 @@ constant stands first beside shares, quotients and functions, last in a polynomi
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import sympy
 from sympy.core.relational import Relational
@@ -26,6 +27,7 @@ ROOTS = {symbol: match[1] for symbol, name in LATEX_NAMES.items() if (match := _
 _SIGNS = {"==": "=", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">", "!=": r"\neq"}
 
 
+@cache
 def formula(expression: sympy.Basic) -> str:
     r"""The LaTeX of an expression or condition, without mathematics mode: `1 - \frac{k}{d}`."""
     sortable = {symbol: _sortable(symbol) for symbol in expression.atoms(sympy.Symbol) if symbol in LATEX_NAMES}

@@ -126,11 +126,16 @@ def _file_link(file: str, label: str) -> str:
     return f"[`{file}`](../../{file}#L{line_of(file, label)})"
 
 
-def _theorem(name: str) -> str:
+def theorem_place(name: str) -> tuple[str, int | None]:
+    """The file of a theorem in Coq, `file.theorem`, and the line that states it, if one does in these words."""
     file, _, theorem = name.partition(".")
     path = f"verify/formal/{file}.v"
     pattern = re.compile(rf"^\s*(?:Theorem|Lemma|Corollary|Fact|Proposition)\s+{re.escape(theorem)}\b")
-    place = next((place for place, line in enumerate(_lines(path), start=1) if pattern.match(line)), None)
+    return path, next((place for place, line in enumerate(_lines(path), start=1) if pattern.match(line)), None)
+
+
+def _theorem(name: str) -> str:
+    path, place = theorem_place(name)
     return f"[`{name}`](../../{path}{f'#L{place}' if place else ''})"
 
 

@@ -1,4 +1,4 @@
-"""What is stated, why does it hold, and on what evidence? Every statement with its proof, as the paper's appendix.
+"""What is stated, why does it hold, and on what evidence? Every statement with its proof, as a paper's appendix.
 
 The words of a proof are the claims of its steps, the formulas are the statements' own, the numbers and the names of
 formal theorems are the ledger's. `paper/statements/proof_page.py` writes the same for the repository.
@@ -31,12 +31,18 @@ RANGES: tuple[tuple[str, Callable[[sympy.Symbol], bool]], ...] = (
     (r"\in\mathbb{R}", lambda symbol: symbol.is_real),
 )
 """What a symbol's own assumptions say; of several that hold, the first says most."""
+WIDE_CHARACTERS = 300
+"""A formula within a sentence whose source is longer may have a fraction wider than a line, and shrinks to one."""
 SHORTEST_SHARED = 3
 """From so many steps on that an earlier proof has too, word for word, the paper refers to it."""
 
 
-def proofs_latex(data_folder: Path) -> str:
+def proofs_latex(data_folder: Path, families: Mapping[str, Mapping[str, Statement]] = FAMILIES) -> str:
     """The appendix: family by family, each statement with assumptions, relation, proof, evidence and source.
+
+    Args:
+        data_folder: holds the ledger.
+        families: those of one paper, by title; steps are shared with earlier proofs of the same paper only.
 
     Raises:
         FileNotFoundError: the ledger has not been written.
@@ -45,7 +51,7 @@ def proofs_latex(data_folder: Path) -> str:
     records = ledger_records(data_folder)
     earlier: dict[str, Sequence[str]] = {}
     parts: list[str] = []
-    for title, family in FAMILIES.items():
+    for title, family in families.items():
         parts.append(f"\\subsection*{{{escape(title)}}}\n\n")
         for label, statement in family.items():
             parts.append(_latex_block(statement, evidence(records[label], theorem_link), earlier))
@@ -97,20 +103,20 @@ def title_latex(title: str) -> str:
 
 
 def label_link(label: str) -> str:
-    """A label that leads to its block of the appendix and may break at its underscores; another word is set as code."""
-    name = f"\\texttt{{{escape(label)}}}".replace(r"\_", r"\_\allowbreak{}")
-    return f"\\hyperref[statement:{label}]{{{name}}}" if label in STATEMENTS else name
+    """A label that leads to its block, in this paper or the other (see `preamble.tex`); another word is set as code."""
+    if label in STATEMENTS:
+        return f"\\statement{{{label}}}"
+    return f"\\texttt{{{escape(label)}}}".replace(r"\_", r"\_\allowbreak{}")
 
 
 def theorem_link(name: str) -> str:
     """The name of a theorem in Coq, `file.theorem`, that leads to its row of the table of formal proofs."""
-    return f"\\hyperref[formal:{name}]{{{theorem_latex(name)}}}"
+    return f"\\formal{{{name}}}"
 
 
 def theorem_latex(name: str) -> str:
     """A name in Coq, set as code, that may break at its points and underscores."""
-    breakable = re.sub(r"(\.|\\_)", r"\1\\allowbreak{}", escape(name))
-    return f"\\texttt{{{breakable}}}"
+    return f"\\code{{{name}}}"
 
 
 def _statement(label: str) -> Statement:
@@ -189,6 +195,8 @@ def _longest_shared(claims: Sequence[str], earlier: Mapping[str, Sequence[str]])
     """The earlier proof that has most of the leading claims in a row, where they begin in it, and how many they are."""
     best = ("", 0, 0)
     for label, known in earlier.items():
+        if claims[0] not in known:
+            continue
         for first in range(len(known)):
             pairs = zip(claims, known[first:], strict=False)
             count = next((place for place, (ours, theirs) in enumerate(pairs) if ours != theirs), None)
@@ -207,7 +215,13 @@ def _conditions(statement: Statement) -> str:
     conditions = (formula(condition) for condition in statement.domain)
     domain = ", ".join(f"${condition}$" for condition in (*ranges(statement), *conditions))
     where = f"Domain: {domain}." if domain else ""
-    return "".join(f"{part}\n" for part in (assumptions, where) if part)
+    return "".join(f"{_within_lines(part)}\n" for part in (assumptions, where) if part)
+
+
+def _within_lines(sentence: str) -> str:
+    """The sentence; a very long formula in it is put into a box at most as wide as a line, and may fill one."""
+    boxed = re.sub(rf"\$[^$]{{{WIDE_CHARACTERS},}}\$", r"\\adjustbox{max width=\\linewidth}{\g<0>}", sentence)
+    return sentence if boxed == sentence else f"{{\\emergencystretch=\\linewidth\n{boxed}\n\\par}}"
 
 
 def ranges(statement: Statement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The paper's two tables of statements: the bounds of the main text in full, and an index of all that is proved.
+"""The tables of statements: the bounds of main.tex in full, and for each paper an index of all that it proves.
 
 Rows come from `FAMILIES`; the grades come from the ledger's file, so a grade is printed only if it was earned. Every
 label is a link to the statement's block in the appendix, which `proofs.py` writes.
@@ -52,18 +52,22 @@ def statement_table(data_folder: Path) -> str:
     return f"\\begin{{tabular}}{{{_MAIN_COLUMNS}}}\n{_head(_MAIN_HEAD)}{rows}\\bottomrule\n\\end{{tabular}}\n"
 
 
-def ledger_table(data_folder: Path) -> str:
+def ledger_table(data_folder: Path, families: Mapping[str, Mapping[str, Statement]] = FAMILIES) -> str:
     """A `longtable` of all statements, family by family: label linked to its proof, title, page and grades.
+
+    Args:
+        data_folder: holds the ledger.
+        families: those of one paper, by title.
 
     Raises:
         FileNotFoundError: the ledger has not been written.
         ValueError: the ledger lacks a statement.
     """
     earned = all_grades(data_folder)
-    families = (_family(title, family, earned) for title, family in FAMILIES.items() if family)
+    rows = (_family(title, family, earned) for title, family in families.items() if family)
     return (
         f"\\begin{{longtable}}{{{_INDEX_COLUMNS}}}\n{_head(_INDEX_HEAD)}\\endhead\n\\bottomrule\n\\endfoot\n"
-        f"{''.join(families)}\\end{{longtable}}\n"
+        f"{''.join(rows)}\\end{{longtable}}\n"
     )
 
 

@@ -6,9 +6,12 @@ import math
 from functools import partial
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
+from paper.style import BLUE, GREY, HALF_WIDTH_INCHES, new_figure
 
 NAME = "advice"
 
@@ -25,11 +28,40 @@ def ratio(setting: Result) -> float:
     return advised / fastest if fastest < math.inf else math.inf
 
 
+def largest_ratio(data_folder: Path) -> float:
+    """The largest `ratio` of any setting."""
+    return max(ratio(setting) for setting in rows(result(data_folder, NAME)).values())
+
+
 def advice_table(data_folder: Path) -> str:
     """A `tabular`: what was advised in each setting, what was fastest, and the ratio of their seconds."""
     body = "".join(_line(name, setting) for name, setting in rows(result(data_folder, NAME)).items())
     top = "setting & advised & s, predicted & s, real & fastest & s, real & ratio \\\\\n"
     return f"\\begin{{tabular}}{{@{{}}llrrlrr@{{}}}}\n\\toprule\n{top}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def candidate_seconds(study: Result) -> list[tuple[float, float]]:
+    """Predicted and real seconds to the target of every candidate that has both."""
+    candidates = [row for setting in rows(study).values() for row in setting.records("candidates")]
+    pairs = [
+        (float(row["predicted_seconds"]["value"]), float(row["real_mean_seconds"]))
+        for row in candidates
+        if row["predicted_seconds"] is not None
+    ]
+    return [pair for pair in pairs if max(pair) < math.inf]
+
+
+def advice(data_folder: Path) -> Figure:
+    """Real seconds of every candidate against those predicted."""
+    study = result(data_folder, NAME)
+    pairs = candidate_seconds(study)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    axes = figure.subplots()
+    ends = [min(map(min, pairs)), max(map(max, pairs))]
+    axes.plot(ends, ends, color=GREY, linewidth=0.6)
+    axes.plot(*zip(*pairs, strict=True), "o", color=BLUE, markersize=3, fillstyle="none")
+    axes.set(title="candidates of advice", xlabel="predicted seconds", ylabel="real seconds")
+    return figure
 
 
 def _line(name: str, setting: Result) -> str:
@@ -75,4 +107,4 @@ MACROS: dict[str, Macro] = {
     "AdviceSeeds": lambda folder: latex.integer(len(_first(folder)["candidates"][0]["real_seconds"])),
 }
 
-STUDY = Study(macros=MACROS, tables={"advice.tex": advice_table}, results=(NAME,))
+STUDY = Study(macros=MACROS, figures={"advice": advice}, tables={"advice.tex": advice_table}, results=(NAME,))

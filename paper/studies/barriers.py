@@ -1,6 +1,6 @@
 """How far does DSSP let a worker get ahead, what does a planned barrier cost, and what does looking further ahead save?
 
-Reads `dssp_leads.json` (left in the figure) and `planned_barriers.json` (middle, right).
+Reads `dssp_leads.json` and `planned_barriers.json`; a figure for each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, VERMILION, Look, new_figure
 
 PAIR = "pair"
 """The cluster of two workers of constant speeds."""
@@ -150,14 +150,21 @@ def span_exponent(data_folder: Path, workers: int) -> float:
     return linear_regression(look_aheads, spreads).slope
 
 
-def barriers(data_folder: Path) -> Figure:
-    """Largest leads against the ratio of speeds; seconds of a plan against n; the spread against the look-ahead."""
-    study, plans = result(data_folder, "dssp_leads"), result(data_folder, "planned_barriers")
-    figure = new_figure(2.7, profile=study["profile"])
-    left, middle, right = figure.subplots(1, 3)
-    _draw_leads(left, study)
-    _draw_seconds(middle, plans)
-    _draw_spans(right, plans)
+def dssp_leads(data_folder: Path) -> Figure:
+    """Largest leads against the ratio of speeds."""
+    study = result(data_folder, "dssp_leads")
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    _draw_leads(figure.subplots(), study)
+    return figure
+
+
+def planned_barriers(data_folder: Path) -> Figure:
+    """Seconds of a plan against n; the spread against the look-ahead."""
+    study = result(data_folder, "planned_barriers")
+    figure = new_figure(2.5, profile=study["profile"])
+    left, right = figure.subplots(1, 2)
+    _draw_seconds(left, study)
+    _draw_spans(right, study)
     return figure
 
 
@@ -215,7 +222,9 @@ def _draw_leads(axes: Axes, study: Result) -> None:
         _note(axes, f"{horizon:,} steps", (1, leads[-1]), "bottom", align="right", across="axes fraction", shift=(0, 3))
     axes.axhline(study["upper"], color=BLACK, linewidth=0.6, linestyle=(0, (4, 1.5)))
     _note(axes, f"$s_U={study['upper']}$", (1, study["upper"]), "bottom", align="right", across="axes fraction")
-    axes.set(xscale="log", yscale="log", xlabel="ratio of speeds", ylabel="largest lead, steps", title="DSSP")
+    axes.set(
+        xscale="log", yscale="log", xlabel="ratio of speeds", ylabel="largest lead, steps", title="DSSP, two workers"
+    )
     axes.xaxis.set(major_locator=FixedLocator([1, 2, 4, 8, 16, 32, 64]), major_formatter="{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.legend(loc="lower right", fontsize=7)
@@ -320,4 +329,9 @@ MACROS: dict[str, Macro] = {
     },
 }
 
-STUDY = Study(macros=MACROS, figures={"barriers": barriers}, results=("dssp_leads", "planned_barriers"))
+STUDY = Study(
+    macros=MACROS,
+    figures={"dssp_leads": dssp_leads, "planned_barriers": planned_barriers},
+    results=("dssp_leads", "planned_barriers"),
+    apart={name: (name,) for name in ("dssp_leads", "planned_barriers")},
+)

@@ -148,12 +148,19 @@ def agreement_table(data_folder: Path) -> str:
 
 
 def budgets(data_folder: Path) -> Figure:
-    """The grid of errors by problem, the lines of equal bytes per step, and the residuals."""
+    """The grid of errors by problem."""
     study = result(data_folder, "budgets")
-    figure = new_figure(5.2, profile=study["profile"])
-    upper, (left, right) = figure.subplots(2, len(PROBLEMS), height_ratios=(3, 2.1))
-    for axes, problem in zip(upper, PROBLEMS, strict=True):
+    figure = new_figure(2.9, profile=study["profile"])
+    for axes, problem in zip(figure.subplots(1, len(PROBLEMS)), PROBLEMS, strict=True):
         _draw_grid(axes, study, problem)
+    return figure
+
+
+def equal_bytes(data_folder: Path) -> Figure:
+    """The lines of equal bytes per step, and the residuals."""
+    study = result(data_folder, "budgets")
+    figure = new_figure(2.3, profile=study["profile"])
+    left, right = figure.subplots(1, 2)
     _draw_lines(left, study)
     _draw_residuals(right, study)
     return figure
@@ -301,5 +308,8 @@ MACROS: dict[str, Macro] = {
 }
 
 STUDY = Study(
-    macros=MACROS, figures={"budgets": budgets}, tables={"agreement.tex": agreement_table}, results=("budgets",)
+    macros=MACROS,
+    figures={"budgets": budgets, "equal_bytes": equal_bytes},
+    tables={"agreement.tex": agreement_table},
+    results=("budgets",),
 )

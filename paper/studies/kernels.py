@@ -259,23 +259,35 @@ def _recorded_ratio(data_folder: Path) -> str:
     return latex.decimal(rows(study, "gaussian_k, warm", name=RECORDED)[0]["ratio_to_add"], 2)
 
 
-def one_pass_share(data_folder: Path) -> float:
-    """Of the later calls of Gaussian-k on vectors of every law, d and training step: the share that reads them once.
+def one_pass_share(data_folder: Path, *, rule: str = "gaussian_k") -> float:
+    """Of the later calls of a rule on vectors of every law, d and training step: the share that reads them once.
 
     Raises:
         FileNotFoundError: no study on a processor is there, or it counted no passes.
     """
     study = processor(data_folder)
-    tallies: list[dict[str, int]] = [row["streaming_passes"] for row in rows(study, "gaussian_k, warm")]
+    tallies: list[dict[str, int]] = [row["streaming_passes"] for row in rows(study, f"{rule}, warm")]
     total = sum(sum(tally.values()) for tally in tallies)
     if total == 0:
         raise FileNotFoundError(f"{study.path}: no passes are counted; `make bench` does with the compiled kernel")
     return sum(tally.get("1", 0) for tally in tallies) / total
 
 
-def _one_pass_percent(data_folder: Path) -> str:
+def exact_over_approximate(data_folder: Path) -> float:
+    """Best time of a later call of exact Top-k over that of Gaussian-k on the longest Gaussian vector: the largest.
+
+    Of the newest study of every processor and GPU.
+
+    Raises:
+        FileNotFoundError: there is no study of the kernel at all.
+    """
+    there = [study for device in ("cpu", "cuda") for study in machines(data_folder, device)]
+    return max(_time_ratio(study, above="top_k, warm", below="gaussian_k, warm") for study in there)
+
+
+def _one_pass_percent(data_folder: Path, *, rule: str) -> str:
     try:
-        return latex.percent(one_pass_share(data_folder))
+        return latex.percent(one_pass_share(data_folder, rule=rule))
     except FileNotFoundError:
         return NOT_MEASURED
 
@@ -302,9 +314,12 @@ def _addition_rate(study: Result) -> str:
 
 
 def _share(study: Result, *, above: str, below: str) -> str:
+    return latex.decimal(_time_ratio(study, above=above, below=below), 2)
+
+
+def _time_ratio(study: Result, *, above: str, below: str) -> float:
     """Time of a contender over that of another, on the longest Gaussian vector."""
-    rest = largest_row(study, below)["best_seconds"]
-    return latex.decimal(largest_row(study, above)["best_seconds"] / rest, 2)
+    return float(largest_row(study, above)["best_seconds"] / largest_row(study, below)["best_seconds"])
 
 
 def _draw_times(axes: Axes, study: Result) -> None:
@@ -362,7 +377,8 @@ MACROS: dict[str, Macro] = {
     "KernelLawsDimension": partial(_law_dimension, contender="gaussian_k, warm", place=-1),
     "KernelShortLawsDimension": partial(_law_dimension, contender="gaussian_k, warm", place=0),
     "KernelRecordedRatio": _recorded_ratio,
-    "KernelOnePassShare": _one_pass_percent,
+    "KernelOnePassShare": partial(_one_pass_percent, rule="gaussian_k"),
+    "KernelTopkOnePassShare": partial(_one_pass_percent, rule="top_k"),
     "KernelSmallestRecall": _smallest_recall,
     "KernelExtraMemory": _extra_memory,
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from paper import latex
+from paper.documents import DOCUMENTS
 from paper.results import Result, result
 from paper.statements.formal_table import closed_theorems, formal_table
 from paper.statements.proofs import ledger_records, proofs_latex
@@ -129,9 +130,9 @@ STUDY = Study(
     figures={"worst_cases": worst_cases},
     tables={
         "statements.tex": statement_table,
-        "ledger.tex": ledger_table,
         "formal.tex": formal_table,
-        "proofs.tex": proofs_latex,
+        **{f"ledger_{stem}.tex": partial(ledger_table, families=paper.families) for stem, paper in DOCUMENTS.items()},
+        **{f"proofs_{stem}.tex": partial(proofs_latex, families=paper.families) for stem, paper in DOCUMENTS.items()},
     },
     results=("verify", "formal"),
 )

@@ -1,13 +1,12 @@
 """What is gained in one look? The figure `overview` at the head of the README: send little, wait little.
 
-Left the runs of `convergence/` at density 0.001, right the races on the cluster with one slow worker.
+Left tuned runs of FNN-3 with momentum of the study `convergence`, right the races on the cluster with one slow worker.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 
@@ -16,13 +15,13 @@ from matplotlib.figure import Figure
 
 from paper.results import Result, result
 from paper.rules import METHODS
-from paper.studies.convergence.runs import THOUSANDTH, condition_results
+from paper.studies.convergence.runs import MOMENTUM, contestant, study_of
 from paper.studies.races.times import runs, smoothed
 from paper.studies.study import Study
 from paper.style import BLACK, BLUE, GREEN, SKY, VERMILION, Look, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean
 
-SENT = ("dense", "top_k", "gaussian_k")
+SENT = ("dense", "top_k", "dgc", "gaussian_k")
 """Methods on the left."""
 WAITED = {
     "bsp": Look("BSP", BLACK),
@@ -38,15 +37,17 @@ _MEGABYTE = 1e6
 
 def overview(data_folder: Path) -> Figure:
     """Test accuracy: on the left against bytes sent, on the right against simulated seconds."""
-    trained = {method: condition_results(data_folder, THOUSANDTH, method) for method in SENT}
+    trained = study_of(data_folder, MOMENTUM.arena)
     study = result(data_folder, "races")
     figure = new_figure(2.9, profile=study["profile"])
     send, wait = figure.subplots(1, 2)
-    for method, results in trained.items():
-        _draw(send, METHODS[method], *accuracy_by_bytes(results))
+    for method in SENT:
+        found = contestant(trained, MOMENTUM.rule, method, MOMENTUM.density)
+        if found is not None:
+            _draw(send, METHODS[method], *accuracy_by_bytes(found))
     for policy, look in WAITED.items():
         _draw(wait, look, *accuracy_by_time(study, policy))
-    send.set(title=f"send little (density {THOUSANDTH.density:g})", xlabel="sent by all workers so far (MB)")
+    send.set(title=f"send little (density {MOMENTUM.density:g})", xlabel="sent by all workers so far (MB)")
     workers = study.record("race")["workers"]
     wait.set(title=f"wait little (one of {workers} workers is slow)", xlabel="simulated seconds")
     send.set(xscale="log", ylabel="test accuracy (%)")
@@ -55,23 +56,22 @@ def overview(data_folder: Path) -> Figure:
     return figure
 
 
-def accuracy_by_bytes(results: Sequence[Result]) -> tuple[list[float], list[Estimate]]:
-    """Mean megabytes sent and accuracy in per cent, with its interval over the seeds, at each evaluation but the first.
+def accuracy_by_bytes(found: Result) -> tuple[list[float], list[Estimate]]:
+    """Mean megabytes sent and accuracy in per cent, with its interval over the seeds, at each evaluation.
 
-    Before the first update nothing is sent, and a logarithmic axis has no place for that.
+    Up to where a run diverged.
     """
-    sent = [list(accumulate(run["sent_bytes"], initial=0)) for run in results]
-    evaluated = [run.records("evaluations")[1:] for run in results]
-    steps = [int(evaluation["step_count"]) for evaluation in evaluated[0]]
-    places = [fmean(of_run[step] for of_run in sent) / _MEGABYTE for step in steps]
-    columns = zip(*([100 * float(e["test_accuracy"]) for e in of_run] for of_run in evaluated), strict=True)
-    return places, [mean(column) for column in columns]
+    path = found.record("path")
+    columns = zip(zip(*path["sent_bytes"], strict=True), zip(*path["test_accuracy"], strict=True), strict=True)
+    known = [(sent, shares) for sent, shares in columns if None not in shares]
+    places = [fmean(sent) / _MEGABYTE for sent, _ in known]
+    return places, [mean([100 * share for share in shares]) for _, shares in known]
 
 
 def accuracy_by_time(study: Result, policy: str) -> tuple[list[float], list[Estimate]]:
     """Simulated seconds and smoothed accuracy in per cent, with its interval over the seeds.
 
-    As on the left, the first measurement, before any step, is left out.
+    The first measurement, before any step, is left out.
     """
     curves = [smoothed(row["accuracy"])[1:] for row in runs(study, policy, CLUSTER, SELECTOR)]
     return study["seconds"][1:], [mean([100 * share for share in column]) for column in zip(*curves, strict=True)]
@@ -85,4 +85,8 @@ def _draw(axes: Axes, look: Look, places: Sequence[float], estimates: Sequence[E
         axes.fill_between(places, low, high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-STUDY = Study(figures={"overview": overview}, results=("convergence", "races"))
+STUDY = Study(
+    figures={"overview": overview},
+    results=("convergence", "races"),
+    remade=("convergence_fnn3", "races"),
+)

@@ -15,7 +15,19 @@ from paper import latex
 from paper.results import Result, result
 from paper.rules import RULES
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look, legend_below, new_figure
+from paper.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    HALF_WIDTH_INCHES,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    Look,
+    legend_below,
+    new_figure,
+)
 from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
 NAME = "real_races"
@@ -33,6 +45,8 @@ PREDICTIONS = {
     "from_own_trace": Look("from its own trace", BLUE),
     "from_base_trace": Look("from the trace of ASP", VERMILION),
 }
+BEFOREHAND = Look("beforehand, steps", GREY, (0, (1, 1)))
+"""How errors of the simulation before a run are drawn."""
 LEADERS = 3
 """Policies, besides the reference, whose curves are drawn: the best, dense, with one slow worker."""
 _LEADER_COLOURS = (BLUE, GREEN, PURPLE)
@@ -157,6 +171,23 @@ def real_curves(data_folder: Path) -> Figure:
     by_time.set(xlabel="real seconds", ylabel="test accuracy (%)")
     by_bytes.set(xlabel="MB, both directions, all workers", xscale="log")
     legend_below(figure, by_time, columns=4)
+    return figure
+
+
+def real_errors(data_folder: Path) -> Figure:
+    """The share of the runs that are foretold within so many per cent."""
+    study = result(data_folder, NAME)
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    axes = figure.subplots()
+    axes.axvspan(0, 100 * WITHIN, color=GREY, alpha=0.15, linewidth=0)
+    kinds = {BEFOREHAND: beforehand_errors(study)}
+    kinds |= {look: errors(study, name) for name, look in PREDICTIONS.items()}
+    for look, found in kinds.items():
+        sizes = sorted(100 * abs(error) for error in found)
+        axes.step(sizes, [(place + 1) / len(sizes) for place in range(len(sizes))], where="post", **look.line)
+    axes.set(title="real runs", xlabel="foretold within so many %", ylabel="share of runs", ylim=(0, 1.02))
+    axes.set_xlim(left=0)
+    axes.legend(loc="lower right", fontsize=7)
     return figure
 
 
@@ -289,7 +320,12 @@ MACROS: dict[str, Macro] = {
 
 STUDY = Study(
     macros=MACROS,
-    figures={"real_races": real_races, "real_curves": real_curves, "real_makespans": real_makespans},
+    figures={
+        "real_races": real_races,
+        "real_curves": real_curves,
+        "real_errors": real_errors,
+        "real_makespans": real_makespans,
+    },
     tables={"real_races.tex": real_table},
     results=(NAME,),
 )

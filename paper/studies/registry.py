@@ -8,6 +8,7 @@ from paper.studies import (
     budgets,
     contraction,
     decays,
+    density_costs,
     elastic,
     engine_speed,
     hook_cost,
@@ -25,9 +26,11 @@ from paper.studies import (
     variants,
 )
 from paper.studies.convergence import study as convergence
+from paper.studies.gradient_laws import study as gradient_laws
 from paper.studies.headlines import study as headlines
 from paper.studies.learning import kfac, private, self_paced, split
 from paper.studies.links import study as links
+from paper.studies.original import study as original
 from paper.studies.planning import (
     crossovers,
     farms,
@@ -35,6 +38,7 @@ from paper.studies.planning import (
     layer_densities,
     planning_seconds,
     predicted_steps,
+    scaling,
     sequence_groups,
     sharded_plans,
     streams,
@@ -47,8 +51,10 @@ STUDIES: dict[str, Study] = {
     "contraction": contraction.STUDY,
     "phases": phases.STUDY,
     "steady_state": steady_state.STUDY,
+    "gradient_laws": gradient_laws.STUDY,
     "quadratics": quadratics.STUDY,
     "decays": decays.STUDY,
+    "density_costs": density_costs.STUDY,
     "refinement": refinement.STUDY,
     "kernels": kernels.STUDY,
     "hook_cost": hook_cost.STUDY,
@@ -76,6 +82,8 @@ STUDIES: dict[str, Study] = {
     "self_paced": self_paced.STUDY,
     "global_selection": global_selection.STUDY,
     "crossovers": crossovers.STUDY,
+    "scaling": scaling.STUDY,
+    "original": original.STUDY,
     "layer_densities": layer_densities.STUDY,
     "sharded_plans": sharded_plans.STUDY,
     "sequence_groups": sequence_groups.STUDY,

@@ -1,7 +1,7 @@
 """When does a barrier that looks at a few workers only let one pass, and how far are others behind then?
 
-Reads `sampled_lags.json`. In the figure, left: the share of looks that passed, by number of laggards; middle: of all
-looks, without staleness; right: the lag of the slowest behind a released worker, with staleness.
+Reads `sampled_lags.json`. One figure has the share of looks that passed, by number of laggards, and that of all looks,
+without staleness; the other the lag of the slowest behind a released worker, with staleness.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
 from sparsync.theory.statements import STATEMENTS
 
 EXPONENTIAL, ONE_SLOW = "exponential", "one slow"
@@ -152,14 +152,21 @@ def lag_table(data_folder: Path) -> str:
     return f"\\begin{{tabular}}{{@{{}}r{'rrrr' * len(names)}@{{}}}}\n\\toprule\n{body}\\bottomrule\n\\end{{tabular}}\n"
 
 
-def sampled_lags(data_folder: Path) -> Figure:
-    """Passing against the number of laggards and the size of the sample, and lags against the size of the sample."""
+def sampled_passes(data_folder: Path) -> Figure:
+    """Passing against the number of laggards and the size of the sample."""
     study = result(data_folder, "sampled_lags")
-    figure = new_figure(2.7, profile=study["profile"])
-    left, middle, right = figure.subplots(1, 3)
+    figure = new_figure(2.5, profile=study["profile"])
+    left, right = figure.subplots(1, 2)
     _draw_passing(left, study)
-    _draw_shares(middle, study)
-    _draw_lags(right, study)
+    _draw_shares(right, study)
+    return figure
+
+
+def sampled_lags(data_folder: Path) -> Figure:
+    """Lags against the size of the sample."""
+    study = result(data_folder, "sampled_lags")
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    _draw_lags(figure.subplots(), study)
     return figure
 
 
@@ -238,7 +245,12 @@ def _draw_lags(axes: Axes, study: Result) -> None:
         axes.plot(places, [record["percentile_99"] for record in slowest], ":", color=look.colour, linewidth=1)
         bounded = [(place, run.record("stated")["mean"]) for place, run in enumerate(runs) if run["sample"]]
         axes.plot(*zip(*bounded, strict=True), color=look.colour, linestyle=STATED, linewidth=0.9)
-    axes.set(yscale="log", xlabel=r"sample size $\beta$", ylabel="steps behind", title=f"lags, staleness {staleness}")
+    axes.set(
+        yscale="log",
+        xlabel=r"sample size $\beta$",
+        ylabel="steps behind",
+        title=f"sampled barriers, staleness {staleness}",
+    )
     axes.set_ylim(bottom=0.7)
     axes.yaxis.set(major_locator=FixedLocator([1, 2, 5, 10, 20, 50, 100]), major_formatter="{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
@@ -285,5 +297,8 @@ MACROS: dict[str, Macro] = {
 }
 
 STUDY = Study(
-    macros=MACROS, figures={"sampled_lags": sampled_lags}, tables={"lags.tex": lag_table}, results=("sampled_lags",)
+    macros=MACROS,
+    figures={"sampled_passes": sampled_passes, "sampled_lags": sampled_lags},
+    tables={"lags.tex": lag_table},
+    results=("sampled_lags",),
 )

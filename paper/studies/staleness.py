@@ -38,7 +38,7 @@ from paper.studies.staleness_runs import (
     undelayed_steps,
 )
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
 from sparsync.verify.tools.intervals import mean
 
 NOT_REACHED = "not reached"
@@ -147,13 +147,20 @@ def staleness(data_folder: Path) -> Figure:
 
 
 def stale_theory(data_folder: Path) -> Figure:
-    """Coherence by depth, the share of the rate's bound that runs fill, and limits of the step beside the stated."""
+    """Coherence by depth, and the share of the rate's bound that runs fill."""
     study = result(data_folder, "staleness")
-    figure = new_figure(2.9, profile=study["profile"])
-    left, middle, right = figure.subplots(1, 3)
+    figure = new_figure(2.6, profile=study["profile"])
+    left, right = figure.subplots(1, 2)
     _draw_coherence(left, study)
-    _draw_rates(middle, study)
-    _draw_limits(right, study)
+    _draw_rates(right, study)
+    return figure
+
+
+def delay_limits(data_folder: Path) -> Figure:
+    """Limits of the step, with delays, beside the stated ones."""
+    study = result(data_folder, "staleness")
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    _draw_limits(figure.subplots(), study)
     return figure
 
 
@@ -347,7 +354,7 @@ MACROS: dict[str, Macro] = {
 
 STUDY = Study(
     macros=MACROS,
-    figures={"staleness": staleness, "stale_theory": stale_theory},
+    figures={"staleness": staleness, "stale_theory": stale_theory, "delay_limits": delay_limits},
     tables={"staleness.tex": staleness_table},
     results=("staleness",),
 )

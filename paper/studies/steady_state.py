@@ -1,14 +1,14 @@
 """Where does the gain of Top-k settle under error feedback? Streams of gradients and real training, against the laws.
 
-Left: `steady_state.json`, one curve per stream at the smaller density; right: the gain of exact Top-k along the
-training runs in `convergence/`. Horizontal lines: the gains that the statements about the steady state predict.
+Left: `steady_state.json`, one curve per stream at the smaller density; right: the gain of exact Top-k along tuned
+training runs of the study `convergence`. Horizontal lines: the gains that the statements about the steady state
+predict.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,14 +17,14 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from paper import latex
 from paper.results import Result, result
 from paper.studies.convergence.runs import (
-    HUNDREDTH,
-    RELEASED_SETTINGS,
-    SMOOTHING_UPDATES,
-    STANDARDISED,
-    THOUSANDTH,
-    condition_results,
-    gains,
-    smoothed,
+    EXACT,
+    MOMENTUM,
+    PLAIN,
+    PLAIN_HUNDREDTH,
+    Setting,
+    contestant,
+    mean_gains,
+    studies,
 )
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
@@ -37,13 +37,13 @@ STREAMS: dict[str, Look] = {
     "noise": Look("noise", VERMILION, (0, (1, 1))),
 }
 """How each stream of the study is drawn."""
-CONDITIONS = {
-    THOUSANDTH: Look("unit pixels, 0.001", BLACK),
-    HUNDREDTH: Look("unit pixels, 0.01", GREY, (0, (4, 1.5))),
-    STANDARDISED: Look("standardised, 0.001", GREEN, (0, (3, 2))),
-    RELEASED_SETTINGS: Look("released settings", PURPLE, (0, (1, 1))),
+TRAINED = {
+    PLAIN: Look("FNN-3, 0.001", BLACK),
+    PLAIN_HUNDREDTH: Look("FNN-3, 0.01", GREY, (0, (4, 1.5))),
+    MOMENTUM: Look("FNN-3, momentum, 0.001", GREEN, (0, (3, 2))),
+    Setting("gpt", "adamw", 0.001): Look("GPT, AdamW, 0.001", PURPLE, (0, (1, 1))),
 }
-"""The training runs drawn, with exact Top-k."""
+"""The training runs drawn, with exact Top-k, if they have been run."""
 LAWS = {"steady_drift": "persistent", "steady_noise": "noise"}
 """Statements whose gains are drawn as lines, with their names on the figure."""
 SETTLED_STREAMS = {
@@ -85,10 +85,13 @@ def steady_state(data_folder: Path) -> Figure:
     for run in study.records("runs"):
         if run["density"] == density:
             left.plot(run["step"], run["gain"], **_look(study, run["stream"]).line)
-    for condition, look in CONDITIONS.items():
-        runs = condition_results(data_folder, condition, "top_k")
-        updates, columns = smoothed([gains(run) for run in runs], SMOOTHING_UPDATES)
-        right.plot(updates, [fmean(column) for column in columns], **look.line)
+    there = studies(data_folder)
+    for setting, look in TRAINED.items():
+        trained = there.get(setting.arena)
+        found = None if trained is None else contestant(trained, setting.rule, EXACT, setting.density)
+        if trained is not None and found is not None:
+            gains = [gain for gain in mean_gains(found) if gain is not None]
+            right.plot(trained["steps"][: len(gains)], gains, **look.line)
     for axes, title in ((left, f"streams, density {density:g}"), (right, "training")):
         _draw_laws(axes, study, study["density"].index(density))
         axes.set(xlabel="update", title=title, yscale="log")
@@ -127,4 +130,9 @@ MACROS: dict[str, Macro] = {
     "NoiseLaw": lambda folder: latex.decimal(predicted_gain(folder, "steady_noise"), 2),
 }
 
-STUDY = Study(macros=MACROS, figures={"steady_state": steady_state}, results=("steady_state",))
+STUDY = Study(
+    macros=MACROS,
+    figures={"steady_state": steady_state},
+    results=("steady_state", "convergence"),
+    remade=("steady_state", *dict.fromkeys(f"convergence_{setting.arena}" for setting in TRAINED)),
+)

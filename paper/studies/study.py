@@ -26,9 +26,13 @@ class Study:
         figures: by file name, without its ending.
         tables: by file name.
         results: names of the result files that are read, see `results` in `paper/results.py`.
+        remade: those of them that its figures and tables show; empty: all. See `paper/commands.py`.
+        apart: names of figures and tables that show others than `remade`, with those.
     """
 
     macros: Mapping[str, Macro] = field(default_factory=dict)
     figures: Mapping[str, Draw] = field(default_factory=dict)
     tables: Mapping[str, Macro] = field(default_factory=dict)
     results: tuple[str, ...] = ()
+    remade: tuple[str, ...] = ()
+    apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from paper import latex
 from paper.comparisons import UNKNOWN, ratio, ratio_phrase
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, Look, legend_below, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, SKY, VERMILION, Look, legend_below, new_figure
 from sparsync.verify.tools.intervals import Estimate, compared, paired_difference
 
 CONDITIONS = {
@@ -30,6 +30,8 @@ CONDITIONS = {
     "network": "network",
 }
 """Titles of the conditions."""
+DRAWN = ("own optima", "network")
+"""Those that the figure shows; the table has all."""
 CLUSTERS = {"one_slow": "one slow worker", "pareto": "Pareto durations"}
 """Titles of the clusters."""
 NEVER_SWITCHES = {0.0: "asp", 1.0: "bsp"}
@@ -192,12 +194,12 @@ def switching(data_folder: Path) -> Figure:
     """The mean error at the end against the synchronous share, with a mark for every seed."""
     study = result(data_folder, "switching")
     figure = new_figure(4.1, profile=study["profile"])
-    panels = figure.subplots(len(CLUSTERS), len(CONDITIONS), sharex=True, squeeze=False)
+    panels = figure.subplots(len(CLUSTERS), len(DRAWN), sharex=True, squeeze=False)
     for row, (cluster, cluster_title) in zip(panels, CLUSTERS.items(), strict=True):
-        for axes, (condition, condition_title) in zip(row, CONDITIONS.items(), strict=True):
+        for axes, condition in zip(row, DRAWN, strict=True):
             for order, look in ORDERS.items():
                 _draw_order(axes, study, (condition, cluster, order), look)
-            axes.set_title(f"{condition_title}\n{cluster_title}", fontsize=8)
+            axes.set_title(f"{CONDITIONS[condition]}, {cluster_title}")
             axes.set_yscale("log")
             axes.yaxis.set_minor_locator(NullLocator())
             low, high = axes.get_ylim()
@@ -205,7 +207,7 @@ def switching(data_folder: Path) -> Figure:
             axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     for axes in panels[-1]:
-        axes.set_xlabel("synchronous share", fontsize=8)
+        axes.set_xlabel("synchronous share")
     for row in panels:
         row[0].set_ylabel("error at the end")
     legend_below(figure, panels[0][0], columns=2)
@@ -215,7 +217,7 @@ def switching(data_folder: Path) -> Figure:
 def step_limits(data_folder: Path) -> Figure:
     """The largest stable step size without a barrier, against the number of workers: measured, and by formula."""
     study = result(data_folder, "switching")
-    figure = new_figure(2.5, profile=study["profile"])
+    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
     axes = figure.subplots()
     limits = [limit for limit in study.records("frontier") if limit["policy"] == "asp"]
     for momentum, look in LIMITS.items():
@@ -235,15 +237,15 @@ def step_limits(data_folder: Path) -> Figure:
         axes.plot([], [], marker=marker, color=BLACK, markerfacecolor="none", linestyle="none", label=_NAMES[cluster])
     axes.axhline(2, color=GREY, linewidth=0.6)
     axes.annotate(
-        "barrier, no momentum", (0.72, 2), xycoords=("axes fraction", "data"), va="bottom", ha="center", fontsize=7
+        "barrier, no momentum", (0.7, 2), xycoords=("axes fraction", "data"), va="bottom", ha="center", fontsize=7
     )
     axes.set_xscale("log", base=2)
     axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
     axes.set_yscale("log")
     axes.set_yticks([0.2, 0.5, 1, 2, 4], ["0.2", "0.5", "1", "2", "4"])
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set(xlabel="workers $n$", ylabel=r"largest stable $\eta\lambda$", ylim=(0.17, 5))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center")
+    axes.set(xlabel="workers $n$", ylabel=r"largest stable $\eta\lambda$", ylim=(0.01, 5), title="reports in turn")
+    axes.legend(loc="lower left", fontsize=7)
     return figure
 
 

@@ -20,7 +20,7 @@ from paper import latex
 from paper.comparisons import ONE_SEED, UNKNOWN, difference_cell, difference_phrase, tally
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREY, VERMILION, new_figure
+from paper.style import BLACK, BLUE, GREY, VERMILION, legend_below, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
 DENSE, LOW_RANK = "dense", "powersgd"
@@ -53,6 +53,8 @@ _WORDS = {
 _DENSITY_WORDS = {"Hundredth": 0.01, "Thousandth": 0.001}
 _WIDTH = 12.0
 """Units that a panel of the figure shows to the right, at most; what is beyond is drawn at the edge."""
+LOOKS = ((BLUE, 0.17), (VERMILION, -0.17))
+"""Of densities, the largest first: the colour, and by how many rows it is drawn above its method."""
 
 
 def title(method: str) -> str:
@@ -217,21 +219,19 @@ def machines(study: Result) -> list[str]:
 
 
 def losses(data_folder: Path) -> Figure:
-    """What every variant loses, with its interval: a column per model and optimiser, a row per density."""
+    """What every variant loses, with its interval: a panel per model and optimiser, a colour per density."""
     study = result(data_folder, "variants")
-    columns, rows = places(study), densities(study)
-    names, edges = _names(study), {place: _edge(study, place) for place in columns}
-    figure = new_figure(0.7 + 1.5 * len(rows), profile=study["profile"])
-    panels = figure.subplots(len(rows), len(columns), sharex="col", sharey=True, squeeze=False)
-    for line, density in zip(panels, rows, strict=True):
-        for axes, place in zip(line, columns, strict=True):
-            _draw(axes, study, place, density, edge=edges[place])
-        line[0].set_yticks(range(len(names)), [title(name) for name in names])
-        line[0].set_ylabel(rf"density {density:g}")
-    for axes, (model, optimiser) in zip(panels[0], columns, strict=True):
-        axes.set_title(f"{MODELS[model][0]}\n{OPTIMISERS[optimiser]}")
-    for axes, (model, _) in zip(panels[-1], columns, strict=True):
-        axes.set_xlabel("points lost" if model == "resnet20" else r"loss added (%)")
+    columns, names = places(study), _names(study)
+    figure = new_figure(2.9, profile=study["profile"])
+    panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+    for axes, place in zip(panels, columns, strict=True):
+        axes.axvline(0, color=GREY, linewidth=0.6)
+        for density, (colour, shift) in zip(densities(study), LOOKS, strict=False):
+            _draw(axes, study, place, density, colour=colour, shift=shift, edge=_edge(study, place))
+        axes.set(title=f"{MODELS[place[0]][0]}\n{OPTIMISERS[place[1]]}", ylim=(-0.6, len(names) - 0.4))
+        axes.set_xlabel("points lost" if place[0] == "resnet20" else r"loss added (%)")
+    panels[0].set_yticks(range(len(names)), [title(name) for name in names])
+    legend_below(figure, panels[0], columns=len(densities(study)))
     return figure
 
 
@@ -252,20 +252,24 @@ def _edge(study: Result, place: tuple[str, str]) -> float:
     return min(_WIDTH, 1.1 * max([*CLOSE.values(), *(_finite(loss.high, loss.value) for loss in shown)]))
 
 
-def _draw(axes: Axes, study: Result, place: tuple[str, str], density: float, *, edge: float) -> None:
+def _draw(
+    axes: Axes, study: Result, place: tuple[str, str], density: float, *, colour: str, shift: float, edge: float
+) -> None:
     """A dot and an interval for each method; at the edge a cross for one that diverged, an arrow for one beyond."""
-    axes.axvline(0, color=GREY, linewidth=0.6)
-    axes.axvline(CLOSE[density], color=VERMILION, linewidth=0.6, linestyle=(0, (3, 2)))
+    axes.axvline(CLOSE[density], color=colour, linewidth=0.7, linestyle=(0, (3, 2)))
+    axes.plot([], [], marker="o", color=colour, markersize=3.5, linewidth=1.0, label=f"density {density:g}")
     names = _names(study)
     for name, loss in _losses(study, place, density).items():
-        height, colour = names.index(name), BLACK if name == LOW_RANK else BLUE
+        is_low_rank = name == LOW_RANK
+        if is_low_rank and density != max(densities(study)):
+            continue  # it has no density, and is the same at each
+        height, own = names.index(name) + (0 if is_low_rank else shift), BLACK if is_low_rank else colour
         if loss is None or loss.value > edge:
-            axes.plot(edge, height, marker="x" if loss is None else ">", color=colour, markersize=4, clip_on=False)
+            axes.plot(edge, height, marker="x" if loss is None else ">", color=own, markersize=4, clip_on=False)
             continue
         low, high = (_finite(end, loss.value) for end in (loss.low, loss.high))
-        axes.plot([low, min(high, edge)], [height, height], color=colour, linewidth=1.0)
-        axes.plot(loss.value, height, marker="o", color=colour, markersize=3.5, linestyle="none")
-    axes.set_ylim(-0.6, len(names) - 0.4)
+        axes.plot([low, min(high, edge)], [height, height], color=own, linewidth=1.0)
+        axes.plot(loss.value, height, marker="o", color=own, markersize=3.5, linestyle="none")
 
 
 def _finite(end: float, value: float) -> float:

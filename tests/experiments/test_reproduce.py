@@ -11,11 +11,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparsync.experiments import reproduce
-from sparsync.experiments.studies.training import convergence
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.registry import CASE_STUDIES, CaseStudy
+from sparsync.experiments.studies.training.contestants import Case
+from sparsync.experiments.studies.training.measured_run import run_case
+from sparsync.experiments.training.runs import RUNS
+from sparsync.verify.tools.durations import read_durations
+from sparsync.verify.tools.pool import Pool
 from tests.support.slow_cases import slow_except
 from tests.support.stand_ins.forked import run_forked
 
@@ -63,11 +70,23 @@ def test_a_part_alone_leaves_the_files_of_the_others(tmp_path: Path, part: str) 
     assert json.loads((tmp_path / f"{part}.json").read_text())["profile"] == "smoke"
 
 
+def test_how_long_a_part_took_is_noted_unless_it_took_something_over(tmp_path: Path) -> None:
+    files = {"data_folder": tmp_path / "data", "store": tmp_path / "store"}
+    for place, name in enumerate(("first.json", "again.json")):
+        command = reproduce.ReproduceCommand(
+            profile="smoke", jobs=1, only=("crossovers", "refinement"), durations=tmp_path / name, **files
+        )
+        assert reproduce.reproduce(command) == {}
+        noted = read_durations(tmp_path / name)
+        assert set(noted) == (set() if place else {"crossovers", "refinement"})
+        assert all(one["duration_seconds"] > 0 and one["job_count"] == 1 for one in noted.values())
+
+
 def test_every_part_runs_unless_some_are_named(tmp_path: Path) -> None:
     everything = reproduce.ReproduceCommand(data_folder=tmp_path)
     assert everything.chosen(reproduce.PARTS) == list(reproduce.PARTS)
-    some = reproduce.ReproduceCommand(data_folder=tmp_path, only=("convergence", "torchrun"))
-    assert some.chosen(reproduce.PARTS) == ["torchrun", "convergence"]
+    some = reproduce.ReproduceCommand(data_folder=tmp_path, only=("races", "torchrun"))
+    assert some.chosen(reproduce.PARTS) == ["torchrun", "races"]
 
 
 def test_a_part_that_does_not_exist_is_named(tmp_path: Path) -> None:
@@ -75,15 +94,16 @@ def test_a_part_that_does_not_exist_is_named(tmp_path: Path) -> None:
         reproduce.ReproduceCommand(data_folder=tmp_path, only=("races", "race"))
 
 
-def tiny_cases(folder: Path) -> list[convergence.Case]:
+def tiny_cases(folder: Path) -> list[Case]:
     """A run that goes to its end, one that diverges, one that fails, and another that goes to its end."""
+    runs = {
+        "fnn3_top_k": {},
+        "fnn3_gaussian_k_released": {"step_size": 1e30},
+        "fnn3_dense": {"data": f"fashion_mnist:{folder}"},
+        "fnn3_random_k": {},
+    }
     sizes = {"steps": 4, "workers": 2, "evaluate_every": 2}
-    return [
-        convergence.Case("plain", "fnn3_top_k", sizes),
-        convergence.Case("plain", "fnn3_gaussian_k_released", {**sizes, "step_size": 1e30}),
-        convergence.Case("plain", "fnn3_dense", {**sizes, "data": f"fashion_mnist:{folder}"}),
-        convergence.Case("plain", "fnn3_random_k", sizes),
-    ]
+    return [Case(replace(RUNS[name], **sizes, **changes), is_low_rank=False) for name, changes in runs.items()]  # type: ignore[arg-type]  # the fields are of several types
 
 
 def test_a_diverging_run_is_a_result_and_a_failing_case_spares_the_others(
@@ -91,43 +111,48 @@ def test_a_diverging_run_is_a_result_and_a_failing_case_spares_the_others(
 ) -> None:
     data, store = tmp_path / "data", tmp_path / "store"
     cases = tiny_cases(tmp_path / "absent")
-    monkeypatch.setattr(convergence, "convergence_cases", lambda _profile: cases)
-    (data / "convergence").mkdir(parents=True)
-    (data / "convergence" / "old.json").write_text("old")
+
+    def run(profile_name: ProfileName, pool: Pool) -> dict[str, Any]:
+        return {"profile": profile_name, "runs": pool.run(run_case, cases)}
+
+    monkeypatch.setitem(CASE_STUDIES, "convergence_fnn3", CaseStudy(run, lambda _profile: len(cases)))
+    data.mkdir()
+    (data / "convergence_fnn3.json").write_text("old")
     words = ["--data-folder", str(data), "--profile", "smoke", "--jobs", "1", "--store", str(store)]
-    monkeypatch.setattr(sys, "argv", ["reproduce", *words, "--only", "convergence", "planned_barriers"])
+    monkeypatch.setattr(sys, "argv", ["reproduce", *words, "--only", "convergence_fnn3", "planned_barriers"])
     with pytest.raises(SystemExit, match="1"):
         reproduce.main()
     errors = capsys.readouterr().err
-    assert "FAILED convergence: Case(setting='plain', run_name='fnn3_dense'" in errors
+    assert "FAILED convergence_fnn3: Case(run=Run(selector='keep_all'" in errors
     assert "1 cases failed; a rerun does only what is missing" in errors
-    # The other study is there, the old results are in place, and what was finished is kept.
+    # The other study is there, the old result is in its place, and what was finished is kept.
     assert (data / "planned_barriers.json").exists()
-    assert [path.name for path in (data / "convergence").iterdir()] == ["old.json"]
+    assert (data / "convergence_fnn3.json").read_text() == "old"
     finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
-    cases[2] = replace(cases[2], overrides={**cases[2].overrides, "data": "embedded"})
+    cases[2] = replace(cases[2], run=replace(cases[2].run, data="embedded"))
     reproduce.main()
-    assert {path.name for path in (data / "convergence").iterdir()} == {case.file_name for case in cases}
     assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
     assert len(list(store.rglob("*.result"))) == len(finished) + 1
-    diverged = json.loads((data / "convergence" / cases[1].file_name).read_text())
-    assert diverged["diverged_at_step"] is not None
-    assert len(diverged["loss"]) == diverged["diverged_at_step"] < 4
-    assert diverged["test_accuracy"] == diverged["evaluations"][-1]["test_accuracy"]
+    found = json.loads((data / "convergence_fnn3.json").read_text())["runs"]
+    assert [run["test_loss"] is None for run in found] == [False, True, False, False]
 
 
 INTERRUPTED = """
 import signal, sys
-from pathlib import Path
-from sparsync.experiments import reproduce
-from sparsync.experiments.studies.training import convergence
-
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores it
+from dataclasses import replace
+from sparsync.experiments import reproduce
+from sparsync.experiments.studies.registry import CaseStudy
+from sparsync.experiments.studies.training.contestants import Case
+from sparsync.experiments.studies.training.measured_run import run_case
+from sparsync.experiments.training.runs import RUNS
+
 sizes = {"steps": 4, "workers": 2}
 names = ("fnn3_top_k", "fnn3_dense")
-cases = [convergence.Case("plain", name, {**sizes, "seed": seed}) for seed in range(3) for name in names]
-for module in (convergence, reproduce):
-    module.convergence_cases = lambda _profile: cases
+cases = [Case(replace(RUNS[name], **sizes, seed=seed), is_low_rank=False) for seed in range(3) for name in names]
+reproduce.CASE_STUDIES["convergence_fnn3"] = CaseStudy(
+    lambda _profile, pool: {"runs": pool.run(run_case, cases)}, lambda _profile: len(cases)
+)
 if __name__ == "__main__":
     reproduce.main()
 """
@@ -140,7 +165,7 @@ def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
     (tmp_path / "program.py").write_text(INTERRUPTED)
 
     def words(name: str, job_count: int) -> list[str]:
-        of_jobs = ["--profile", "smoke", "--jobs", str(job_count), "--only", "convergence"]
+        of_jobs = ["--profile", "smoke", "--jobs", str(job_count), "--only", "convergence_fnn3"]
         return ["program.py", "--data-folder", name, "--store", f"{name}-store", *of_jobs]
 
     def finish(name: str) -> None:
@@ -158,15 +183,14 @@ def test_an_interrupted_run_goes_on_where_it_was_and_ends_as_a_whole_one(
     assert not any(path.is_file() and path.suffix != ".result" for path in store.rglob("*"))
     finished = {path: path.stat().st_mtime_ns for path in store.rglob("*.result")}
     assert 0 < len(finished) < 6
-    assert not (tmp_path / "parts" / "convergence").exists()
+    assert not (tmp_path / "parts" / "convergence_fnn3.json").exists()
     finish("parts")
     assert all(path.stat().st_mtime_ns == when for path, when in finished.items())
     assert len(list(store.rglob("*.result"))) == 6
-    whole, parts = (_results(tmp_path / name / "convergence") for name in ("whole", "parts"))
+    whole, parts = (_results(tmp_path / name / "convergence_fnn3.json") for name in ("whole", "parts"))
     assert whole == parts
 
 
-def _results(folder: Path) -> dict[str, dict[str, object]]:
-    """What was found, without where and how fast."""
-    found = {path.name: json.loads(path.read_text()) for path in folder.iterdir()}
-    return {name: {**fields, "wall_seconds": None, "provenance": None} for name, fields in found.items()}
+def _results(path: Path) -> list[dict[str, object]]:
+    """What was found, without how fast."""
+    return [{**run, "processor_seconds": None} for run in json.loads(path.read_text())["runs"]]

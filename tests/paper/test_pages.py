@@ -10,8 +10,7 @@ import pytest
 
 from paper.folder_map import FOLDERS
 from paper.results import result
-from paper.studies.convergence.runs import THOUSANDTH, condition_results
-from paper.studies.overview import SENT
+from paper.studies.convergence.runs import MOMENTUM, study_of
 from paper.studies.races.times import repetitions
 from paper.studies.variants import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
@@ -121,13 +120,13 @@ def test_every_target_of_make_is_one_that_help_lists() -> None:
 
 def test_what_the_readme_says_of_the_figure_is_so_in_the_results() -> None:
     data = ROOT / "paper" / "data"
-    trained = [run for method in SENT for run in condition_results(data, THOUSANDTH, method)]
+    trained = study_of(data, MOMENTUM.arena)
     words = {3: "three", 5: "five", 8: "eight", 10: "ten"}
-    assert {run.record("run")["workers"] for run in trained} == {int(re.search(r"(\d+) workers;", README)[1])}  # type: ignore[index]
-    assert f"means over {words[len(trained) // len(SENT)]} seeds" in README
+    assert trained["worker_count"] == int(re.search(r"(\d+) workers,", README)[1])  # type: ignore[index]
+    assert f"means over {words[len(trained['seeds'])]} seeds" in README
     raced = result(data, "races")
     workers, seeds = raced.record("race")["workers"], words[repetitions(raced)]
-    assert f"Right: {workers} simulated workers that send everything, {seeds}\nseeds" in README
+    assert f"Right: {workers} simulated workers that send everything, {seeds} seeds" in README
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from paper import reproduce
 from paper.reproduce import Stage, measuring_stages, overlay, showing_stages
+from sparsync.verify.tools.durations import read_durations
 from tests.support.paths import ROOT
 
 
@@ -56,17 +57,39 @@ def test_a_part_of_the_studies_alone_is_no_whole_run(checkout: Path, monkeypatch
     assert not (checkout / "build" / "smoke" / "run.json").exists()
 
 
+def test_to_show_is_to_measure_nothing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: pytest.fail("measured"))
+    drawn = stage("drawn", "from pathlib import Path; Path('drawn').touch()", checkout)
+    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown: [drawn])
+    (checkout / "build" / "smoke" / "data").mkdir(parents=True)
+    assert reproduce.main(["--profile", "smoke", "--show"]) == 0
+    assert (checkout / "drawn").exists()
+    assert (checkout / "build" / "smoke" / "shown" / "races.json").read_text(encoding="utf-8") == "recorded"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_stages_that_may_have_gone_on_from_kept_results_are_not_timed(
+    is_kept: bool, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_kept:
+        (checkout / "build" / "store").mkdir(parents=True)
+    stages = [stage(name, "", checkout) for name in ("statements", "certificates")]
+    monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: stages)
+    assert reproduce.main(["--profile", "smoke"]) == 0
+    assert set(read_durations(checkout / "build" / "smoke" / "durations.json")) == (set() if is_kept else {"verify"})
+
+
 def test_what_a_run_lacks_is_shown_from_the_record_and_named(tmp_path: Path) -> None:
     data, record, shown = (tmp_path / name for name in ("data", "record", "shown"))
     for folder, text in ((data, "yours"), (record, "recorded")):
-        (folder / "convergence").mkdir(parents=True)
+        (folder / "certificates").mkdir(parents=True)
         (folder / "races.json").write_text(text, encoding="utf-8")
-        (folder / "convergence" / f"{text}.json").write_text(text, encoding="utf-8")
+        (folder / "certificates" / f"{text}.json").write_text(text, encoding="utf-8")
     (record / "formal.json").write_text("recorded", encoding="utf-8")
     assert overlay(data, record, shown) == ["formal.json"]
     assert (shown / "races.json").read_text(encoding="utf-8") == "yours"
     assert (shown / "formal.json").read_text(encoding="utf-8") == "recorded"
-    assert [path.name for path in (shown / "convergence").iterdir()] == ["yours.json"]
+    assert [path.name for path in (shown / "certificates").iterdir()] == ["yours.json"]
     assert (record / "races.json").read_text(encoding="utf-8") == "recorded"
 
 
@@ -123,7 +146,7 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
     number: signal.Signals, to_group: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "interrupted.py").write_text(INTERRUPTED, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     with subprocess.Popen(
         [sys.executable, "interrupted.py"],
         cwd=tmp_path,
@@ -133,7 +156,7 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
         text=True,
         start_new_session=True,
     ) as command:
-        child = _begun(tmp_path / "begun")
+        child = _begun(tmp_path / "begun", command)
         (os.killpg if to_group else os.kill)(command.pid, number)
         # Read to its end: until every process that could write there is gone.
         _, errors = command.communicate(timeout=120)
@@ -143,13 +166,16 @@ def test_a_signal_ends_the_stage_under_way_and_all_that_it_began(
     assert not (tmp_path / "build" / "smoke" / "run.json").exists()
 
 
-def _begun(path: Path) -> int:
-    """The number in a file, as soon as it is there."""
+def _begun(path: Path, command: subprocess.Popen[str]) -> int:
+    """The number in a file, as soon as the command has written it."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if path.exists() and path.read_text():
             return int(path.read_text())
+        if command.poll() is not None:
+            pytest.fail(f"ended with status {command.returncode}: {command.communicate()[1]}")
         time.sleep(0.05)
+    command.kill()
     raise TimeoutError(f"{path} was not written")
 
 

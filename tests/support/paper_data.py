@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +14,14 @@ from sparsync.experiments.studies.registry import CASE_STUDIES
 from sparsync.experiments.studies.selection.refinement import RULES
 from sparsync.theory.statements import STATEMENTS
 from tests.support.paths import ROOT
+from tests.support.studies.convergence_data import convergence_record
+from tests.support.studies.density_costs_data import density_costs_record
 from tests.support.studies.kfac_data import kfac_record
 from tests.support.studies.private_data import private_record
 from tests.support.studies.self_paced_data import self_paced_record
 from tests.support.studies.split_data import split_record
 
 COMMITTED = ROOT / "paper/data"
-DIMENSION = 6000
-UPDATE_COUNT = 4
-METHODS = (
-    "dense",
-    "top_k",
-    "random_k",
-    "gaussian_k",
-    "gaussian_k_released",
-    "dgc_released",
-    "dgc_grace",
-    "sidco_released",
-    "sidco_adaptive",
-    "oktopk_released",
-)
-MOMENTUM_METHODS = (
-    "top_k",
-    "gaussian_k",
-    "gaussian_k_released",
-    "dgc_released",
-    "sidco_adaptive",
-    "oktopk_released",
-)
 PROVENANCE = {
     "git_commit": "0123456789abcdef0123456789abcdef01234567",
     "git_dirty": False,
@@ -52,115 +33,51 @@ PROVENANCE = {
     "torch_version": "2.13.0",
     "date_utc": "2026-01-01T00:00:00+00:00",
 }
-# Of even and of odd seeds.
-ACCURACY = {
-    "dense": (0.90, 0.92),
-    "top_k": (0.80, 0.82),
-    "random_k": (0.50, 0.60),
-    "gaussian_k": (0.81, 0.80),
-    "gaussian_k_released": (0.70, 0.82),
-    "dgc_released": (0.80, 0.83),
-    "dgc_grace": (0.80, 0.82),
-    "sidco_released": (0.60, 0.70),
-    "sidco_adaptive": (0.79, 0.82),
-    "oktopk_released": (0.79, 0.80),
-}
-# Smallest, mean and largest count of the workers over k at the updates; k = 6 at density 0.001.
-RELATIVE_COUNTS: dict[str, list[tuple[float, float, float]]] = {
-    "gaussian_k": [(4 / 6, 5 / 6, 8 / 6)] * UPDATE_COUNT,
-    "gaussian_k_released": [(0, 0, 0), (1, 1, 1), (0, 2, 9), (1, 1.5, 2)],
-}
 EXAMPLES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "density_costs": density_costs_record,
     "kfac": kfac_record,
     "split": split_record,
     "private_learning": private_record,
     "self_paced": self_paced_record,
 }
 """By result: an example of its own, of a profile."""
+ARENAS = ("fnn3", "gpt")
+"""Of the study `convergence`; others have not been run."""
 
 
 def write_results(folder: Path, *, profile: str = "quick", seeds: tuple[int, ...] = (0, 1)) -> Path:
     """Write everything that the paper reads; returns the folder."""
-    (folder / "convergence").mkdir(parents=True)
-    write(folder / "contraction.json", contraction_record(profile))
-    write(folder / "verify.json", ledger_record(profile))
-    write(folder / "formal.json", formal_record())
-    write(folder / "steady_state.json", steady_state_record(profile))
-    write(folder / "refinement.json", refinement_record(profile))
-    write(folder / "phases.json", phases_record(profile))
-    write(folder / "quadratics.json", quadratics_record(profile))
-    write(folder / "kernels-test.json", kernels_record(profile))
-    for name, record in EXAMPLES.items():
-        write(folder / f"{name}.json", record(profile) | {"provenance": PROVENANCE})
-    for name in {*CASE_STUDIES, *COMMANDS} - {"formal", "kernels", *EXAMPLES}:
-        write(folder / f"{name}.json", committed_record(name, profile))
-    for setting, density in (("plain", 0.001), ("plain", 0.01), ("standardised", 0.001), ("paper", 0.001)):
-        # Density means nothing to a dense run: like the study, write it once.
-        for method in METHODS if density == 0.001 else METHODS[1:]:
-            for seed in seeds:
-                write_run(folder, setting, method, density, seed, profile=profile)
-    for method in MOMENTUM_METHODS:
-        for seed in seeds:
-            write_run(folder, "momentum", method, 0.001, seed, profile=profile)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in result_texts(profile, seeds).items():
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
     return folder
 
 
-def write_run(folder: Path, setting: str, method: str, density: float, seed: int, **changes: Any) -> Path:
-    """Write one training run, with some of its fields changed; returns its path."""
-    run_name = f"fnn3_{method}{'_paper' if setting == 'paper' else ''}"
-    path = folder / "convergence" / f"{setting}-{run_name}-{density:g}-{seed}.json"
-    write(path, {**run_record(setting, method, density, seed), **changes})
-    return path
-
-
-def diverge(folder: Path, setting: str, method: str, density: float, seed: int, *, step: int) -> Path:
-    """Write a training run that diverged at a step, from 0; it was last evaluated there, half of it being right."""
-    run = run_record(setting, method, density, seed)
-    ended = {name: series[:step] for name, series in run.items() if isinstance(series, list)}
-    evaluations = [run["evaluations"][0], {"step_count": step, "test_accuracy": 0.5}][: 1 + min(step, 1)]
-    accuracy = evaluations[-1]["test_accuracy"]
-    changes = ended | {"evaluations": evaluations, "test_accuracy": accuracy, "diverged_at_step": step}
-    return write_run(folder, setting, method, density, seed, **changes)
+@cache
+def result_texts(profile: str, seeds: tuple[int, ...]) -> dict[str, str]:
+    """By result: the text of its file."""
+    records = {
+        "contraction": contraction_record(profile),
+        "verify": ledger_record(profile),
+        "formal": formal_record(),
+        "steady_state": steady_state_record(profile),
+        "refinement": refinement_record(profile),
+        "phases": phases_record(profile),
+        "quadratics": quadratics_record(profile),
+        "kernels-test": kernels_record(profile),
+    }
+    apart = {"formal", "kernels", *EXAMPLES, *(name for name in CASE_STUDIES if name.startswith("convergence_"))}
+    records |= {name: committed_record(name, profile) for name in {*CASE_STUDIES, *COMMANDS, "torchrun"} - apart}
+    records |= {name: record(profile) | {"provenance": PROVENANCE} for name, record in EXAMPLES.items()}
+    for arena in ARENAS:
+        records[f"convergence_{arena}"] = convergence_record(arena, profile, seeds=seeds) | {"provenance": PROVENANCE}
+    return {name: json.dumps(record) for name, record in records.items()}
 
 
 def rewrite(path: Path, **changes: Any) -> None:
     """Change fields of a result file; None removes the field."""
     fields = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     write(path, {name: value for name, value in fields.items() if value is not None or name not in changes})
-
-
-def run_record(setting: str, method: str, density: float, seed: int) -> dict[str, Any]:
-    """A run of four updates, in the format of `experiments/training/record.py`."""
-    target = round(density * DIMENSION)
-    relative = RELATIVE_COUNTS.get(method, [(1.0, 1.0, 1.0)] * UPDATE_COUNT)
-    accuracy = ACCURACY[method][seed % 2]
-    return {
-        "setting": setting,
-        "profile": "quick",
-        "run": {
-            "workers": 4,
-            "steps": UPDATE_COUNT,
-            "batch_size": 32,
-            "step_size": 0.1,
-            "momentum": 0.9,
-            "weight_decay": 1e-4,
-        },
-        "seed": seed,
-        "dimension": DIMENSION,
-        "train_count": 12000,
-        "test_count": 2000,
-        "target_count": [target] * UPDATE_COUNT,
-        "loss": [2.0, 1.5, 1.0, 0.5],
-        "smallest_selected_count": [round(low * target) for low, _, _ in relative],
-        "selected_count": [mean * target for _, mean, _ in relative],
-        "largest_selected_count": [round(high * target) for _, _, high in relative],
-        "delta": [0.002, 0.003, 0.005, 0.007],
-        "sent_bytes": [1000, 2000, 3000, 4000],
-        "evaluations": [{"step_count": 0, "test_accuracy": 0.1}, {"step_count": 4, "test_accuracy": accuracy}],
-        "test_accuracy": accuracy,
-        "diverged_at_step": None,
-        "provenance": PROVENANCE,
-    }
 
 
 def contraction_record(profile: str) -> dict[str, Any]:
@@ -328,10 +245,12 @@ def ledger_record(profile: str) -> dict[str, Any]:
                 "label": label,
                 "kind": "definition" if label == "crossover" else "theorem",
                 "grades": ["symbolic", "rational"],
+                "lost_grades": [],
                 "evidence": {"symbolic": {"argued_count": int(label == "top_k")}},
             }
             for label in STATEMENTS
         ],
+        "mutants": {"mutants": [{"killed_by": ["rational"]}]},
         "certificates": {"checked_count": 18, "files": [{"name": "top_k"}, {"name": "bell_shaped"}]},
         "counterexamples": [{"name": name, "ratio": "5/9", "claimed": "49/100", "refutes": True} for name in names],
         "provenance": PROVENANCE,

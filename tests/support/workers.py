@@ -34,10 +34,10 @@ DEADLINE_SECONDS = 240.0
 Answer = tuple[int, bytes, str | None]
 _SETTINGS = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _STREAMS = ("output", "errors")
-# What ranks import; wrapped models and optimisers import the compiler, for seconds on each rank.
+# What ranks import, and the images that most train on; wrapped models import the compiler, for seconds on each rank.
 _PRELOADED = [
     *("sparsync.experiments.train", "sparsync.experiments.learn", "torch.distributed.run", "torch._dynamo"),
-    *("torch.distributed.fsdp", "torch.distributed.checkpoint"),
+    *("torch.distributed.fsdp", "torch.distributed.checkpoint", "tests.support.launch.embedded"),
 ]
 
 

@@ -72,7 +72,9 @@ def test_a_bound_on_a_share_is_no_more_than_all_and_no_less_than_nothing(label: 
 @pytest.mark.parametrize(
     ("label", "numbers"),
     [
-        ("generalised_gaussian_gain_lower", {"beta": Fraction(1, 10**300), "kappa": 0.99}),
+        pytest.param(  # it takes as long itself as the four others a hundred times
+            *("generalised_gaussian_gain_lower", {"beta": Fraction(1, 10**300), "kappa": 0.99}), marks=pytest.mark.slow
+        ),
         ("gamma_law", {"shape": 10**300, "kappa": 0.5}),
         ("student_t_law", {"df": 10**300, "kappa": 0.5}),
         ("sampled_gaussian_divergence", {"order": 10**12, "sample_share": 0.5, "noise_ratio": 1}),

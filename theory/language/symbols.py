@@ -12,6 +12,7 @@ from sparsync.theory.language import (
     decay_symbols,
     difference_symbols,
     feedback_symbols,
+    lag_symbols,
     learning_symbols,
     planning_symbols,
     synchronisation_symbols,
@@ -653,6 +654,25 @@ delta_up = feedback_symbols.delta_up
 delta_down = feedback_symbols.delta_down
 server_energy = feedback_symbols.server_energy
 
+total_sent = lag_symbols.total_sent
+total_created = lag_symbols.total_created
+total_aligned = lag_symbols.total_aligned
+first_energy = lag_symbols.first_energy
+last_energy = lag_symbols.last_energy
+lag = lag_symbols.lag
+sent_energy = lag_symbols.sent_energy
+created_energy = lag_symbols.created_energy
+persistent_energy = lag_symbols.persistent_energy
+level_count = lag_symbols.level_count
+up_probability = lag_symbols.up_probability
+send_rate = lag_symbols.send_rate
+flatness = lag_symbols.flatness
+sending_period = lag_symbols.sending_period
+effective_step = lag_symbols.effective_step
+effective_limit = lag_symbols.effective_limit
+period_radius = lag_symbols.period_radius
+worst_radius = lag_symbols.worst_radius
+
 residual_decay = decay_symbols.residual_decay
 mean_residual = decay_symbols.mean_residual
 mean_change = decay_symbols.mean_change
@@ -821,5 +841,6 @@ LATEX_NAMES = {
     **decay_symbols.LATEX_NAMES,
     **chunk_symbols.LATEX_NAMES,
     **feedback_symbols.LATEX_NAMES,
+    **lag_symbols.LATEX_NAMES,
 }
 """How a symbol prints in the paper where not as its own name, which is the argument's name in `evaluate`."""

@@ -20,8 +20,11 @@ from sparsync.theory.language.symbols import (
     residual,
     residual_decay,
     residual_weight,
+    sending_period,
     sigma_squared,
     start_distance,
+    total_aligned,
+    up_probability,
     variance,
 )
 from sparsync.verify.ledger.mutation import Mutant, wrong_bound
@@ -228,5 +231,61 @@ STOCHASTIC: dict[str, Mutant] = {
     ),
 }
 
-MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED, **LIMITS, **STOCHASTIC}
+LAG: dict[str, Mutant] = {
+    "feedback_energy_once": wrong_bound(
+        "feedback_energy",
+        "⟨e, g⟩ once",
+        lambda bound: bound - total_aligned,
+        "rational",
+        "property",
+    ),
+    "energy_lag_whole": wrong_bound(
+        "energy_lag", "1 for 1/2", lambda bound: 2 * bound, "rational", "property", "simulated"
+    ),
+    "coordinate_lag_continuous": wrong_bound(
+        "coordinate_lag",
+        "the energy of a step forgotten",
+        lambda bound: bound + 1 / (2 * (2 * up_probability - 1) ** 2),
+        "rational",
+        "property",
+    ),
+    "lag_most_sixth": wrong_bound("lag_most", "1/6 for 1/2", lambda bound: bound / 3, "rational", "property"),
+    "lag_least_half": wrong_bound("lag_least", "1/2 for 1/6", lambda bound: 3 * bound, "rational", "property"),
+    "persistent_lag_least_step": wrong_bound(
+        "persistent_lag_least",
+        "the half step forgotten",
+        lambda bound: bound + sympy.Rational(1, 2),
+        "rational",
+        "property",
+    ),
+    "persistent_lag_threshold_step": wrong_bound(
+        "persistent_lag_threshold",
+        "half a step too little",
+        lambda bound: bound - sympy.Rational(1, 2),
+        "rational",
+        "property",
+    ),
+    "round_robin_limit_first": wrong_bound(
+        "round_robin_limit",
+        "the condition det < 1 forgotten",
+        lambda _bound: (
+            (1 - beta)
+            / (sending_period / 2 - beta * (1 - beta**sending_period) / (1 - beta) / (1 + beta**sending_period))
+        ),
+        "rational",
+        "property",
+    ),
+    "round_robin_rate_once": wrong_bound(
+        "round_robin_rate",
+        "as without momentum",
+        lambda bound: (1 + bound) / 2,
+        "rational",
+        "property",
+    ),
+    "round_robin_reach_sum": wrong_bound(
+        "round_robin_reach", "the larger of 4 and 2 for their sum", lambda bound: bound * 2 / 3, "smt"
+    ),
+}
+
+MUTANTS: dict[str, Mutant] = {**FEEDBACK, **STEADY_STATE, **DECAYED, **LIMITS, **STOCHASTIC, **LAG}
 """Every mutant of these statements, by name."""

@@ -98,7 +98,7 @@ def walk_moments(threshold: int) -> tuple[Fraction, Fraction]:
     The residual is a Markov chain on −N + 1, …, N − 1; its stationary law is solved for in fractions.
     """
     levels = range(-threshold + 1, threshold)
-    law = dict(zip(levels, _stationary(threshold), strict=True))
+    law = dict(zip(levels, stationary_law(threshold), strict=True))
     moves = [(level + step, share / 2) for level, share in law.items() for step in (-1, 1)]
     rate = sum((share for value, share in moves if abs(value) == threshold), Fraction(0))
     energy = sum((share * value**2 for value, share in moves), Fraction(0))
@@ -216,14 +216,19 @@ def noise_simulation(_profile: Profile) -> Outcome:
     return Outcome(earned=abs(float(difference.mean())) <= allowed, detail=detail)
 
 
-def _stationary(threshold: int) -> list[Fraction]:
-    """The stationary law of the residual by level, from −N + 1 to N − 1, by Gaussian elimination."""
+def stationary_law(threshold: int, up: Fraction = Fraction(1, 2)) -> list[Fraction]:
+    """The stationary law of the residual by level, from −N + 1 to N − 1, by Gaussian elimination.
+
+    Args:
+        threshold: N.
+        up: chance of a step upwards; the other steps go down.
+    """
     size = 2 * threshold - 1
     origin = threshold - 1
     rows = [[Fraction(-int(row == column)) for column in range(size)] + [Fraction(0)] for row in range(size)]
     for column in range(size):
-        for target in (column - 1, column + 1):
-            rows[target if 0 <= target < size else origin][column] += Fraction(1, 2)
+        for target, chance in ((column - 1, 1 - up), (column + 1, up)):
+            rows[target if 0 <= target < size else origin][column] += chance
     # The balance equations sum to zero, so one of them gives way to "the shares sum to one".
     rows[0] = [Fraction(1)] * (size + 1)
     for pivot in range(size):

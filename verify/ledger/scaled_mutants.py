@@ -37,6 +37,9 @@ LOOSE: dict[str, dict[Grade, str]] = {
         "property": "of the worst run found the bound is 9 times the least gradient; one look at x_0 gives 15",
         "simulated": "of runs of Top-k the bound is 1100 times the least gradient, or more",
     },
+    "round_robin_reach": {
+        "property": "of drawn momenta and periods the bound is 1.8 times the limit or more, and 1.46 times as N → ∞"
+    },
     "sample_ratio": {"simulated": "Massart's inequality is nearly attained by all quantiles at once, a coin uses one"},
     "gaussian_sample_ratio": {"simulated": "five times the measured deviation: one constant serves every k and level"},
     "small_dimension_failure": {

@@ -7,6 +7,7 @@ write through `write_json` when they end.
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -71,7 +72,9 @@ def machine_name(device: torch.device | str = "cpu") -> str:
 
 
 def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
-    """The commit and whether the tree differs from it, results aside; (None, None) outside a checkout of ours.
+    """The commit and whether the tree differs from it, results aside.
+
+    Outside a checkout of ours the latter is not known, and the commit only of an archive.
 
     Args:
         package_folder: a folder whose parent is the repository's root. An installed copy inside another project's
@@ -81,9 +84,20 @@ def git_state(package_folder: Path) -> tuple[str | None, bool | None]:
     top = _git(root, "rev-parse", "--show-toplevel")
     commit = _git(root, "rev-parse", "HEAD")
     if top is None or commit is None or Path(top).resolve() != root.resolve():
-        return None, None
+        return archived_commit(package_folder), None
     changes = _git(root, "status", "--porcelain", "--", ".", f":(exclude){RESULT_FOLDER}")
     return commit, None if changes is None else changes != ""
+
+
+def archived_commit(package_folder: Path) -> str | None:
+    """The commit of which `git archive` made this copy; None of any other copy.
+
+    Args:
+        package_folder: holds the folder `tools`, with a file into which git writes it.
+    """
+    path = package_folder / "tools" / "archived_commit.txt"
+    text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+    return text if re.fullmatch("[0-9a-f]{40}", text) else None
 
 
 def require_output(path: Path, *, option: str = "--output") -> None:

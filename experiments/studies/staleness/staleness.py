@@ -105,7 +105,7 @@ SIZES: dict[ProfileName, Sizes] = {
         target=0.4,
         tuning_limit=40,
         rate_steps=30,
-        rate_seed_count=2,
+        rate_seed_count=5,
         limit_delays=(0, 1, 2),
     ),
     "quick": Sizes(
@@ -120,7 +120,7 @@ SIZES: dict[ProfileName, Sizes] = {
         target=0.78,
         tuning_limit=600,
         rate_steps=300,
-        rate_seed_count=3,
+        rate_seed_count=5,
         limit_delays=(0, 1, 2, 4, 8),
     ),
     "full": Sizes(

@@ -2,7 +2,7 @@
 
 All are alike in everything but their method; a variant that has a momentum of its own takes it in the place of the
 optimiser's, one that makes updates the optimiser's place, and other hyperparameters have their defaults. Used by
-`variants.py`.
+`variants.py`; what other studies of tuned methods share with it is here too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from functools import cache
 from itertools import product
 from statistics import fmean
 from typing import Any, Literal
+
+import torch
 
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.simulate import simulate
@@ -172,10 +174,15 @@ class Contestant:
     method: str
     density: float | None
 
+    @property
+    def grid(self) -> Optimiser:
+        """Its optimiser."""
+        return OPTIMISERS[self.optimiser]
+
     def step_size(self, place: int) -> float:
         """The step size of a place of the grid."""
         scale = STEP_SIZE_SCALES.get((self.optimiser, self.method), 1.0)
-        return float(scale * OPTIMISERS[self.optimiser].smallest * 2**place)
+        return float(scale * self.grid.smallest * 2**place)
 
     def lasting(self, share: float) -> Contestant:
         """The same with a share of the steps."""
@@ -183,28 +190,55 @@ class Contestant:
 
     def case(self, place: int, seed: int, worker_count: int) -> Case:
         """A run with the step size of a place."""
-        optimiser, is_selecting = OPTIMISERS[self.optimiser], self.method in FEEDBACKS
-        run = Run(
-            selector="top_k" if is_selecting else "keep_all",
-            collective="sparse" if is_selecting else "dense",
-            feedback=self.method if is_selecting else "ef14",
-            model=self.setup.model,
-            data=self.setup.data,
-            density=COMPARABLE_DENSITY if self.density is None else self.density,
-            batch_size=self.setup.batch_size,
-            step_size=self.step_size(place),
-            step_size_end=0.0,
-            step_location="outside",
-            optimiser="sgd" if self.method in OWN_UPDATE else optimiser.name,
+        run = tuned_run(
+            self.setup,
+            self.grid,
+            selector="top_k" if self.method in FEEDBACKS else None,
+            density=self.density,
             momentum=0.0 if self.method in OWN_MOMENTUM else MOMENTUM,
-            weight_decay=optimiser.weight_decay,
-            steps=self.setup.steps,
-            evaluate_every=self.setup.steps,
-            test_limit=self.setup.test_limit,
+            step_size=self.step_size(place),
             seed=seed,
-            workers=worker_count,
+            worker_count=worker_count,
         )
+        if self.method in FEEDBACKS:
+            run = replace(run, feedback=self.method, optimiser="sgd" if self.method in OWN_UPDATE else self.grid.name)
         return Case(run, is_low_rank=self.method == LOW_RANK)
+
+
+def tuned_run(
+    setup: Setup,
+    optimiser: Optimiser,
+    *,
+    selector: str | None,
+    density: float | None,
+    momentum: float,
+    step_size: float,
+    seed: int,
+    worker_count: int,
+) -> Run:
+    """A run whose step size falls to zero and stands outside the memory; None selects nothing.
+
+    Without a density it is the one whose bytes PowerSGD may send.
+    """
+    return Run(
+        selector="keep_all" if selector is None else selector,
+        collective="dense" if selector is None else "sparse",
+        model=setup.model,
+        data=setup.data,
+        density=COMPARABLE_DENSITY if density is None else density,
+        batch_size=setup.batch_size,
+        step_size=step_size,
+        step_size_end=0.0,
+        step_location="outside",
+        optimiser=optimiser.name,
+        momentum=momentum,
+        weight_decay=optimiser.weight_decay,
+        steps=setup.steps,
+        evaluate_every=setup.steps,
+        test_limit=setup.test_limit,
+        seed=seed,
+        workers=worker_count,
+    )
 
 
 @dataclass(frozen=True)
@@ -232,9 +266,7 @@ def contestants(sizes: Sizes) -> list[Contestant]:
 
 def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
     """Train once: loss and accuracy at the end, null where it diverged; bytes of an update; PowerSGD's rank; where."""
-    run, data = case.run, _data(case.run.data)
-    averager, rank = low_rank_averager(run, data) if case.is_low_rank else (None, None)
-    result = simulate(run, data, device=device, averager=averager)
+    result, rank = trained(case, device)
     end = None if result.diverged_at_step is not None else result.evaluations[-1]
     return {
         "test_loss": None if end is None else end.test_loss,
@@ -245,6 +277,18 @@ def run_case(case: Case, device: str = "cpu") -> dict[str, Any]:
         "test_count": result.test_count,
         "computed_on": machine_name(device),
     }
+
+
+def trained(case: Case, device: str) -> tuple[TrainingResult, int | None]:
+    """A run's result, and PowerSGD's rank; None where there is none."""
+    run, data = case.run, _data(case.run.data)
+    averager, rank = low_rank_averager(run, data) if case.is_low_rank else (None, None)
+    return simulate(run, data, device=device, averager=averager), rank
+
+
+def study_device(profile_name: ProfileName) -> str:
+    """All but smoke use a GPU where there is one."""
+    return "cuda" if profile_name != "smoke" and torch.cuda.is_available() else "cpu"
 
 
 def low_rank_averager(run: Run, data: Dataset) -> tuple[LowRankAverager, int]:

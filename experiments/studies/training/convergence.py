@@ -1,127 +1,123 @@
-"""Does sending little cost accuracy? Every selector trained from the same seeds, at two densities and four settings.
+"""Does sending little cost accuracy, and is it the selection that does? Every method with a step size tuned for it.
 
-Runs are simulated in one process each, several at a time; every run leaves one JSON file that the figures read.
+An arena is a network, see `arenas.py`; a result file belongs to each. Every contestant's step size is the one of a grid
+of doubled ones that ends with the least mean test loss on seeds of its own (see `step_search.py`); it falls linearly to
+zero over the run and stands outside the memory, so that momentum and AdamW see gradients, as in the study of variants.
+With the best one a contestant runs on other seeds, which are the same for all, so that comparisons are paired. Loss and
+accuracy are those of the test set, for tuning too. Local steps with a sparse outer update need processes of their own:
+the studies `decays` and `links` have them. Cases are single runs, so that hours of them can be interrupted. Read by
+`paper/studies/convergence/`. Ours.
+
+Where the best step size is next to one that diverges, as without momentum, tuning can choose one with which other seeds
+diverge. In the quick profile with one seed for tuning, exact Top-k on FNN-3 got 1.28 and diverged on two of five seeds,
+where Gaussian-k with 1.28 did not. So tuning was made to take two seeds, and three in the record, for all methods. With
+two, it came out as with one. No more was changed after that: what diverges is a result.
+
+What the record costs, by seconds of a run on one core, when nothing else computes: FNN-3 6, LeNet-5 15, 16 workers
+of FNN-3 20, ResNet-20, GPT and LSTM 80. A search tries some 5.5 step sizes, with the least stride 3.7, on each of
+its seeds; 5 or 8 runs are measured. So on two cores FNN-3 takes 58 · (3 · 5.5 + 8) · 6 s / 2 = 71 minutes, LeNet-5
+27 · (2 · 3.7 + 8) · 15 s / 2 = 52, the 16 workers 27 · (2 · 3.7 + 5) · 20 s / 2 = 56, and the other three
+20 · (2 · 3.7 + 5) · 80 s / 2, two hours and three quarters each. A result's `processor_seconds` say what it did take.
+The quick profile has FNN-3 alone, with two seeds for tuning: eleven contestants, six minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from pathlib import Path
+import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import torch
-
-from sparsync.experiments.simulate import simulate
-from sparsync.experiments.studies.profiles import PROFILES, Profile, ProfileName
-from sparsync.experiments.training.data import Dataset, PixelScale, load_dataset
-from sparsync.experiments.training.record import training_record
-from sparsync.experiments.training.runs import RUNS, Run
+from sparsync.experiments.studies.profiles import ProfileName
+from sparsync.experiments.studies.training.arenas import ARENAS, Arena, Entrant, entrants
+from sparsync.experiments.studies.training.contestants import TUNING_SEED, Case, study_device
+from sparsync.experiments.studies.training.measured_run import run_case
+from sparsync.experiments.studies.training.tuning import Search, grid_size, machines_of, run_seeds, tune
 from sparsync.verify.tools.pool import ALONE, Pool
-from sparsync.verify.tools.provenance import write_json
+from sparsync.verify.tools.provenance import provenance
 
-DENSITIES = (0.001, 0.01)
-_PLAIN_RUNS = tuple(name for name in RUNS if not name.endswith("_paper"))
-_PAPER_RUNS = tuple(name for name in RUNS if name.endswith("_paper"))
-MAIN_RUNS = ("fnn3_dense", "fnn3_top_k", "fnn3_random_k", "fnn3_gaussian_k", "fnn3_gaussian_k_released")
-"""The runs that claims are made of; the other rules are released ones, whose counts matter more than their accuracy."""
-_MOMENTUM_RUNS = (
-    "fnn3_dense",
-    "fnn3_top_k",
-    "fnn3_gaussian_k",
-    "fnn3_gaussian_k_released",
-    "fnn3_dgc_released",
-    "fnn3_sidco_adaptive",
-    "fnn3_oktopk_released",
+
+def run_convergence(profile_name: ProfileName, pool: Pool = ALONE, *, arena: str) -> dict[str, Any]:
+    """Tune every contestant of an arena, then run it on every seed; the study's JSON.
+
+    Args:
+        profile_name: of those that the arena has.
+        pool: runs the cases.
+        arena: key of `ARENAS`.
+
+    Returns:
+        `setup`: the network. `seeds` and `tuning_seeds`. `steps`: the numbers of updates after which a run is
+        evaluated. `contestants`: of each `optimiser`, `method` and `density` (null where nothing is selected), what
+        `Search.record` says of its step size, PowerSGD's `rank`, and of each seed, in their order, what `run_case`
+        gives. `processor_seconds`: of all runs together, tuning included.
+
+    Raises:
+        ValueError: the profile leaves the arena out.
+        CasesFailedError: some runs failed. One that diverged has not failed.
+    """
+    if profile_name not in ARENAS[arena]:
+        raise ValueError(f"profile {profile_name!r} leaves {arena!r} out; it is in: {', '.join(ARENAS[arena])}")
+    size, everybody = ARENAS[arena][profile_name], entrants(ARENAS[arena][profile_name])
+    seconds: list[float] = []
+
+    def run(cases: Sequence[Case]) -> list[dict[str, Any]]:
+        found = pool.run(partial(run_case, device=study_device(profile_name)), cases)
+        seconds.extend(each["processor_seconds"] for each in found)
+        return found
+
+    searches = [Search(each, size.stride) for each in everybody]
+    tried = tune(searches, seed_count=size.tuning_seed_count, worker_count=size.worker_count, run=run)
+    for _ in range(size.tuning_seed_count * grid_size(everybody) - tried):
+        pool.advance()  # what the search left out
+    chosen = [(search.contestant, search.place()) for search in searches]
+    runs = run_seeds(chosen, seed_count=size.seed_count, worker_count=size.worker_count, run=run)
+    return {
+        "profile": profile_name,
+        "arena": arena,
+        "worker_count": size.worker_count,
+        "setup": _setup_record(size, runs[0][0]),
+        "seeds": list(range(size.seed_count)),
+        "tuning_seeds": list(range(TUNING_SEED, TUNING_SEED + size.tuning_seed_count)),
+        "steps": runs[0][0]["steps"],
+        "contestants": [_record(search, found) for search, found in zip(searches, runs, strict=True)],
+        "processor_seconds": math.fsum(seconds),
+        "provenance": provenance(process_count=1, device=study_device(profile_name)),
+    }
+
+
+def case_count(profile_name: ProfileName, *, arena: str) -> int:
+    """How often `run_convergence` advances: once for each step size, tried or not; 0 where the arena is left out."""
+    if profile_name not in ARENAS[arena]:
+        return 0
+    size, everybody = ARENAS[arena][profile_name], entrants(ARENAS[arena][profile_name])
+    return size.tuning_seed_count * grid_size(everybody) + size.seed_count * len(everybody)
+
+
+def _setup_record(size: Arena, first: dict[str, Any]) -> dict[str, Any]:
+    settings = {name: getattr(size.setup, name) for name in ("model", "data", "batch_size", "steps")}
+    return {**settings, **{name: first[name] for name in ("dimension", "train_count", "test_count")}}
+
+
+_OF_A_SEED = (
+    "test_loss",
+    "test_accuracy",
+    "sent_bytes",
+    "in_range_share",
+    "smallest_count",
+    "median_count",
+    "largest_count",
+    "median_gain",
+    "gain",
 )
 
 
-@dataclass(frozen=True)
-class Case:
-    """One training run of the study.
-
-    Args:
-        setting: what sets it apart: plain, standardised, momentum or paper.
-        run_name: key of `RUNS`.
-        overrides: fields of the run that the study sets.
-    """
-
-    setting: str
-    run_name: str
-    overrides: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def run(self) -> Run:
-        """The run with its overrides."""
-        return replace(RUNS[self.run_name], **self.overrides)
-
-    @property
-    def file_name(self) -> str:
-        """Where its result lies, within the study's folder."""
-        return f"{self.setting}-{self.run_name}-{self.run.density:g}-{self.run.seed}.json"
-
-
-def convergence_cases(profile: Profile) -> list[Case]:
-    """All runs of the study, longest kinds mixed with short ones so that a pool stays busy to the end."""
-    return [
-        Case(setting, name, {**common, **_size(profile), "seed": seed})
-        for setting, name, common, seed_count in _kinds(profile)
-        for seed in range(seed_count)
-    ]
-
-
-def _kinds(profile: Profile) -> Iterator[tuple[str, str, dict[str, Any], int]]:
-    def seeds(name: str, main_count: int) -> int:
-        return main_count if name.removesuffix("_paper") in MAIN_RUNS else profile.other_seed_count
-
-    for name in _PAPER_RUNS:
-        yield "paper", name, {}, seeds(name, profile.setting_seed_count)
-    for name in _PLAIN_RUNS:
-        # Density means nothing to a dense run.
-        for density in DENSITIES[:1] if RUNS[name].selector == "keep_all" else DENSITIES:
-            yield "plain", name, {"density": density}, seeds(name, profile.seed_count)
-        yield "standardised", name, {"pixels": "standardised"}, seeds(name, profile.setting_seed_count)
-    for name in _MOMENTUM_RUNS:
-        yield "momentum", name, {"momentum": 0.9}, seeds(name, profile.momentum_seed_count)
-
-
-def _size(profile: Profile) -> dict[str, Any]:
-    size: dict[str, Any] = {"workers": profile.workers, "data": profile.data}
-    return size if profile.steps is None else {**size, "steps": profile.steps}
-
-
-def run_convergence(profile_name: ProfileName, folder: Path, pool: Pool = ALONE) -> None:
-    """Run every case; once all are there, write `folder/<case>.json` for each and remove every other result there.
-
-    Args:
-        profile_name: key of `PROFILES`.
-        folder: created if absent.
-        pool: runs the cases.
-
-    Raises:
-        CasesFailedError: some runs failed; the folder is as it was. One that diverged has not failed.
-    """
-    cases = convergence_cases(PROFILES[profile_name])
-    records = pool.run(partial(run_case, profile_name=profile_name), cases)
-    for case, record in zip(cases, records, strict=True):
-        write_json(folder / case.file_name, record)
-    for stale in set(folder.glob("*.json")) - {folder / case.file_name for case in cases}:
-        stale.unlink()
-
-
-def run_case(case: Case, profile_name: ProfileName) -> dict[str, Any]:
-    """The JSON of one training run."""
-    result = simulate(case.run, _data(case.run.data, case.run.pixels), device=_device(profile_name))
-    record = training_record(case.run_name, result, process_count=1)
-    return {"setting": case.setting, "profile": profile_name, **record}
-
-
-def _device(profile_name: ProfileName) -> str:
-    """The full profile uses a GPU where there is one; the others compute the bits that are in the repository."""
-    return "cuda" if profile_name == "full" and torch.cuda.is_available() else "cpu"
-
-
-@cache
-def _data(source: str, pixels: PixelScale) -> Dataset:
-    return load_dataset(source, pixels=pixels)
+def _record(search: Search[Entrant], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        **search.contestant.names(),
+        **search.record(),
+        "rank": runs[0]["rank"],
+        "target_count": next((run["target_count"] for run in runs if run["target_count"] is not None), None),
+        **{name: [run[name] for run in runs] for name in _OF_A_SEED},
+        "path": {name: [run["path"][name] for run in runs] for name in runs[0]["path"]},
+        "computed_on": sorted(machines_of(runs)),
+    }

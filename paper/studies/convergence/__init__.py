@@ -1,1 +1,1 @@
-"""What training with each selector ends with, and what it sends: the study `convergence`."""
+"""What tuned training with each selector ends with, and what it sends: the study `convergence`."""

@@ -1,176 +1,173 @@
-"""Which numbers do the training runs give? Accuracies, paired differences, counts, gains and bytes, per condition.
+"""Which numbers do the tuned training runs give? Ends, paired differences, counts and gains, by setting.
 
-Read from `convergence/` of the data folder; formatted in `study.py` and `tables.py`.
+Read from `convergence_<arena>.json`; an arena whose file is not there, or that a profile leaves out, has not been run.
+Ends are points of test accuracy; of text they are per cent of the loss of what is compared with, and less loss is
+more. Formatted in `study.py`, `tables.py` and `figures.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from paper import rules
-from paper.results import Result, results, trained_runs, training_results
+from paper.results import Result, result
 from sparsync.verify.tools.intervals import Estimate, mean
+
+NAME = "convergence"
+NOT_RUN = "not run"
+ARENAS = {
+    "fnn3": "FNN-3",
+    "fnn3_16": "FNN-3 with 16 workers",
+    "lenet5": "LeNet-5",
+    "resnet20": "ResNet-20",
+    "gpt": "GPT",
+    "lstm": "LSTM",
+}
+"""Titles, in the order of tables."""
+RULES = {"plain": "no momentum", "momentum": "momentum 0.9", "adamw": "AdamW"}
+"""Titles of what moves the parameters."""
+DENSE, LOW_RANK, EXACT, OURS, THEIRS = "dense", "powersgd", "top_k", "gaussian_k", "gaussian_k_released"
+"""Methods; the last is the rule of the code released with Shi et al."""
+RANDOM = "random_k"
+BEFORE = "dgc"
+"""Exact Top-k with the momentum of DGC, which stands before the selection."""
+BAND = (2 / 3, 4 / 3)
+"""The counts, over k, that Gaussian-k aims at."""
+LEAST_SEEDS = 5
+"""Fewer say nothing of a claim."""
 
 
 @dataclass(frozen=True)
-class Condition:
-    """What the runs of a table's row or column have in common.
+class Setting:
+    """Where methods are compared.
 
     Args:
-        setting: plain, standardised, momentum or paper (the settings of the released code).
+        arena: key of `ARENAS`.
+        rule: key of `RULES`.
         density: k/d.
     """
 
-    setting: str
+    arena: str
+    rule: str
     density: float
 
-
-THOUSANDTH = Condition("plain", 0.001)
-HUNDREDTH = Condition("plain", 0.01)
-STANDARDISED = Condition("standardised", 0.001)
-RELEASED_SETTINGS = Condition("paper", 0.001)
-MOMENTUM = Condition("momentum", 0.001)
-SMOOTHING_UPDATES = 20
-"""The loss is drawn as the mean of this many updates, at the last of them."""
+    @property
+    def title(self) -> str:
+        """`FNN-3, momentum 0.9, density 0.001`."""
+        return f"{ARENAS[self.arena]}, {RULES[self.rule]}, density {self.density:g}"
 
 
-def trained_methods(data_folder: Path, condition: Condition) -> list[str]:
-    """Every method that has runs in the setting of a condition.
-
-    Raises:
-        FileNotFoundError: none has.
-    """
-    names = trained_runs(data_folder, condition.setting)
-    return rules.in_order({name.removeprefix("fnn3_").removesuffix("_paper") for name in names})
+PLAIN = Setting("fnn3", "plain", 0.001)
+PLAIN_HUNDREDTH = Setting("fnn3", "plain", 0.01)
+MOMENTUM = Setting("fnn3", "momentum", 0.001)
 
 
-def condition_results(data_folder: Path, condition: Condition, method: str) -> list[Result]:
-    """One result per seed; a dense run has no density, and lies among those of density 0.001.
-
-    Args:
-        data_folder: holds the folder `convergence`.
-        condition: see there.
-        method: the ending of the run's name, `fnn3_<method>`.
+def study_of(data_folder: Path, arena: str) -> Result:
+    """The result of an arena.
 
     Raises:
-        FileNotFoundError: no such run.
+        FileNotFoundError: it has not been run.
     """
-    ending = "_paper" if condition.setting == "paper" else ""
-    density = THOUSANDTH.density if method == "dense" else condition.density
-    return training_results(data_folder, condition.setting, f"fnn3_{method}{ending}", density)
+    return result(data_folder, f"{NAME}_{arena}")
 
 
-def accuracies(results: Sequence[Result]) -> list[float]:
-    """Final test accuracy of each seed in per cent."""
-    return [100 * result["test_accuracy"] for result in results]
+def studies(data_folder: Path) -> dict[str, Result]:
+    """The results of all arenas that have been run, in the order of `ARENAS`."""
+    there = [arena for arena in ARENAS if (data_folder / f"{NAME}_{arena}.json").is_file()]
+    return {arena: study_of(data_folder, arena) for arena in there}
 
 
-def diverged_at_step(result: Result) -> int | None:
-    """The update at which a run met a number that is not finite, and where its series end; None: it went to its end."""
-    step: int | None = result["diverged_at_step"]
-    return step
+def contestant(study: Result, rule: str, method: str, density: float) -> Result | None:
+    """What was found of a method; None if the run lacks it. Methods that select nothing have no density."""
+    for found in study.records("contestants"):
+        if (found["optimiser"], found["method"]) == (rule, method) and found["density"] in (None, density):
+            return found
+    return None
 
 
-def diverged_count(results: Sequence[Result]) -> int:
-    """How many of the runs diverged."""
-    return sum(diverged_at_step(result) is not None for result in results)
-
-
-def all_diverged(data_folder: Path) -> tuple[int, int]:
-    """How many of all training runs diverged, and how many there are."""
-    runs = results(data_folder, "convergence")
-    return diverged_count(runs), len(runs)
-
-
-def paired_differences(results: Sequence[Result], references: Sequence[Result]) -> dict[int, float]:
-    """Final test accuracy of each result minus that of the reference with the same seed, in percentage points, by seed.
-
-    Seeds that only one of the two has are left out.
-
-    Raises:
-        ValueError: no seed is common to both.
-    """
-    of_references = {int(reference["seed"]): reference["test_accuracy"] for reference in references}
-    found = {
-        int(result["seed"]): 100 * (result["test_accuracy"] - of_references[result["seed"]])
-        for result in results
-        if result["seed"] in of_references
-    }
-    if not found:
-        raise ValueError(f"{results[0].path} and its fellows have no seed in common with {references[0].path}")
-    return found
-
-
-def accuracy_difference(results: Sequence[Result], references: Sequence[Result]) -> Estimate:
-    """The mean of `paired_differences` with its interval."""
-    return mean(list(paired_differences(results, references).values()))
-
-
-def still_running(series: Sequence[Sequence[float]]) -> list[list[float]]:
-    """At each place the values of those series that reach it: of runs, those that have not diverged."""
-    longest = max(map(len, series), default=0)
-    return [[values[place] for values in series if place < len(values)] for place in range(longest)]
-
-
-def band_share(results: Sequence[Result]) -> float:
-    """Share of the updates, over all seeds, at which every worker's count lies in [2k/3, 4k/3]; exact in integers."""
-    inside = [
-        2 * target <= 3 * smallest and 3 * largest <= 4 * target
-        for result in results
-        for smallest, largest, target in zip(
-            result["smallest_selected_count"], result["largest_selected_count"], result["target_count"], strict=True
-        )
-    ]
-    return fmean(inside)
-
-
-def relative_counts(results: Sequence[Result], name: str, *, only_later_half: bool = False) -> list[float]:
-    """A count over k at every update of every seed, or of the later half of its updates.
-
-    Args:
-        results: the runs.
-        name: `selected_count` (mean of the workers), `smallest_selected_count` or `largest_selected_count`.
-        only_later_half: leave the first half of each run out, rounded down.
-    """
-    pairs = [[*zip(result[name], result["target_count"], strict=True)] for result in results]
-    return [count / target for run in pairs for count, target in run[len(run) // 2 * only_later_half :]]
-
-
-def median_gain(results: Sequence[Result]) -> float:
-    """The median over updates and seeds of δ/κ, with δ the mean of the workers and κ = k/d."""
-    return median(gain for result in results for gain in gains(result))
-
-
-def gains(result: Result) -> list[float]:
-    """δ/κ at every update, with δ the mean of the workers and κ = k/d."""
+def settings(data_folder: Path, method: str = EXACT) -> list[Setting]:
+    """Wherever a selector was run, in the order of tables."""
     return [
-        delta * result["dimension"] / target
-        for delta, target in zip(result["delta"], result["target_count"], strict=True)
+        Setting(arena, found["optimiser"], found["density"])
+        for arena, study in studies(data_folder).items()
+        for rule in RULES
+        for found in study.records("contestants")
+        if (found["optimiser"], found["method"]) == (rule, method)
     ]
 
 
-def bytes_per_update(results: Sequence[Result]) -> float:
-    """What all workers together hand to the collective, on average over updates and seeds."""
-    return fmean(sent for result in results for sent in result["sent_bytes"])
+def methods(study: Result, rule: str, density: float) -> list[str]:
+    """All that were run with an update rule, at a density or without one, in the order of the study."""
+    return [
+        str(found["method"])
+        for found in study.records("contestants")
+        if found["optimiser"] == rule and found["density"] in (None, density)
+    ]
 
 
-def smoothed(series: Sequence[Sequence[float]], width: int) -> tuple[range, list[list[float]]]:
-    """Updates, and the means over those before them of the runs still running there.
-
-    Args:
-        series: a run each, from its first update to its last.
-        width: how many updates are averaged, at most as many as the longest run has.
-    """
-    longest = max(map(len, series), default=0)
-    width = max(1, min(width, longest))
-    means = [moving_mean(values, width) if len(values) >= width else [] for values in series]
-    return range(width, longest + 1), still_running(means)
+def is_text(study: Result) -> bool:
+    """Whether the ends are losses."""
+    return str(study.record("setup")["data"]).partition(":")[0] == "text"
 
 
-def moving_mean(values: Sequence[float], width: int) -> list[float]:
-    """The mean of each `width` consecutive values, at most as many as there are; [n − width + 1] means."""
-    width = min(width, len(values))
-    return [fmean(values[end - width : end]) for end in range(width, len(values) + 1)]
+def ends(study: Result, found: Result) -> list[float] | None:
+    """With what every seed ended: test accuracy in per cent, of text the loss; None if one diverged."""
+    values = found["test_loss" if is_text(study) else "test_accuracy"]
+    if None in values:
+        return None
+    return [float(value) if is_text(study) else 100 * float(value) for value in values]
+
+
+def differences(study: Result, found: Result, reference: Result) -> list[float] | None:
+    """How much more a method ends with than another, seed by seed; None if a run of either diverged."""
+    own, other = ends(study, found), ends(study, reference)
+    if own is None or other is None:
+        return None
+    if is_text(study):
+        return [100 * (1 - loss / base) for loss, base in zip(own, other, strict=True)]
+    return [accuracy - base for accuracy, base in zip(own, other, strict=True)]
+
+
+def difference(study: Result, found: Result, reference: Result) -> Estimate | None:
+    """The mean of `differences` with its interval."""
+    values = differences(study, found, reference)
+    return None if values is None else mean(values)
+
+
+def compared(data_folder: Path, setting: Setting, method: str, reference: str = EXACT) -> Estimate | None:
+    """`difference` of two methods in a setting; None if it has not been run, or diverged."""
+    study = studies(data_folder).get(setting.arena)
+    if study is None:
+        return None
+    both = [contestant(study, setting.rule, name, setting.density) for name in (method, reference)]
+    if both[0] is None or both[1] is None:
+        return None
+    return difference(study, both[0], both[1])
+
+
+def keeps_about_k(found: Result) -> bool:
+    """Whether the median count of every seed lies in the range that Gaussian-k aims at."""
+    return all(count is not None and BAND[0] <= count <= BAND[1] for count in found["median_count"])
+
+
+def diverged_count(found: Result) -> int:
+    """Runs of a contestant that diverged."""
+    return sum(loss is None for loss in found["test_loss"])
+
+
+def band_shares(found: Result) -> list[float]:
+    """Of each seed the share of the updates at which every worker's count lay in range."""
+    return [float(share) for share in found["in_range_share"] if share is not None]
+
+
+def median_gain(found: Result) -> float:
+    """The median over seeds of the median over updates of δ/κ."""
+    return median(float(gain) for gain in found["median_gain"] if gain is not None)
+
+
+def mean_gains(found: Result) -> list[float | None]:
+    """The mean over the seeds of δ/κ between evaluations; None from where a run diverged on."""
+    if None in found["gain"]:
+        return []  # of a run that made no update nothing is known
+    return [None if None in column else fmean(column) for column in zip(*found["gain"], strict=True)]

@@ -1,225 +1,228 @@
-"""Does sending little cost accuracy, and is the count what was asked for? The study `convergence`: its macros.
+"""Does sending little cost accuracy, and does it matter how the entries are selected? The study `convergence`.
 
-All read the runs in `convergence/`. Accuracies are compared with those of exact Top-k, paired over seeds, and the words
-for it are chosen by the intervals.
+All ends are those of tuned runs, compared with those of exact Top-k, paired over seeds; the words for it are chosen by
+the intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any
+from statistics import fmean
 
 from paper import latex
 from paper.comparisons import UNKNOWN, difference_phrase, tally
 from paper.results import Result
-from paper.rules import METHODS, named
 from paper.studies.convergence import runs as facts
-from paper.studies.convergence.figures import convergence, counts, momentum
+from paper.studies.convergence.figures import convergence, counts
 from paper.studies.convergence.runs import (
-    HUNDREDTH,
+    ARENAS,
+    BEFORE,
+    DENSE,
+    EXACT,
+    LOW_RANK,
     MOMENTUM,
-    RELEASED_SETTINGS,
-    STANDARDISED,
-    THOUSANDTH,
-    Condition,
-    accuracy_difference,
-    condition_results,
+    NOT_RUN,
+    OURS,
+    PLAIN,
+    PLAIN_HUNDREDTH,
+    RANDOM,
+    THEIRS,
+    Setting,
 )
-from paper.studies.convergence.tables import accuracy_table, count_table, momentum_table
+from paper.studies.convergence.tables import accuracy_table, count_table, divergence, title_of
 from paper.studies.study import Macro, Study
 from sparsync.verify.tools.intervals import Estimate
 
-CONDITIONS: dict[str, Condition] = {
-    "Thousandth": THOUSANDTH,
-    "Hundredth": HUNDREDTH,
-    "Standardised": STANDARDISED,
-    "ReleasedSettings": RELEASED_SETTINGS,
-}
-"""The first word of a macro's name; names may hold letters only."""
-GAUSSIAN_RULES = {"Ours": "gaussian_k", "Theirs": "gaussian_k_released"}
-"""Words for the two; "Theirs" is the rule of the code released with Shi et al."""
-COMPARED = {**GAUSSIAN_RULES, "Dense": "dense"}
-"""The second word: what is compared with exact Top-k in every condition."""
-OTHER_RULES = {
-    "Dgc": ("dgc_released", ("Smallest", "Largest")),
-    "Grace": ("dgc_grace", ("Largest", "LateLargest")),
-    "Sidco": ("sidco_released", ("Median",)),
-    "Adapted": ("sidco_adaptive", ("Median", "Largest", "LateLargest")),
-    "Carried": ("oktopk_released", ("Median", "Largest", "LateLargest")),
-}
-"""Words for the other threshold rules, and which of their counts over all conditions the text reports."""
-COUNTS: dict[str, tuple[str, Callable[[list[float]], float], bool]] = {
-    "Smallest": ("smallest_selected_count", min, False),
-    "Median": ("selected_count", median, False),
-    "Largest": ("largest_selected_count", max, False),
-    "LateLargest": ("largest_selected_count", max, True),
-}
-"""What of a count is reported: a field of the results, what is chosen of its values, and is it of the later half."""
+RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, "Before": BEFORE}
+"""Words for what is compared with exact Top-k wherever both were run."""
+SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
+"""Words for settings of FNN-3."""
 
 
-def _setting(condition: Condition, name: str, show: Callable[[Any], str]) -> Macro:
-    """A field of the runs' configuration, read from the first Top-k run."""
-    return lambda data_folder: show(condition_results(data_folder, condition, "top_k")[0].record("run")[name])
-
-
-def _measured(condition: Condition, method: str, show: Callable[[list[Result]], str]) -> Macro:
-    """What is shown of the runs, one per seed, of a method under a condition."""
-    return lambda data_folder: show(condition_results(data_folder, condition, method))
-
-
-def _difference(condition: Condition, method: str) -> Macro:
-    """The paired difference, in points of test accuracy, to exact Top-k, with its interval."""
-    return lambda data_folder: difference_phrase(_compared_with_top_k(data_folder, condition, method), unit="points")
-
-
-def _compared_with_top_k(data_folder: Path, condition: Condition, method: str) -> Estimate:
-    references = condition_results(data_folder, condition, "top_k")
-    return accuracy_difference(condition_results(data_folder, condition, method), references)
-
-
-def _in_all_conditions(data_folder: Path, rule: str) -> list[Estimate]:
-    return [_compared_with_top_k(data_folder, condition, rule) for condition in CONDITIONS.values()]
-
-
-def _count(name: str, choose: Callable[[list[float]], float]) -> Callable[[list[Result]], str]:
-    return lambda results: latex.decimal(choose(facts.relative_counts(results, name)), 2)
-
-
-def _condition_macros(word: str, condition: Condition) -> dict[str, Macro]:
-    differences = {f"{word}{name}Difference": _difference(condition, method) for name, method in COMPARED.items()}
-    return {f"{word}TopkGain": _measured(condition, "top_k", _median_gain), **differences}
-
-
-def _median_gain(results: Sequence[Result]) -> str:
-    return latex.decimal(facts.median_gain(results), 1)
-
-
-def _outcome(data_folder: Path, *, rule: str) -> str:
-    """In how many of the four conditions a rule ends above or below Top-k, and between which means."""
-    found = _in_all_conditions(data_folder, rule)
-    means = [difference.value for difference in found]
-    least, largest = latex.signed(min(means), 2), latex.signed(max(means), 2)
-    return f"{tally(found, more='higher', less='lower')} of {len(found)} settings ({least} to {largest} points)"
-
-
-def _near_rules(data_folder: Path, *, is_sure: bool) -> str:
-    """Rules whose mean differences to Top-k, or even the intervals, lie within a point in all four conditions."""
-    names = [
-        named(rule).title
-        for rule in (*GAUSSIAN_RULES.values(), *(rule for rule, _ in OTHER_RULES.values()))
-        if all(_is_near(found, is_sure=is_sure) for found in _in_all_conditions(data_folder, rule))
+def _in_all_settings(data_folder: Path, method: str) -> list[tuple[Setting, Estimate | None]]:
+    """The differences to exact Top-k wherever a method was run; without a density, one for each that Top-k has."""
+    there = facts.studies(data_folder)
+    return [
+        (setting, facts.compared(data_folder, setting, method))
+        for setting in facts.settings(data_folder)
+        if facts.contestant(there[setting.arena], setting.rule, method, setting.density) is not None
     ]
-    return "; ".join(names) or "none"
 
 
-def _is_near(difference: Estimate, *, is_sure: bool) -> bool:
-    ends = (difference.low, difference.high) if is_sure else (difference.value,)
-    return all(abs(end) <= 1 for end in ends)
+def outcome(data_folder: Path, *, method: str) -> str:
+    """`higher in 1, lower in none, inconclusive in 5 of 6 settings (−0.10 to +0.30)`, and how often one diverged."""
+    compared = [found for _, found in _in_all_settings(data_folder, method)]
+    known = [found for found in compared if found is not None]
+    if not known:
+        return NOT_RUN if not compared else f"unknown, for it diverged in all of {len(compared)} settings"
+    values = [found.value for found in known]
+    span = f"{latex.signed(min(values), 2)} to {latex.signed(max(values), 2)}"
+    lost = len(compared) - len(known)
+    diverged = f"; in {latex.integer(lost)} a run diverged" if lost else ""
+    words = tally(known, more="higher", less="lower")
+    return f"{words} of {latex.integer(len(known))} settings ({span}{diverged})"
 
 
-def _share_in_band(data_folder: Path, *, rule: str) -> str:
-    """Of the updates in all four conditions at which every worker's count is in range."""
-    runs = [run for condition in CONDITIONS.values() for run in condition_results(data_folder, condition, rule)]
-    return latex.percent(facts.band_share(runs))
+def share_in_band(data_folder: Path, *, method: str) -> str:
+    """Of the updates of all runs at which every worker's count is in range: the mean over runs, in per cent."""
+    shares = [
+        share
+        for study in facts.studies(data_folder).values()
+        for found in study.records("contestants")
+        if found["method"] == method
+        for share in facts.band_shares(found)
+    ]
+    return latex.percent(fmean(shares)) if shares else NOT_RUN
 
 
-def _diverged_runs(data_folder: Path) -> str:
-    count, total = facts.all_diverged(data_folder)
-    return f"{latex.integer(count) if count else 'none'} of {latex.integer(total)}"
+def approximate_leads(data_folder: Path) -> list[tuple[Setting, str, Estimate]]:
+    """How much more than exact Top-k every approximate selector ends with that keeps about k entries in the median."""
+    left_out = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
+    there = facts.studies(data_folder)
+    return [
+        (setting, method, found)
+        for setting in facts.settings(data_folder)
+        for method in facts.methods(there[setting.arena], setting.rule, setting.density)
+        if method not in left_out and _keeps_about_k(there[setting.arena], setting, method)
+        if (found := facts.compared(data_folder, setting, method)) is not None
+    ]
 
 
-def _seed_counts(condition: Condition, methods: Sequence[str]) -> Macro:
-    """`3`, or `1 to 8` where the methods differ."""
-
-    def words(data_folder: Path) -> str:
-        counts = {len(condition_results(data_folder, condition, method)) for method in methods}
-        return " to ".join(map(latex.integer, sorted({min(counts), max(counts)})))
-
-    return words
+def _keeps_about_k(study: Result, setting: Setting, method: str) -> bool:
+    found = facts.contestant(study, setting.rule, method, setting.density)
+    return found is not None and facts.keeps_about_k(found)
 
 
-def _chosen_count(data_folder: Path, *, rule: str, word: str) -> str:
-    """Of the counts over k in the four conditions, at all updates and seeds."""
-    name, choose, is_late = COUNTS[word]
-    counts = (
-        facts.relative_counts(condition_results(data_folder, condition, rule), name, only_later_half=is_late)
-        for condition in CONDITIONS.values()
-    )
-    return latex.decimal(choose([count for of_condition in counts for count in of_condition]), 2)
+def _largest_lead(data_folder: Path) -> str:
+    leads = approximate_leads(data_folder)
+    if not leads:
+        return NOT_RUN
+    setting, method, found = max(leads, key=lambda lead: lead[2].value)
+    return f"{difference_phrase(found)}, {title_of(method)} on {setting.title}"
 
 
-def _rule_macros(word: str, rule: str, counts: Sequence[str]) -> dict[str, Macro]:
-    return {
-        f"Trained{word}Outcome": partial(_outcome, rule=rule),
-        **{f"Trained{word}{count}Count": partial(_chosen_count, rule=rule, word=count) for count in counts},
-    }
+def _gain(data_folder: Path, *, setting: Setting) -> str:
+    found = _of(data_folder, setting, EXACT)
+    return NOT_RUN if found is None else latex.decimal(facts.median_gain(found), 1)
 
 
-def _band_share(results: Sequence[Result]) -> str:
-    return latex.percent(facts.band_share(results))
+def _of(data_folder: Path, setting: Setting, method: str) -> Result | None:
+    study = facts.studies(data_folder).get(setting.arena)
+    return None if study is None else facts.contestant(study, setting.rule, method, setting.density)
 
 
-def _bytes(results: Sequence[Result]) -> str:
-    return latex.size(facts.bytes_per_update(results))
+def _bytes(data_folder: Path, *, setting: Setting, method: str) -> str:
+    """Of all workers in an update, on average."""
+    found = _of(data_folder, setting, method)
+    sent = [] if found is None else [count for count in found["sent_bytes"] if count is not None]
+    return latex.size(fmean(sent)) if sent else NOT_RUN
 
 
-def _target_count(results: Sequence[Result]) -> str:
-    return latex.integer(max((result["target_count"] for result in results), key=len)[-1])
+def _against(data_folder: Path, *, setting: Setting, method: str, reference: str) -> str:
+    """`+0.19 points (−0.61 to 0.99; inconclusive)`, or whose runs diverged."""
+    found = facts.compared(data_folder, setting, method, reference)
+    if found is not None:
+        return difference_phrase(found, unit="points")
+    both = {name: _of(data_folder, setting, name) for name in (method, reference)}
+    lost = [f"{title_of(name)}: {divergence(each)}" for name, each in both.items() if each and _has_diverged(each)]
+    return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
+
+
+def _has_diverged(found: Result) -> bool:
+    return facts.diverged_count(found) > 0
+
+
+def _target(data_folder: Path, *, setting: Setting) -> str:
+    found = _of(data_folder, setting, EXACT)
+    return NOT_RUN if found is None else latex.integer(found["target_count"])
+
+
+def _setup(name: str, show: Callable[[int], str] = latex.integer) -> Macro:
+    """A fact of the setup of FNN-3."""
+    return lambda folder: show(facts.study_of(folder, PLAIN.arena).record("setup")[name])
+
+
+def _seeds(data_folder: Path, *, name: str = "seeds") -> str:
+    """`5 to 8`: over the arenas."""
+    found = {len(study[name]) for study in facts.studies(data_folder).values()}
+    return " to ".join(map(latex.integer, sorted({min(found), max(found)}))) if found else NOT_RUN
+
+
+def _tuned_in(data_folder: Path) -> str:
+    """`FNN-3, GPT`: the arenas that have been run."""
+    return ", ".join(ARENAS[arena] for arena in facts.studies(data_folder)) or NOT_RUN
+
+
+def _missing(data_folder: Path) -> str:
+    there = facts.studies(data_folder)
+    return ", ".join(title for arena, title in ARENAS.items() if arena not in there) or "none"
+
+
+def _contestants(data_folder: Path, is_so: Callable[[Result], int], of: Callable[[Result], int]) -> str:
+    """`2 of 54`."""
+    everybody = [each for study in facts.studies(data_folder).values() for each in study.records("contestants")]
+    count = sum(map(is_so, everybody))
+    return f"{latex.integer(count) if count else 'none'} of {latex.integer(sum(map(of, everybody)))}"
+
+
+def _edges(data_folder: Path) -> str:
+    return _contestants(data_folder, lambda each: int(each["is_at_edge"]), lambda _: 1)
+
+
+def _diverged(data_folder: Path) -> str:
+    return _contestants(data_folder, facts.diverged_count, lambda each: len(each["test_loss"]))
+
+
+def _diverged_methods(data_folder: Path) -> str:
+    """`Top-k (2)`: whose runs diverged, all settings together."""
+    there = facts.studies(data_folder).values()
+    counts = Counter[str]()
+    for found in (each for study in there for each in study.records("contestants")):
+        counts[title_of(str(found["method"]))] += facts.diverged_count(found)
+    return ", ".join(f"{title} ({latex.integer(count)})" for title, count in counts.items() if count) or "none"
 
 
 MACROS: dict[str, Macro] = {
-    "TrainCount": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(results[0]["train_count"])),
-    "TestCount": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(results[0]["test_count"])),
-    "Workers": _setting(THOUSANDTH, "workers", latex.integer),
-    "Steps": _setting(THOUSANDTH, "steps", latex.integer),
-    "BatchSize": _setting(THOUSANDTH, "batch_size", latex.integer),
-    "StepSize": _setting(THOUSANDTH, "step_size", latex.shortest),
-    "ReleasedSteps": _setting(RELEASED_SETTINGS, "steps", latex.integer),
-    "ReleasedBatchSize": _setting(RELEASED_SETTINGS, "batch_size", latex.integer),
-    "ReleasedStepSize": _setting(RELEASED_SETTINGS, "step_size", latex.shortest),
-    "ReleasedWeightDecay": _setting(RELEASED_SETTINGS, "weight_decay", latex.shortest),
-    "ReleasedMomentum": _setting(RELEASED_SETTINGS, "momentum", latex.shortest),
-    "MomentumValue": _setting(MOMENTUM, "momentum", latex.shortest),
-    "Seeds": _seed_counts(THOUSANDTH, tuple(METHODS)),
-    "OtherSeeds": _seed_counts(THOUSANDTH, tuple(rule for rule, _ in OTHER_RULES.values())),
-    "MomentumSeeds": _seed_counts(MOMENTUM, ("top_k", *GAUSSIAN_RULES.values())),
-    "DivergedRuns": _diverged_runs,
+    "TrainCount": _setup("train_count"),
+    "TestCount": _setup("test_count"),
+    "Steps": _setup("steps"),
+    "BatchSize": _setup("batch_size"),
+    "Dimension": _setup("dimension"),
+    "Workers": lambda folder: latex.integer(facts.study_of(folder, PLAIN.arena)["worker_count"]),
+    "Seeds": _seeds,
+    "TuningSeeds": partial(_seeds, name="tuning_seeds"),
+    "TrainedArenas": _tuned_in,
+    "TrainedMissing": _missing,
+    "TrainedEdges": _edges,
+    "DivergedRuns": _diverged,
+    "DivergedMethods": _diverged_methods,
     "Inconclusive": lambda _data_folder: UNKNOWN,
-    **{f"Momentum{word}Difference": _difference(MOMENTUM, rule) for word, rule in GAUSSIAN_RULES.items()},
-    **{f"Trained{word}Outcome": partial(_outcome, rule=rule) for word, rule in COMPARED.items()},
-    "TrainedOursBandShare": partial(_share_in_band, rule="gaussian_k"),
-    "TrainedTheirsBandShare": partial(_share_in_band, rule="gaussian_k_released"),
-    "TrainedNearRules": partial(_near_rules, is_sure=False),
-    "TrainedSurelyNearRules": partial(_near_rules, is_sure=True),
-    "SmoothingUpdates": lambda _: latex.integer(facts.SMOOTHING_UPDATES),
-    "Dimension": _measured(THOUSANDTH, "top_k", lambda results: latex.integer(results[0]["dimension"])),
-    "ThousandthTarget": _measured(THOUSANDTH, "top_k", _target_count),
-    "HundredthTarget": _measured(HUNDREDTH, "top_k", _target_count),
-    "DenseBytes": _measured(THOUSANDTH, "dense", _bytes),
-    "ThousandthTopkBytes": _measured(THOUSANDTH, "top_k", _bytes),
-    "HundredthTopkBytes": _measured(HUNDREDTH, "top_k", _bytes),
-    "ReleasedSettingsTopkBytes": _measured(RELEASED_SETTINGS, "top_k", _bytes),
+    **{f"Trained{word}Outcome": partial(outcome, method=method) for word, method in RULE_WORDS.items()},
+    "TrainedOursBandShare": partial(share_in_band, method=OURS),
+    "TrainedTheirsBandShare": partial(share_in_band, method=THEIRS),
+    "TrainedLargestLead": _largest_lead,
+    "ThousandthTarget": partial(_target, setting=PLAIN),
+    "HundredthTarget": partial(_target, setting=PLAIN_HUNDREDTH),
+    "DenseBytes": partial(_bytes, setting=PLAIN, method=DENSE),
+    "ThousandthTopkBytes": partial(_bytes, setting=PLAIN, method=EXACT),
+    "HundredthTopkBytes": partial(_bytes, setting=PLAIN_HUNDREDTH, method=EXACT),
+    **{f"{word}TopkGain": partial(_gain, setting=setting) for word, setting in SETTING_WORDS.items()},
     **{
-        name: macro
-        for word, condition in CONDITIONS.items()
-        for name, macro in _condition_macros(word, condition).items()
+        f"{word}{name}Difference": partial(_against, setting=setting, method=method, reference=reference)
+        for word, setting in (("Plain", PLAIN), ("Momentum", MOMENTUM))
+        for name, method, reference in (("Topk", EXACT, DENSE), ("Ours", OURS, EXACT), ("Theirs", THEIRS, EXACT))
     },
-    "ThousandthOursBandShare": _measured(THOUSANDTH, "gaussian_k", _band_share),
-    "StandardisedTheirsBandShare": _measured(STANDARDISED, "gaussian_k_released", _band_share),
-    "ThousandthTheirsLargestCount": _measured(THOUSANDTH, "gaussian_k_released", _count("largest_selected_count", max)),
-    **{
-        f"{word}TheirsMedianCount": _measured(CONDITIONS[word], "gaussian_k_released", _count("selected_count", median))
-        for word in ("Thousandth", "Hundredth", "Standardised")
-    },
-    **{name: macro for word, rule in OTHER_RULES.items() for name, macro in _rule_macros(word, *rule).items()},
+    "MomentumBeforeDifference": partial(_against, setting=MOMENTUM, method=BEFORE, reference=EXACT),
+    "MomentumBeforeDense": partial(_against, setting=MOMENTUM, method=BEFORE, reference=DENSE),
 }
 
 STUDY = Study(
     macros=MACROS,
-    figures={"convergence": convergence, "counts": counts, "momentum": momentum},
-    tables={"accuracy.tex": accuracy_table, "counts.tex": count_table, "momentum.tex": momentum_table},
+    figures={"convergence": convergence, "counts": counts},
+    tables={"accuracy.tex": accuracy_table, "counts.tex": count_table},
     results=("convergence",),
+    remade=tuple(f"convergence_{arena}" for arena in ARENAS),
 )

@@ -1,125 +1,136 @@
-"""How did the training runs end, and how many entries did each rule send on the way? Three tables.
+"""How did the tuned runs end, and how many entries did each rule send on the way? Two tables.
 
-Read from `convergence/` of the data folder, by condition and method; a method that has runs has a row. Accuracies are
-compared with those of Top-k, paired over the seeds that both have; cells say how many runs diverged, if any did.
+A line per setting, and a line per rule at density 0.001. Ends are compared with those of exact Top-k, seed by seed;
+more is better: points of accuracy, of text per cent of its loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median
 
 from paper import latex, rules
 from paper.comparisons import difference_cell
 from paper.results import Result
+from paper.studies.convergence.figures import DRAWN
 from paper.studies.convergence.runs import (
-    HUNDREDTH,
-    MOMENTUM,
-    RELEASED_SETTINGS,
-    STANDARDISED,
-    THOUSANDTH,
-    Condition,
-    accuracies,
-    accuracy_difference,
-    band_share,
-    bytes_per_update,
-    condition_results,
+    ARENAS,
+    BEFORE,
+    DENSE,
+    EXACT,
+    LOW_RANK,
+    NOT_RUN,
+    OURS,
+    RANDOM,
+    RULES,
+    THEIRS,
+    Setting,
+    band_shares,
+    contestant,
+    difference,
     diverged_count,
-    relative_counts,
-    trained_methods,
+    ends,
+    is_text,
+    methods,
+    settings,
+    studies,
 )
 
-EXACT = ("dense", "top_k", "random_k")
-"""Methods that send as many entries as they are asked for; the other tables than that of accuracies leave them out."""
-CONDITIONS = {
-    "unit pixels, density $0.001$": THOUSANDTH,
-    "unit pixels, density $0.01$": HUNDREDTH,
-    "standardised pixels, density $0.001$": STANDARDISED,
-    "released settings, density $0.001$ after warm-up": RELEASED_SETTINGS,
-}
-"""Groups of rows of the table of counts, and the columns of that of accuracies."""
+COMPARED = (DENSE, BEFORE, OURS, THEIRS, RANDOM)
+"""Columns of the table of ends, after exact Top-k."""
+COUNT_DENSITY = 0.001
+"""Of the table of counts."""
+ABSENT = "--"
 
 
 def accuracy_table(data_folder: Path) -> str:
-    """A `tabular` with a line per method: seeds, and final test accuracy in per cent, mean and range of the seeds."""
-    lines = [_accuracy_line(data_folder, method) for method in trained_methods(data_folder, THOUSANDTH)]
-    pixels = _line("", ["", "unit pixels", "unit pixels", "standardised pixels", "released settings"])
-    densities = _line("density", ["seeds", *(latex.shortest(condition.density) for condition in CONDITIONS.values())])
-    return _tabular("lrllll", f"{pixels}{densities}", lines)
+    """A `tabular` with a line per setting: what exact Top-k ends with, and how much more others do."""
+    there = studies(data_folder)
+    body = ""
+    for arena, title in ARENAS.items():
+        found = [setting for setting in settings(data_folder) if setting.arena == arena]
+        note = "" if found else f", {NOT_RUN}"
+        unit = r", loss and \%" if found and is_text(there[arena]) else ""
+        body += f"{_space(body)}\\multicolumn{{8}}{{@{{}}l}}{{\\emph{{{title}{unit}{note}}}}} \\\\\n"
+        body += "".join(_ends_line(there[arena], setting) for setting in found)
+    names = " & ".join(map(title_of, (EXACT, *COMPARED)))
+    return _tabular("lrrrrrrr", f"optimiser & density & {names} \\\\\n", body)
 
 
 def count_table(data_folder: Path) -> str:
-    """A `tabular` with a line per rule in each condition: difference to Top-k, share in range, counts, bytes."""
-    threshold_rules = [name for name in trained_methods(data_folder, THOUSANDTH) if name not in EXACT]
-    lines = []
-    for place, (title, condition) in enumerate(CONDITIONS.items()):
-        space = "\\addlinespace\n" if place else ""
-        lines.append(f"{space}\\multicolumn{{7}}{{@{{}}l}}{{\\emph{{{title}}}}} \\\\\n")
-        lines += [_line(rules.named(rule).title, _counts(data_folder, condition, rule)) for rule in threshold_rules]
+    """A `tabular` with a line per rule: difference to Top-k, share in range, counts, bytes and step size."""
+    body = ""
+    for arena, rule in DRAWN.items():
+        study = studies(data_folder).get(arena)
+        title = f"{ARENAS[arena]}, {RULES[rule]}"
+        note = f", {NOT_RUN}" if study is None else ""
+        body += f"{_space(body)}\\multicolumn{{8}}{{@{{}}l}}{{\\emph{{{title}{note}}}}} \\\\\n"
+        if study is not None:
+            names = [name for name in methods(study, rule, COUNT_DENSITY) if name not in (DENSE, RANDOM)]
+            body += "".join(_count_line(study, rule, name) for name in names)
     heads = (
-        r"& difference & in range & \multicolumn{3}{c}{count$/k$} & \\" + "\n"
-        r"\cmidrule(lr){4-6}" + "\n"
-        r"rule & (points) & (\%) & min & median & max & bytes \\" + "\n"
+        "& difference & in range & \\multicolumn{3}{c}{count$/k$} & & step \\\\\n"
+        "\\cmidrule(lr){4-6}\n"
+        "rule & to Top-$k$ & (\\%) & min & median & max & bytes & size \\\\\n"
     )
-    return _tabular("llrrrrr", heads, lines)
+    return _tabular("lrrrrrrr", heads, body)
 
 
-def momentum_table(data_folder: Path) -> str:
-    """A `tabular` with a line per method: accuracy and difference to Top-k with momentum, over the seeds."""
-    references = condition_results(data_folder, MOMENTUM, "top_k")
-    lines = []
-    for method in trained_methods(data_folder, MOMENTUM):
-        results = condition_results(data_folder, MOMENTUM, method)
-        difference = "" if method == "top_k" else difference_cell(accuracy_difference(results, references))
-        most = "" if method in EXACT else latex.decimal(max(relative_counts(results, "largest_selected_count")), 2)
-        cells = [latex.integer(len(results)), _mean_and_range(results), difference, most]
-        lines.append(_line(rules.named(method).title, cells))
-    heads = _line("", ["seeds", "accuracy (\\%)", "difference (points)", "largest count$/k$"])
-    return _tabular("lrllr", heads, lines)
+def title_of(method: str) -> str:
+    """How a method is called."""
+    return "PowerSGD" if method == LOW_RANK else rules.named(method).title
 
 
-def _accuracy_line(data_folder: Path, method: str) -> str:
-    by_condition = [condition_results(data_folder, condition, method) for condition in CONDITIONS.values()]
-    seeds = ", ".join(map(latex.integer, dict.fromkeys(map(len, by_condition))))
-    return _line(rules.named(method).title, [seeds, *map(_mean_and_range, by_condition)])
+def _ends_line(study: Result, setting: Setting) -> str:
+    reference = contestant(study, setting.rule, EXACT, setting.density)
+    if reference is None:
+        raise AssertionError(f"{setting} is listed because {EXACT} was run there")
+    others = [contestant(study, setting.rule, name, setting.density) for name in COMPARED]
+    cells = [RULES[setting.rule], latex.shortest(setting.density), _end(study, reference)]
+    cells += [ABSENT if found is None else _against(study, found, reference) for found in others]
+    return " & ".join(cells) + " \\\\\n"
 
 
-def _counts(data_folder: Path, condition: Condition, rule: str) -> list[str]:
-    results = condition_results(data_folder, condition, rule)
-    difference = accuracy_difference(results, condition_results(data_folder, condition, "top_k"))
-    counts = (
-        min(relative_counts(results, "smallest_selected_count")),
-        median(relative_counts(results, "selected_count")),
-        max(relative_counts(results, "largest_selected_count")),
-    )
-    return [
-        f"{difference_cell(difference)}{_divergence(results)}",
-        latex.percent(band_share(results)),
-        *(latex.decimal(count, 2) for count in counts),
-        latex.size(bytes_per_update(results)),
-    ]
+def _end(study: Result, found: Result) -> str:
+    values = ends(study, found)
+    return divergence(found) if values is None else latex.decimal(fmean(values), 3 if is_text(study) else 1)
 
 
-def _mean_and_range(results: Sequence[Result]) -> str:
-    """`80.5 (79.8--81.2)`, and how many diverged; the mean alone for a single seed."""
-    shares = accuracies(results)
-    mean, note = latex.decimal(fmean(shares), 1), _divergence(results)
-    if len(shares) == 1:
-        return f"{mean}{note}"
-    return f"{mean} ({latex.decimal(min(shares), 1)}--{latex.decimal(max(shares), 1)}){note}"
+def _against(study: Result, found: Result, reference: Result) -> str:
+    """`+0.02 (−0.42 to 0.45)`, or how many of its runs diverged."""
+    estimate = difference(study, found, reference)
+    if estimate is not None:
+        return difference_cell(estimate)
+    return divergence(found) if diverged_count(found) else ABSENT
 
 
-def _divergence(results: Sequence[Result]) -> str:
-    """`, 1 of 3 diverged`; nothing where none did."""
-    count = diverged_count(results)
-    return f", {latex.integer(count)} of {latex.integer(len(results))} diverged" if count else ""
+def divergence(found: Result) -> str:
+    """`2 of 5 diverged`."""
+    return f"{latex.integer(diverged_count(found))} of {latex.integer(len(found['test_loss']))} diverged"
 
 
-def _line(first: str, cells: Sequence[str]) -> str:
-    return f"{' & '.join([first, *cells])} \\\\\n"
+def _count_line(study: Result, rule: str, name: str) -> str:
+    found, reference = (contestant(study, rule, each, COUNT_DENSITY) for each in (name, EXACT))
+    if found is None:
+        raise AssertionError(f"{name} is listed because it was run")
+    against = ABSENT if reference is None or name == EXACT else _against(study, found, reference)
+    counts = [ABSENT] * 4
+    if shares := band_shares(found):
+        chosen = (
+            min(count for count in found["smallest_count"] if count is not None),
+            median(count for count in found["median_count"] if count is not None),
+            max(count for count in found["largest_count"] if count is not None),
+        )
+        counts = [latex.percent(fmean(shares)), *(latex.decimal(count, 2) for count in chosen)]
+    sent = [each for each in found["sent_bytes"] if each is not None]
+    cells = [title_of(name), against, *counts, latex.size(fmean(sent)) if sent else ABSENT]
+    return " & ".join([*cells, latex.shortest(found["step_size"])]) + " \\\\\n"
 
 
-def _tabular(columns: str, heads: str, lines: Sequence[str]) -> str:
-    body = f"\\toprule\n{heads}\\midrule\n{''.join(lines)}\\bottomrule\n"
-    return f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{body}\\end{{tabular}}\n"
+def _space(body: str) -> str:
+    return "\\addlinespace\n" if body else ""
+
+
+def _tabular(columns: str, heads: str, body: str) -> str:
+    lines = f"\\toprule\n{heads}\\midrule\n{body}\\bottomrule\n"
+    return f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{lines}\\end{{tabular}}\n"

@@ -19,6 +19,8 @@ HOLDS, FAILS, OPEN = (
     "inconclusive for the rule as described",
 )
 """In their place where the abstract alone is known: a test of that rule, and of nothing that was published."""
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNKNOWN, HOLDS, FAILS, OPEN, NOT_COMPARABLE)
+"""In the order in which they are counted."""
 NoYes = bool | None
 """None: inconclusive, as the intervals over the seeds leave it open."""
 
@@ -34,6 +36,7 @@ class Headline:
         holds: is the claimed relation there? None instead of a function where nothing comparable can be measured.
         reason: why, in LaTeX.
         is_described: whether the abstract alone is known, and the rule from a description.
+        document: the paper that speaks of it.
     """
 
     source: str
@@ -42,6 +45,7 @@ class Headline:
     holds: Callable[[Path], NoYes] | None
     reason: str
     is_described: bool = False
+    document: str = "waiting"
 
     def verdict(self, data_folder: Path) -> str:
         """In words."""

@@ -7,8 +7,11 @@ here is printed beside ours.
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
+from paper import latex
 from paper.studies.barriers import scan_ratio
 from paper.studies.headlines.findings import (
     growing,
@@ -24,7 +27,7 @@ from paper.studies.headlines.findings import (
     switch_time,
     switch_times,
 )
-from paper.studies.headlines.headline import Headline
+from paper.studies.headlines.headline import VERDICTS, Headline
 from paper.studies.headlines.settings import (
     GROUPS,
     INTERVALS,
@@ -59,6 +62,7 @@ HEADLINES: tuple[Headline, ...] = (
         "judged is a step with density 0.01 of four hosts at the largest rate that was measured; at smaller ones the "
         "factor is what the link makes of it, and a step that is sooner is no accuracy that is sooner (Table~"
         r"\ref{table:links-times})",
+        document="main",
     ),
     Headline(
         "zhao2019",
@@ -193,18 +197,54 @@ HEADLINES: tuple[Headline, ...] = (
 )
 
 
-def headline_table(data_folder: Path) -> str:
-    r"""The body of a `longtable`: source, claim, ours, verdict and why."""
+SELECTING = HEADLINES[0]
+"""What the paper about sending says in a sentence."""
+WAITING = tuple(headline for headline in HEADLINES if headline.document == "waiting")
+"""What the table of the paper about waiting has."""
+
+
+_COLUMNS = (
+    r"@{}>{\raggedright}p{0.085\textwidth}>{\raggedright}p{0.205\textwidth}>{\raggedright}p{0.34\textwidth}"
+    r">{\raggedright\arraybackslash}p{0.315\textwidth}@{}"
+)
+
+
+def headline_table(data_folder: Path, *, is_judged: bool) -> str:
+    r"""A `tabular` of waiting.tex: source, claim, ours, verdict and why.
+
+    Args:
+        data_folder: holds the result files.
+        is_judged: those with a relation that was measured, or the others.
+    """
     rows = (
         f"\\citet{{{headline.source}}} & {headline.claim} & {headline.ours(data_folder)} & "
         f"\\emph{{{headline.verdict(data_folder)}}}: {headline.reason} \\\\\n"
-        for headline in HEADLINES
+        for headline in WAITING
+        if (headline.holds is not None) == is_judged
     )
-    return "\\addlinespace[2pt]\n".join(rows)
+    body = "\\addlinespace[2pt]\n".join(rows)
+    head = "source & headline & measured here & verdict and why \\\\"
+    return f"\\begin{{tabular}}{{{_COLUMNS}}}\n\\toprule\n{head}\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def verdict_tally(data_folder: Path) -> str:
+    """`reproduced 6, not reproduced 1, inconclusive for the rule as described 2`, of what the table has."""
+    counts = Counter(headline.verdict(data_folder) for headline in WAITING)
+    return ", ".join(f"{verdict} {latex.integer(counts[verdict])}" for verdict in VERDICTS if counts[verdict])
 
 
 STUDY = Study(
-    tables={"headlines.tex": headline_table},
+    macros={
+        "AnnouncedSelecting": lambda _folder: SELECTING.claim,
+        "FoundSelecting": SELECTING.ours,
+        "VerdictSelecting": SELECTING.verdict,
+        "AnnouncedCount": lambda _folder: latex.integer(len(WAITING)),
+        "AnnouncedTally": verdict_tally,
+    },
+    tables={
+        "headlines.tex": partial(headline_table, is_judged=True),
+        "headlines_apart.tex": partial(headline_table, is_judged=False),
+    },
     results=(
         "headlines",
         "races",
@@ -214,4 +254,6 @@ STUDY = Study(
         "links",
         *(f"link_accuracy_{model}" for model in TRAINED),
     ),
+    remade=("headlines", "races", "planned_barriers", "switching", "staleness"),
+    apart={"headlines_apart.tex": ("headlines", "races")},
 )

@@ -153,29 +153,25 @@ def merged_range(row: Result) -> tuple[float, float] | None:
     return None
 
 
-def crossover_maps(data_folder: Path) -> Figure:
-    """Which collective is quickest by density and workers: networks side by side, a row for each way of selecting."""
+def crossover_maps(data_folder: Path, *, is_alike: bool = False) -> Figure:
+    """Which collective is quickest by density and workers, a panel for each network; workers select apart, or alike."""
     study = result(data_folder, "crossovers")
-    figure = new_figure(4.9, profile=study["profile"])
-    networks = list(study["networks"])
-    shares = sorted({one["fresh_share"] for one in study.records("maps")}, reverse=True)
-    panels = figure.subplots(len(shares), len(networks), sharex=True, sharey=True, squeeze=False)
-    for share, line in zip(shares, panels, strict=True):
-        for network, axes in zip(networks, line, strict=True):
-            _draw_map(axes, study, network, share)
-        line[0].set_ylabel(f"workers $n$ ($\\varphi={share:g}$)")
-        workers = [row["workers"] for one in study.records("maps") for row in one.records("rows")]
-        line[0].set_ylim(min(workers), max(workers))
-        ticks = [4**power for power in range(1, 7) if min(workers) <= 4**power <= max(workers)]
-        line[0].set_yticks(ticks, [str(tick) for tick in ticks])
-        line[0].minorticks_off()
-    for axes, network in zip(panels[0], networks, strict=True):
-        axes.set_title(network_title(study, network))
-    for axes in panels[-1]:
-        axes.set_xlabel(r"density $\kappa$")
+    figure = new_figure(2.9, profile=study["profile"])
+    networks, maps = list(study["networks"]), study.records("maps")
+    share = (min if is_alike else max)(float(one["fresh_share"]) for one in maps)
+    panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
+    for network, axes in zip(networks, panels, strict=True):
+        _draw_map(axes, study, network, share)
+        axes.set(title=network_title(study, network), xlabel=r"density $\kappa$")
+    panels[0].set_ylabel(f"workers $n$ ($\\varphi={share:g}$)")
+    workers = [row["workers"] for one in maps for row in one.records("rows")]
+    panels[0].set_ylim(min(workers), max(workers))
+    ticks = [4**power for power in range(1, 7) if min(workers) <= 4**power <= max(workers)]
+    panels[0].set_yticks(ticks, [str(tick) for tick in ticks])
+    panels[0].minorticks_off()
     for look in (*LINES.values(), LIMIT, MERGED):
-        panels[0][0].plot([], [], **look.line)
-    legend_below(figure, panels[0][0], columns=3)
+        panels[0].plot([], [], **look.line)
+    legend_below(figure, panels[0], columns=3)
     return figure
 
 

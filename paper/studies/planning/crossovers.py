@@ -214,5 +214,10 @@ MACROS: dict[str, Macro] = {
     "CrossoverCodedSlow": partial(_coded, network="slow"),
 }
 
-STUDY = Study(macros=MACROS, figures={"crossovers": crossover_maps}, results=("crossovers", "kernels", "wire"))
+STUDY = Study(
+    macros=MACROS,
+    figures={"crossovers": crossover_maps, "crossovers_alike": partial(crossover_maps, is_alike=True)},
+    results=("crossovers", "kernels", "wire"),
+    remade=("crossovers",),
+)
 """What the paper prints of it."""

@@ -6,7 +6,7 @@ points of the energy of a corrected gradient, seed by seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,25 +98,31 @@ def feasible(study: Result) -> list[Place]:
 
 
 def layer_figure(data_folder: Path) -> Figure:
-    """Above: density by depth. Below: what is left out of gradients that the densities were not planned for."""
-    study = result(data_folder, "layer_densities")
-    figure = new_figure(4.4, profile=study["profile"])
-    models = list(study["messages"])
-    upper, lower = figure.subplots(2, len(models), squeeze=False)
-    for model, above, below in zip(models, upper, lower, strict=True):
-        own = [place for place in feasible(study) if place.model == model]
-        above.set_title(MODELS[model])
-        _draw_densities(above, own, is_labelled=model == models[0])
-        _draw_left_out(below, own)
-    upper[0].set_ylabel(r"density $\kappa$")
-    lower[0].set_ylabel("energy left out in %")
-    handles, labels = lower[0].get_legend_handles_labels()
+    """Density by depth, a panel for each network."""
+    return _by_model(data_folder, _draw_densities, ylabel=r"density $\kappa$")
+
+
+def left_out_figure(data_folder: Path) -> Figure:
+    """What is left out of gradients that the densities were not planned for, a panel for each network."""
+    figure = _by_model(data_folder, _draw_left_out, ylabel="energy left out in %")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure
 
 
-def _draw_densities(axes: Axes, own: Sequence[Place], *, is_labelled: bool) -> None:
-    """The mean of the seeds as steps, one density for all beside it, a colour for each link."""
+def _by_model(data_folder: Path, draw: Callable[[Axes, Sequence[Place]], None], *, ylabel: str) -> Figure:
+    study = result(data_folder, "layer_densities")
+    figure = new_figure(2.4, profile=study["profile"])
+    panels = figure.subplots(1, len(study["messages"]), squeeze=False)[0]
+    panels[0].set_ylabel(ylabel)
+    for model, axes in zip(study["messages"], panels, strict=True):
+        axes.set_title(MODELS[model])
+        draw(axes, [place for place in feasible(study) if place.model == model])
+    return figure
+
+
+def _draw_densities(axes: Axes, own: Sequence[Place]) -> None:
+    """The mean of the seeds as steps, one density for all beside it, a colour for each link, named once."""
     count = max((len(place.links[0]["densities"]) for place in own), default=1)
     for place, look in zip(own, RATES, strict=False):
         columns = list(zip(*(link["densities"] for link in place.links), strict=True))
@@ -125,7 +131,7 @@ def _draw_densities(axes: Axes, own: Sequence[Place], *, is_labelled: bool) -> N
         axes.stairs(heights, edges, baseline=None, color=look.colour, linewidth=1.4)
         common = fmean(link["one_density"] for link in place.links)
         axes.axhline(common, color=look.colour, linestyle=WAYS["one"].dash, linewidth=0.8)
-        if is_labelled:
+        if axes.get_ylabel():
             label, corner = f"{place.rate / _GIGA:g} Gbit/s", (edges[0], heights[0])
             axes.annotate(label, corner, xytext=(0, 3), textcoords="offset points", fontsize=7, color=look.colour)
     axes.set(yscale="log", xlabel="message, from the input on")
@@ -303,7 +309,7 @@ MACROS: dict[str, Macro] = {
 
 STUDY = Study(
     macros=MACROS,
-    figures={"layer_densities": layer_figure, "density_rates": rate_figure},
+    figures={"layer_densities": layer_figure, "layers_left_out": left_out_figure, "density_rates": rate_figure},
     tables={"layer_densities.tex": layer_table},
     results=("layer_densities",),
 )

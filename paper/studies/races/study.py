@@ -229,4 +229,6 @@ STUDY = Study(
     },
     tables={"races.tex": race_table},
     results=("races", "race_finals"),
+    remade=("races",),
+    apart={"race_finals": ("races", "race_finals")},
 )

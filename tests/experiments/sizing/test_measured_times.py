@@ -36,7 +36,7 @@ def test_what_was_measured_is_read_back(tmp_path: Path) -> None:
 def test_another_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "some.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=r"some\.json (is no record of kernels|has no times of 'top_k')"):
+    with pytest.raises(ValueError, match=r"some\.json (is no record of kernels|has no times of 'top_k, warm')"):
         read_selection_times(path)
 
 

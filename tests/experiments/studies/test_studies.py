@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,18 +11,13 @@ from sparsync.experiments.simulate import simulate
 from sparsync.experiments.studies.profiles import PROFILES
 from sparsync.experiments.studies.selection import selection
 from sparsync.experiments.studies.selection.contraction import DENSITIES, LAWS, run_contraction, tail_ratios
-from sparsync.experiments.studies.training import convergence
 from sparsync.experiments.training.data import load_dataset
 from sparsync.experiments.training.runs import RUNS
 from sparsync.experiments.training.seeding import random_stream
 from sparsync.kernels.selection import SELECTORS
 from sparsync.theory.contraction.ladder import STATEMENTS
-from sparsync.verify.tools.pool import Pool
-from tests.support.paper_data import MOMENTUM_METHODS
 
-TINY = replace(
-    PROFILES["smoke"], steps=2, observed_steps=(1, 2), sample_dimension=500, selection_dimensions=(300,), workers=2
-)
+TINY = replace(PROFILES["smoke"], observed_steps=(1, 2), sample_dimension=500, selection_dimensions=(300,), workers=2)
 
 
 @pytest.fixture
@@ -110,39 +102,6 @@ def test_gradient_and_corrected_gradient_part_once_a_residual_has_built_up() -> 
     ratios = {vector["name"]: vector["ratio"] for vector in study["vectors"]}
     assert ratios["gradient, step 1"] == ratios["corrected gradient, step 1"]
     assert ratios["gradient, step 2"] != ratios["corrected gradient, step 2"]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_convergence_cases_have_distinct_files_and_paired_seeds(profile: str) -> None:
-    size = PROFILES[profile]  # type: ignore[index]  # the keys are the literals
-    cases = convergence.convergence_cases(size)
-    assert len({case.file_name for case in cases}) == len(cases)
-    assert {case.run_name for case in cases} == set(RUNS)
-    with_momentum = {case.run_name for case in cases if case.setting == "momentum"}
-    assert with_momentum == {f"fnn3_{rule}" for rule in ("dense", *MOMENTUM_METHODS)}
-    for setting, seed_count in (("plain", size.seed_count), ("momentum", size.momentum_seed_count)):
-        seeds: dict[tuple[str, float], set[int]] = defaultdict(set)
-        for case in (case for case in cases if case.setting == setting):
-            seeds[case.run_name, case.run.density].add(case.run.seed)
-        counts = {name: seed_count if name in convergence.MAIN_RUNS else size.other_seed_count for name, _ in seeds}
-        assert all(found == set(range(counts[name])) for (name, _), found in seeds.items())
-
-
-@pytest.mark.usefixtures("_tiny")
-def test_convergence_study_writes_a_file_per_case_and_removes_stale_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cases = convergence.convergence_cases(TINY)[-2:]
-    monkeypatch.setattr(convergence, "convergence_cases", lambda _: cases)
-    (tmp_path / "stale.json").write_text("{}")
-    advanced: list[None] = []
-    convergence.run_convergence("smoke", tmp_path, Pool(2, advance=lambda: advanced.append(None)))
-    assert {path.name for path in tmp_path.iterdir()} == {case.file_name for case in cases}
-    assert len(advanced) == 2
-    for case in cases:
-        record = json.loads((tmp_path / case.file_name).read_text())
-        assert (record["setting"], record["profile"], record["run_name"]) == (case.setting, "smoke", case.run_name)
-        assert len(record["loss"]) == record["run"]["steps"] == 2
 
 
 @pytest.mark.usefixtures("_tiny")

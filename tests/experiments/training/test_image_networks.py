@@ -1,4 +1,4 @@
-"""ResNet-20 and VGG-16 have the shapes that they are known by, and workers keep batch statistics of their own."""
+"""The networks have the shapes that they are known by, and workers keep batch statistics of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sparsync.experiments.simulate import simulate
 from sparsync.experiments.training.batches import BatchSchedule
 from sparsync.experiments.training.data import Dataset, load_dataset
-from sparsync.experiments.training.image_networks import ImageShape, _ResidualBlock, resnet20, vgg16
+from sparsync.experiments.training.image_networks import ImageShape, _ResidualBlock, lenet5, resnet20, vgg16
 from sparsync.experiments.training.models import IMAGE_MODELS, FlatModel
 from sparsync.experiments.training.runs import Run
 
@@ -46,6 +46,20 @@ def test_vgg_ends_in_one_place_for_images_of_either_size(size: int, sides: tuple
     pooled = outputs_of(network, nn.MaxPool2d, shape)
     assert pooled == [(width, side, side) for width, side in zip((64, 128, 256, 512, 512), sides, strict=True)]
     assert len(outputs_of(network, nn.Conv2d, shape)) == 13
+
+
+@pytest.mark.parametrize("size", [28, 32])
+def test_lenet_has_the_parameters_of_the_released_code_on_digits_of_either_size(size: int) -> None:
+    network, shape = lenet5((1, size, size), 10), (1, size, size)
+    assert sum(layer.numel() for layer in network.parameters()) == 61_706
+    assert outputs_of(network, nn.MaxPool2d, shape) == [(6, 14, 14), (16, 5, 5)]
+
+
+def test_lenet_sees_a_smaller_image_in_the_middle_of_a_border_of_zeros() -> None:
+    network, images = lenet5((1, 28, 28), 10), torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(1))
+    bordered = torch.zeros(3, 1, 32, 32)
+    bordered[:, :, 2:30, 2:30] = images
+    assert torch.equal(network(images), network[1:](bordered))
 
 
 @pytest.mark.parametrize("name", IMAGE_MODELS)

@@ -79,6 +79,12 @@ def conv3_count() -> int:
     return FILTER * (CHANNELS * 8 + 8 * 16 + 16 * 32) + 2 * (8 + 16 + 32) + 32 * 10 + 10
 
 
+def lenet5_count() -> int:
+    """Filters of 5 × 5 with a bias each, and linear layers behind 16 maps of 5 × 5."""
+    convolutions = CHANNELS * 25 * 6 + 6 + 6 * 25 * 16 + 16
+    return convolutions + (16 * 25 * 120 + 120) + (120 * 84 + 84) + (84 * 10 + 10)
+
+
 def lstm_count() -> int:
     """Two layers of four gates, each with two matrices and two biases, between the embedding and the linear layer."""
     layer = 4 * (256 * 256 + 256 * 256 + 256 + 256)
@@ -96,6 +102,7 @@ def gpt_count() -> int:
     ("name", "by_hand", "published"),
     [
         ("conv3", conv3_count(), 6_418),
+        ("lenet5", lenet5_count(), 62_006),
         ("resnet20", resnet20_count(), 269_722),
         ("vgg16", vgg16_count(), 14_728_266),
         ("lstm", lstm_count(), 1_184_000),

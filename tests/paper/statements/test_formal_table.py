@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from paper.documents import DOCUMENTS
 from paper.statements.claims import claim_latex
 from paper.statements.formal_table import closed_theorems, formal_table
-from paper.statements.proofs import label_link, theorem_latex, title_latex
+from paper.statements.proofs import label_link, title_latex
 from sparsync.verify.formal.theorems import THEOREMS
 from tests.support.paper_data import formal_record, rewrite, theorem_record, write_results
-from tests.support.paths import ROOT
 
-MAIN_TEX = ROOT / "paper" / "main.tex"
 NAMES = [theorem["name"] for theorem in formal_record()["theorems"]]
 
 
@@ -60,15 +59,13 @@ def test_a_row_says_what_it_leaves_of_the_statement_that_it_proves(tmp_path: Pat
 def test_a_row_says_its_hypotheses_and_what_meets_them(table: str) -> None:
     assert rows(table)["tail.tail_cross"][2] == "none"
     assert rows(table)["tail.square_best"][2] == r"$0 < k \le d$"
-    assert rows(table)["powers.power_best"][2].endswith(
-        r"\newline\emph{met by} \hyperref[formal:tail.square_best]{" + theorem_latex("tail.square_best") + "}"
-    )
+    assert rows(table)["powers.power_best"][2].endswith(r"\newline\emph{met by} \formal{tail.square_best}")
 
 
 def test_a_witness_that_has_no_row_is_named_without_a_link(tmp_path: Path) -> None:
     theorem = theorem_record("tail.tail_cross", "nothing", assumes="k ≤ d", witness="witnesses.some_lemma")
     cell = rows(formal_table(with_theorems(tmp_path / "data", theorem)))["tail.tail_cross"][2]
-    assert cell.endswith(r"\emph{met by} \texttt{witnesses.\allowbreak{}some\_\allowbreak{}lemma}")
+    assert cell.endswith(r"\emph{met by} \code{witnesses.some_lemma}")
 
 
 def test_a_theorem_that_rests_on_an_axiom_is_not_called_proved(tmp_path: Path) -> None:
@@ -78,10 +75,7 @@ def test_a_theorem_that_rests_on_an_axiom_is_not_called_proved(tmp_path: Path) -
         theorem_record("tail.square_best", "something"),
     )
     found = rows(formal_table(folder))
-    assert (
-        r"\emph{rests on} \texttt{Classical\_\allowbreak{}Prop.\allowbreak{}classic}, \texttt{funext}"
-        in (found["tail.tail_cross"][1])
-    )
+    assert r"\emph{rests on} \code{Classical_Prop.classic}, \code{funext}" in found["tail.tail_cross"][1]
     assert "proved" not in found["tail.tail_cross"][1]
     assert found["tail.square_best"][1].endswith(r"\newline\emph{proved}")
     with pytest.raises(ValueError, match=r"tail\.tail_cross on Classical_Prop\.classic, funext"):
@@ -113,14 +107,16 @@ def test_a_missing_field_is_named(field: str, tmp_path: Path) -> None:
 
 
 def test_the_text_has_the_caption_and_refers_to_the_table() -> None:
-    text = MAIN_TEX.read_text(encoding="utf-8")
+    text = DOCUMENTS["main"].text()
     assert r"\newcommand{\formalcaption}" in text.partition(r"\input{generated/formal.tex}")[0]
     assert r"Table~\ref{table:formal}" in text
 
 
 def test_the_text_names_only_theorems_that_there_are() -> None:
-    named = re.findall(r"\\formal\{([\w.]+)\}", MAIN_TEX.read_text(encoding="utf-8"))
-    assert set(named) <= set(THEOREMS)
+    texts = (document.text() for document in DOCUMENTS.values())
+    named = {name for text in texts for name in re.findall(r"\\formal\{([\w.]+)\}", text)}
+    assert named
+    assert named <= set(THEOREMS)
 
 
 @pytest.mark.parametrize("name", THEOREMS)

@@ -6,10 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paper.results import result
-from paper.studies.advice import MACROS, NAME, advice_table, ratio, rows
+from paper.studies.advice import MACROS, NAME, advice, advice_table, candidate_seconds, largest_ratio, ratio, rows
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import PROVENANCE, write
 
@@ -43,8 +44,21 @@ def folder(tmp_path: Path) -> Path:
             "is_within": False,
         },
     }
-    write(tmp_path / f"{NAME}.json", {"settings": settings, "within": 1.1, "provenance": PROVENANCE})
+    write(
+        tmp_path / f"{NAME}.json", {"profile": "record", "settings": settings, "within": 1.1, "provenance": PROVENANCE}
+    )
     return tmp_path
+
+
+def test_candidates_are_drawn_that_have_been_predicted_and_got_there(folder: Path) -> None:
+    assert candidate_seconds(result(folder, NAME)) == [(2.0, 2.2), (3.0, 2.0)]
+    diagonal, points = advice(folder).axes[0].get_lines()
+    assert np.asarray(points.get_xydata()).tolist() == [[2.0, 2.2], [3.0, 2.0]]
+    assert np.asarray(diagonal.get_xdata()).tolist() == np.asarray(diagonal.get_ydata()).tolist() == [2.0, 3.0]
+
+
+def test_the_largest_ratio_is_that_of_the_setting_that_fared_worst(folder: Path) -> None:
+    assert largest_ratio(folder) == math.inf
 
 
 def test_a_ratio_is_infinite_where_the_advised_one_did_not_get_there(folder: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from paper.results import result
-from paper.studies.barriers import MACROS, barriers, printed_shares, span_exponent, timing_rows
+from paper.studies.barriers import MACROS, dssp_leads, planned_barriers, printed_shares, span_exponent, timing_rows
 from paper.style import paper_style
 from tests.support.drawing import drawn_lines, macro_number
 from tests.support.paper_data import rewrite
@@ -22,7 +24,7 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_leads_are_drawn_by_ratio_at_the_last_horizon(data_folder: Path) -> None:
     with paper_style():
-        left, _, _ = barriers(data_folder).axes
+        (left,) = dssp_leads(data_folder).axes
     assert drawn_lines(left, "printed") == [[[1.0, 1.0], [1.5, 40.0], [4.0, 398.0]]]
     assert drawn_lines(left, "capped") == [[[1.0, 1.0], [1.5, 14.0], [4.0, 13.0]]]
     assert [text.get_text() for text in left.texts] == ["100 steps", "400 steps", "$s_U=15$"]
@@ -30,8 +32,8 @@ def test_leads_are_drawn_by_ratio_at_the_last_horizon(data_folder: Path) -> None
 
 def test_seconds_and_spreads_are_drawn_as_measured(data_folder: Path) -> None:
     with paper_style():
-        _, middle, right = barriers(data_folder).axes
-    (sweep,), (scan,) = drawn_lines(middle, "sweep"), drawn_lines(middle, "scan")
+        left, right = planned_barriers(data_folder).axes
+    (sweep,), (scan,) = drawn_lines(left, "sweep"), drawn_lines(left, "scan")
     assert sweep == pytest.approx(np.array([[10, 5e-4], [100, 5e-3]]))
     assert scan == pytest.approx(np.array([[10, 2.5e-2]]))
     spreads, bounds = right.get_lines()[-2:]
@@ -80,9 +82,10 @@ def test_the_exponent_of_four_workers_is_a_third(data_folder: Path) -> None:
     assert span_exponent(data_folder, 4) == pytest.approx(-1 / 3)
 
 
-def test_smoke_results_say_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("draw", [dssp_leads, planned_barriers])
+def test_smoke_results_say_so(draw: Callable[[Path], Figure], tmp_path: Path) -> None:
     with paper_style():
-        figure = barriers(write_barrier_results(tmp_path, profile="smoke"))
+        figure = draw(write_barrier_results(tmp_path, profile="smoke"))
     assert "smoke" in figure.get_suptitle()
 
 
@@ -93,4 +96,4 @@ def test_what_a_file_lacks_is_named(tmp_path: Path) -> None:
         timing_rows(result(folder, "planned_barriers"), "scan")
     (folder / "dssp_leads.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"dssp_leads\.json is missing"):
-        barriers(folder)
+        dssp_leads(folder)

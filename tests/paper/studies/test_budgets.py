@@ -17,6 +17,7 @@ from paper.studies.budgets import (
     at_an_edge,
     budgets,
     cell,
+    equal_bytes,
     largest_residual_ratio,
     line_bound_ratio,
     line_ratio,
@@ -47,12 +48,12 @@ def test_every_cell_is_written_and_both_best_ones_are_framed(folder: Path) -> No
 
 
 def test_lines_are_drawn_relative_to_the_shortest_period(folder: Path) -> None:
-    lines = budgets(folder).axes[2].get_lines()
+    lines = equal_bytes(folder).axes[0].get_lines()
     assert [list(line.get_ydata()) for line in lines] == [[1, 1.5], [1, 1.5], [1, 1 / 16]]  # type: ignore[arg-type]  # matplotlib knows no type
 
 
 def test_what_is_kept_back_is_drawn_beside_its_bound(folder: Path) -> None:
-    lines = {line.get_label(): line for line in budgets(folder).axes[3].get_lines()}
+    lines = {line.get_label(): line for line in equal_bytes(folder).axes[1].get_lines()}
     assert list(lines["network"].get_ydata()) == [2.0]  # type: ignore[arg-type]  # matplotlib knows no type
     assert list(lines["bound"].get_ydata()) == [residual_bound(0.01)]  # type: ignore[arg-type]
 
@@ -62,7 +63,7 @@ def test_an_error_below_that_of_the_shortest_period_is_drawn_below_one(folder: P
     for line in record["lines"]:
         line["end_error"] = [1.0 if line["period"] > 1 else 2.0]
     write(folder / "budgets.json", record)
-    assert list(budgets(folder).axes[2].get_lines()[0].get_ydata()) == [1, 0.5]  # type: ignore[arg-type]
+    assert list(equal_bytes(folder).axes[0].get_lines()[0].get_ydata()) == [1, 0.5]  # type: ignore[arg-type]
 
 
 def test_smoke_figures_say_so_and_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from paper.studies.headlines.headline import (
     Headline,
 )
 from paper.studies.headlines.settings import measured, step_ratio
-from paper.studies.headlines.study import HEADLINES, headline_table
+from paper.studies.headlines.study import HEADLINES, SELECTING, WAITING, headline_table, verdict_tally
 from paper.studies.links.times import Links
 from paper.studies.staleness_runs import OPTIMISERS, SIZES, sweep
 from tests.support.paper_data import rewrite, write, write_results
@@ -60,10 +61,18 @@ def test_every_headline_has_a_verdict_and_numbers_beside_it(headline: Any, uncha
     assert "_" not in headline.ours(unchanged).replace(r"\_", "")
 
 
-def test_the_table_has_every_headline(unchanged: Path) -> None:
-    table = headline_table(unchanged)
+def test_the_table_has_every_headline_about_waiting(unchanged: Path) -> None:
+    tables = {is_judged: headline_table(unchanged, is_judged=is_judged) for is_judged in (True, False)}
     for headline in HEADLINES:
-        assert f"\\citet{{{headline.source}}} & {headline.claim} &" in table
+        row = f"\\citet{{{headline.source}}} & {headline.claim} &"
+        is_judged = headline.holds is not None
+        assert (row in tables[is_judged]) == (headline is not SELECTING)
+        assert row not in tables[not is_judged]
+
+
+def test_verdicts_are_counted_one_for_each_headline_about_waiting(unchanged: Path) -> None:
+    counts = [int(count) for count in re.findall(r"\{(\d+)\}", verdict_tally(unchanged))]
+    assert sum(counts) == len(WAITING) == len(HEADLINES) - 1
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paper.results import result
 from paper.studies.real_races import (
+    BEFOREHAND,
     MACROS,
     NAME,
     STUDY,
@@ -16,6 +18,7 @@ from paper.studies.real_races import (
     errors,
     gain,
     real_curves,
+    real_errors,
     real_makespans,
     real_races,
     real_table,
@@ -93,6 +96,14 @@ def test_curves_are_means_over_seeds(folder: Path) -> None:
     ((first, _, last),) = drawn_lines(by_time, "bsp, dense")
     assert (first, last) == ([0.0, pytest.approx(10.0)], [6.0, pytest.approx(55.0)])
     assert by_bytes.get_xscale() == "log"
+
+
+def test_runs_are_counted_by_how_well_they_were_foretold(folder: Path) -> None:
+    (axes,) = real_errors(folder).axes
+    lines = {str(line.get_label()): np.asarray(line.get_xydata()) for line in axes.get_lines()}
+    assert lines["from its own trace"][:, 0] == pytest.approx([2.0] * 32)
+    assert lines["from the trace of ASP"][-1] == pytest.approx([20.0, 1.0])
+    assert lines[BEFOREHAND.title][:, 0] == pytest.approx([5.0] * 32)
 
 
 def test_every_error_is_a_dot(folder: Path) -> None:

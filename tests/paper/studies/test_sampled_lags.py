@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from paper.results import result
-from paper.studies.sampled_lags import MACROS, held_count, lag_table, passing_points, sampled_lags, shown_run
+from paper.studies.sampled_lags import (
+    MACROS,
+    held_count,
+    lag_table,
+    passing_points,
+    sampled_lags,
+    sampled_passes,
+    shown_run,
+)
 from paper.style import paper_style
 from tests.support.drawing import drawn_lines, macro_number
 from tests.support.paper_data import rewrite
@@ -22,7 +30,8 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_lags_and_passes_are_drawn_as_measured(data_folder: Path) -> None:
     with paper_style():
-        left, middle, right = sampled_lags(data_folder).axes
+        left, middle = sampled_passes(data_folder).axes
+        (right,) = sampled_lags(data_folder).axes
     # Eight of nine others are looked at: one laggard is missed with probability 1/9.
     assert drawn_lines(left, r"$\beta=8$")[0][1] == pytest.approx([1, 1 / 9])
     assert np.asarray(middle.get_lines()[0].get_ydata()).tolist() == [0.8] * 4

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from paper.results import result
-from paper.studies.staleness import MACROS, RATES, stale_theory, staleness, staleness_table
+from paper.studies.staleness import MACROS, RATES, delay_limits, stale_theory, staleness, staleness_table
 from paper.studies.staleness_runs import (
     OPTIMISER_NAMES,
     best_multiple,
@@ -167,13 +167,13 @@ def test_the_rate_is_drawn_as_a_share_of_the_bound(data_folder: Path) -> None:
 
 
 def test_limits_without_delay_are_not_drawn_on_a_logarithmic_axis(data_folder: Path) -> None:
-    right = stale_theory(data_folder).axes[2]
+    (right,) = delay_limits(data_folder).axes
     assert all(np.asarray(line.get_xdata(), float).tolist() == [1, 2] for line in right.get_lines())
 
 
 def test_limits_are_drawn_as_stated_and_as_measured_for_either_delay(data_folder: Path) -> None:
     """Without momentum first: a line, dots and diamonds."""
-    lines = stale_theory(data_folder).axes[2].get_lines()
+    lines = delay_limits(data_folder).axes[0].get_lines()
     drawn = [(line.get_marker(), float(np.asarray(line.get_ydata(), float)[0])) for line in lines[:3]]
     assert drawn == [("None", 1.0), ("o", 0.98), ("D", 1.47)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper.studies.steady_state import CONDITIONS, MACROS, STREAMS, steady_state
+from paper.studies.steady_state import MACROS, STREAMS, TRAINED, steady_state
 from sparsync.experiments.studies.training import steady_state as study
 from tests.support.drawing import drawn_line, plain
-from tests.support.paper_data import rewrite, write_results, write_run
+from tests.support.paper_data import rewrite, write_results
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +38,17 @@ def test_the_steady_state_figure_draws_every_stream_of_the_smaller_density(data_
     # The laws at density 0.001.
     horizontal = [np.asarray(line.get_ydata(), float) for line in left.get_lines() if line.get_linewidth() < 1]
     assert [ends.tolist() for ends in horizontal] == [[2.99, 2.99], [5.97, 5.97]]
-    # Gains 2, 3, 5, 7 at density 0.001, fewer than are smoothed over: one point, their mean, at the last update.
-    updates, gains = drawn_line(right, "unit pixels, 0.001")
-    assert (updates, gains) == ([4.0], [4.25])
-    assert {line.get_label() for line in right.get_lines()} >= {look.title for look in CONDITIONS.values()}
+    # Of two seeds, 10 and 10 up to the first evaluation, 6 and 7 from there to the second.
+    assert drawn_line(right, "FNN-3, 0.001") == ([300, 600], [10.0, 6.5])
+    assert {line.get_label() for line in right.get_lines()} >= {look.title for look in TRAINED.values()}
 
 
-def test_the_gain_of_training_is_the_mean_of_the_seeds(tmp_path: Path) -> None:
-    """A mean of 4.25 of one seed and twice as much of the other."""
+def test_a_training_run_that_there_is_not_is_not_drawn(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "data")
-    write_run(folder, "plain", "top_k", 0.001, 1, delta=[0.004, 0.006, 0.01, 0.014])
-    _, gains = drawn_line(steady_state(folder).axes[1], "unit pixels, 0.001")
-    assert gains == [pytest.approx((4.25 + 8.5) / 2)]
+    (folder / "convergence_gpt.json").unlink()
+    labels = [line.get_label() for line in steady_state(folder).axes[1].get_lines()]
+    assert "FNN-3, 0.001" in labels
+    assert "GPT, AdamW, 0.001" not in labels
 
 
 def test_the_study_and_the_figure_know_the_same_streams() -> None:

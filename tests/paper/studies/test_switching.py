@@ -15,6 +15,7 @@ from paper.results import result
 from paper.studies.switching import (
     CLUSTERS,
     CONDITIONS,
+    DRAWN,
     LESS,
     LIMITS,
     MACROS,
@@ -47,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_order_is_drawn_between_the_two_that_never_switch(folder: Path) -> None:
     panels = switching(folder).axes
-    assert len(panels) == len(CONDITIONS) * len(CLUSTERS)
+    assert len(panels) == len(DRAWN) * len(CLUSTERS)
     lines = {line.get_label(): line for line in panels[0].get_lines()}
     drawn = lines[ORDERS["synchronous_first"].title]
     assert np.asarray(drawn.get_xdata()).tolist() == [0, 0.125, 0.5, 1]

@@ -181,12 +181,14 @@ def test_macros_say_who_is_nearest_and_whether_that_is_close(folder: Path) -> No
 
 def test_the_figure_has_a_dot_for_each_variant_and_a_cross_where_one_diverged(folder: Path) -> None:
     panels = losses(folder).axes
-    assert len(panels) == 8
-    for axes, factor in zip(panels, [1] * 4 + [4] * 4, strict=True):
-        dots = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    assert len(panels) == 4
+    for axes in panels:
+        dots = [line for line in axes.get_lines() if line.get_marker() == "o" and len(np.asarray(line.get_xdata()))]
         drawn = sorted(float(np.asarray(line.get_xdata())[0]) for line in dots)
-        assert drawn == pytest.approx(sorted([0.6, factor * 1.0, factor * 0.3]))
-        assert [line.get_marker() for line in axes.get_lines()].count("x") == 1
+        # PowerSGD once; EF14 and EF21 at two densities, at the smaller of which they lose four times as much.
+        assert drawn == pytest.approx(sorted([0.6, 1.0, 0.3, 4.0, 1.2]))
+        assert len({float(np.asarray(line.get_ydata())[0]) for line in dots}) == len(dots)
+        assert [line.get_marker() for line in axes.get_lines()].count("x") == 2
 
 
 def test_a_run_with_fewer_contestants_leaves_the_others_open(tmp_path: Path) -> None:

@@ -136,6 +136,19 @@ def test_new_results_do_not_make_the_checkout_dirty(checkout: Path) -> None:
     assert git_state(checkout)[1] is False
 
 
+@pytest.mark.parametrize(
+    ("text", "commit"), [("a" * 40 + "\n", "a" * 40), ("$Format:%H$\n", None), ("main\n", None), ("", None)]
+)
+def test_a_copy_names_the_commit_that_an_archive_was_made_of_and_no_other(
+    text: str, commit: str | None, checkout: Path, tmp_path: Path
+) -> None:
+    """Even where it is unpacked inside of another checkout."""
+    for package in (tmp_path / "copy" / "verify", checkout.parent / "inside" / "verify"):
+        (package / "tools").mkdir(parents=True)
+        (package / "tools" / "archived_commit.txt").write_text(text, encoding="utf-8")
+        assert git_state(package) == (commit, None)
+
+
 def test_a_checkout_without_a_commit_has_none(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     assert git_state(tmp_path / "verify") == (None, None)

@@ -16,6 +16,7 @@ from sparsync.experiments.studies.synchronisation.real_races import (
     SIZES,
     Beside,
     Case,
+    Run,
     cases_of,
     compare,
     makespan_errors,
@@ -75,18 +76,21 @@ def test_a_run_that_goes_on_and_one_that_ends_stand_beside_their_simulations() -
     assert "1 real runs went to their end, 1 ended since a worker was lost" in summary(study)[0]
 
 
+def whole_run(step_count: int) -> Run:
+    """One that has ended, on four workers of a second a step."""
+    return Run(real={}, cluster=Cluster(4), step_count=step_count, seconds=step_count / 4)
+
+
 def test_a_makespan_is_predicted_on_the_cluster_that_it_is_asked_for() -> None:
     """Four workers of a second a step do n steps in ⌈n/4⌉ seconds."""
-    run = replace(run_case(case("asp", seconds=2.0)), step_count=42)
-    row = compare(Beside(case("asp", seconds=2.0), run, Cluster(4)))
+    row = compare(Beside(case("asp", seconds=2.0), whole_run(42), Cluster(4)))
     assert row["from_base_trace"] == 11.0
     assert makespan_errors({"runs": [row]}, "from_base_trace") == [11.0 / row["makespan_seconds"] - 1]
 
 
 def test_where_the_steps_would_never_be_done_it_is_said_why() -> None:
-    run = run_case(case("asp", seconds=2.0))
-    assert run.cluster is not None
-    all_gone = replace(run.cluster, changes=tuple(Change(0.5, worker, "crash") for worker in range(4)))
+    run = whole_run(42)
+    all_gone = Cluster(4, changes=tuple(Change(0.5, worker, "crash") for worker in range(4)))
     row = compare(Beside(case("asp", seconds=2.0), run, all_gone))
     assert f" of {run.step_count} steps " in row["from_base_trace"]
     assert makespan_errors({"runs": [row]}, "from_base_trace") == []

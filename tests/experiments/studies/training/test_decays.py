@@ -70,7 +70,9 @@ def test_where_workers_differ_no_memory_is_worse_and_the_seeds_are_paired() -> N
     assert [row["decay"] for row in rows] == list(DECAYS)
 
 
+@pytest.mark.slow
 def test_the_study_has_a_row_for_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow since `make reproduce` runs it in every profile, and the paper's tables read all of its rows."""
     monkeypatch.setattr(network_decays, "SIZES", {})
     advanced: list[None] = []
     study = decays.run_decays("smoke", Pool(advance=lambda: advanced.append(None)))

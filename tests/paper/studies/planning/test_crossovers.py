@@ -149,10 +149,12 @@ def test_a_codec_that_takes_no_time_and_saves_nothing_changes_nothing(study: Res
     assert coded_entry_seconds(study, result(tmp_path, "wire"), one) == pytest.approx((27 - 12 + 3 + 2) * 1e-9)
 
 
-def test_the_figure_has_a_map_for_each_network_and_way_of_selecting() -> None:
-    figure = crossover_maps(DATA)
+@pytest.mark.parametrize(("is_alike", "share"), [(False, "1"), (True, "0.1")])
+def test_a_figure_has_a_map_for_each_network(is_alike: bool, share: str) -> None:
+    figure = crossover_maps(DATA, is_alike=is_alike)
     study = result(DATA, "crossovers")
-    assert len(figure.axes) == len(study["maps"])
+    assert 2 * len(figure.axes) == len(study["maps"])
+    assert f"={share}$" in figure.axes[0].get_ylabel()
     for axes in figure.axes:
         assert {text.get_text().split("-")[0] for text in axes.texts} & {"all", "owners"}
 

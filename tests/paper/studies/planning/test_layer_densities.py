@@ -15,6 +15,7 @@ from paper.studies.planning.layer_densities import (
     feasible,
     layer_figure,
     layer_table,
+    left_out_figure,
     places,
     rate_figure,
 )
@@ -98,14 +99,14 @@ def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
     write(tmp_path / "layer_densities.json", record(seeds=1))
     assert "one seed in 1" in MACROS["LayerGains"](tmp_path)
     assert "one seed" in layer_table(tmp_path)
-    assert len(layer_figure(tmp_path).axes) == 2
+    assert len(layer_figure(tmp_path).axes) == len(left_out_figure(tmp_path).axes) == 1
 
 
 def test_the_figure_shows_what_is_left_out_of_later_gradients(folder: Path) -> None:
-    above, below = layer_figure(folder).axes
-    assert drawn_line(below, WAYS["layers"].title)[1] == pytest.approx([39.1])
-    assert drawn_line(below, WAYS["whole"].title)[1] == pytest.approx([75.0])
-    assert [text.get_text() for text in above.texts] == ["1 Gbit/s"]
+    (axes,) = left_out_figure(folder).axes
+    assert drawn_line(axes, WAYS["layers"].title)[1] == pytest.approx([39.1])
+    assert drawn_line(axes, WAYS["whole"].title)[1] == pytest.approx([75.0])
+    assert [text.get_text() for text in layer_figure(folder).axes[0].texts] == ["1 Gbit/s"]
 
 
 def test_the_rates_figure_has_a_curve_and_dots_for_each_number_of_workers() -> None:

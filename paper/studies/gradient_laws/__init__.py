@@ -1,0 +1,1 @@
+"""How are gradients distributed over training, without error feedback and with it?"""

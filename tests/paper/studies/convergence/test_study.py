@@ -1,0 +1,126 @@
+"""Macros and tables say what the files say, and `not run` where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paper.results import result
+from paper.rules import RULES
+from paper.studies.convergence.figures import DRAWN
+from paper.studies.convergence.runs import ARENAS, NOT_RUN
+from paper.studies.convergence.study import MACROS, approximate_leads
+from paper.studies.convergence.tables import accuracy_table, count_table
+from sparsync.experiments.studies.training import arenas
+from tests.support.drawing import plain, table_lines
+from tests.support.paper_data import rewrite, write_results
+from tests.support.studies.convergence_data import diverged
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_results(tmp_path / "data")
+
+
+def lose(folder: Path, method: str) -> None:
+    """A seed of a method diverges on FNN-3."""
+    record = result(folder, "convergence_fnn3")["contestants"]
+    changed = [diverged(each, seed=1) if each["method"] == method else each for each in record]
+    rewrite(folder / "convergence_fnn3.json", contestants=changed)
+
+
+def test_every_arena_has_a_title() -> None:
+    assert set(ARENAS) == set(arenas.ARENAS)
+    assert set(DRAWN) <= set(ARENAS)
+    assert len(DRAWN) <= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("TrainedOursBandShare", "100.0"),
+        ("TrainedTheirsBandShare", "25.0"),
+        ("TrainedArenas", "FNN-3, GPT"),
+        ("TrainedMissing", "FNN-3 with 16 workers, LeNet-5, ResNet-20, LSTM"),
+        ("TrainedEdges", "6 of 48"),
+        ("DivergedRuns", "none of 96"),
+        ("Seeds", "2"),
+        ("PlainTopkGain", "8.5"),
+        ("DenseBytes", r"50.0\,kB"),
+        ("ThousandthTarget", "6"),
+        ("PlainTopkDifference", "-10.00 points (-10.00 to -10.00)"),
+        ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
+        ("PlainOursDifference", "-0.50 points (-19.56 to 18.56; inconclusive)"),
+    ],
+)
+def test_a_number_is_what_a_hand_computes(name: str, text: str, folder: Path) -> None:
+    """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom."""
+    assert plain(MACROS[name](folder)) == text
+
+
+def test_an_outcome_counts_all_settings_and_those_that_diverged_apart(folder: Path) -> None:
+    """Dense training is 10 points above Top-k in four settings of FNN-3; on GPT, in two, its loss is larger."""
+    text = plain(MACROS["TrainedDenseOutcome"](folder))
+    assert text == "lower in 2, higher in 4, inconclusive in none of 6 settings (-12.35 to +10.00)"
+    lose(folder, "dense")
+    text = plain(MACROS["TrainedDenseOutcome"](folder))
+    words = "lower in 2, higher in none, inconclusive in none of 2 settings (-12.35 to -12.35; in 4 a run diverged)"
+    assert text == words
+    assert plain(MACROS["DivergedRuns"](folder)) == "2 of 96"
+    words = "an unknown amount (dense: 1 of 2 diverged)"
+    assert plain(MACROS["PlainTopkDifference"](folder)) == plain(MACROS["MomentumTopkDifference"](folder)) == words
+
+
+def test_the_largest_lead_is_that_of_a_selector_that_keeps_about_k(folder: Path) -> None:
+    """The released rule leads most, but keeps a quarter of what it should."""
+    leads = approximate_leads(folder)
+    assert {method for _, method, _ in leads} == {"gaussian_k", "dgc_released", "sidco_adaptive"}
+    assert len(leads) == 3 * 6
+    (largest,) = {round(lead.value, 6) for _, _, lead in leads if lead.value == max(each.value for *_, each in leads)}
+    # SIDCo's losses on GPT are 31.6 and 32.8 against 32 and 32.8.
+    assert largest == pytest.approx(100 * (1 - 31.6 / 32) / 2, abs=1e-5)
+    assert MACROS["TrainedLargestLead"](folder).endswith("SIDCo, adapted on GPT, AdamW, density 0.001")
+
+
+@pytest.mark.parametrize("name", [name for name in MACROS if name.startswith("Trained")])
+def test_without_any_arena_nothing_is_said(name: str, tmp_path: Path) -> None:
+    said = plain(MACROS[name](tmp_path))
+    assert said in (NOT_RUN, "none of 0", ", ".join(ARENAS.values()))
+
+
+def test_a_line_has_the_ends_of_top_k_and_the_differences_of_others(folder: Path) -> None:
+    lines = table_lines(accuracy_table(folder), "momentum 0.9")
+    assert [cells[0] for cells in lines] == ["0.001", "0.01"]
+    assert lines[0][1:] == [
+        "81.0",
+        "+10.00 (10.00 to 10.00)",
+        "+3.50 (-2.85 to 9.85)",
+        "-0.50 (-19.56 to 18.56)",
+        "-5.00 (-68.53 to 58.53)",
+        "-26.00 (-76.82 to 24.82)",
+    ]
+    assert table_lines(accuracy_table(folder), "AdamW")[0][1] == "32.400"
+
+
+def test_arenas_that_were_not_run_say_so_in_every_table(folder: Path) -> None:
+    missing = ["FNN-3 with 16 workers", "LeNet-5", "ResNet-20", "LSTM"]
+    assert [title for title in ARENAS.values() if f"{title}, {NOT_RUN}" in accuracy_table(folder)] == missing
+    assert count_table(folder).count(NOT_RUN) == 2
+
+
+def test_a_divergence_is_told_in_the_place_of_a_difference(folder: Path) -> None:
+    lose(folder, "gaussian_k")
+    assert table_lines(accuracy_table(folder), "no momentum")[0][4] == "1 of 2 diverged"
+    assert table_lines(count_table(folder), RULES["gaussian_k"].title)[0][0] == "1 of 2 diverged"
+    lose(folder, "top_k")
+    assert table_lines(accuracy_table(folder), "no momentum")[0][1:3] == ["1 of 2 diverged", "--"]
+
+
+def test_a_rule_has_its_counts_bytes_and_step_size(folder: Path) -> None:
+    released, twice = table_lines(count_table(folder), RULES["gaussian_k_released"].title)
+    assert released == ["-5.00 (-68.53 to 58.53)", "25.0", "0.00", "0.25", "9.00", r"50.0\,kB", "0.1"]
+    assert released[1:] == twice[1:]
+    low_rank = table_lines(count_table(folder), "PowerSGD")[0]
+    assert low_rank == ["+4.00 (-8.71 to 16.71)", *["--"] * 4, r"50.0\,kB", "0.1"]
+    assert table_lines(count_table(folder), RULES["top_k"].title)[0][0] == "--"

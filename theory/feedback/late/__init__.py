@@ -1,0 +1,1 @@
+"""How late error feedback is: by energies, by coordinate, and what that does to momentum."""

@@ -1,0 +1,1 @@
+"""Evidence for how late error feedback is."""
