@@ -102,7 +102,8 @@ def test_the_step_size_of_least_loss_is_measured_on_other_seeds(ran: list[Case])
 def test_no_measured_arena_is_untuned_or_has_few_seeds(arena: str, profile: ProfileName) -> None:
     size = ARENAS[arena][profile]
     assert size.seed_count >= 5
-    assert size.tuning_seed_count >= 2
+    plain = any("plain" in entry.rules for entry in size.entries)
+    assert size.tuning_seed_count >= (2 if plain else 1), "without momentum the best step size is next to divergence"
     assert size.seed_count <= TUNING_SEED
 
 
