@@ -91,7 +91,7 @@ _RECORD = Sizes(
     trace_seconds=5.0,
     policies=("bsp", "asp", "ssp:staleness=2", "local_sgd"),
     densities=(1.0, 0.05),
-    seed_count=3,
+    seed_count=5,
 )
 _QUICK = replace(
     _RECORD, settings={name: _RECORD.settings[name] for name in ("quadratic, one_slow", "network, pareto")}

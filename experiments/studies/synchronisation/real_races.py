@@ -99,7 +99,7 @@ _RACE = Race(workers=4, data="embedded", model="fnn2", seconds=6.0, step_size=0.
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(replace(_RACE, seconds=2.0, points=2), ("bsp", "asp"), (1.0,), ("one_slow",), 0.05),
     "quick": Sizes(_RACE, POLICIES[:6], (1.0, 0.01), ("one_slow", "one_killed"), 0.1),
-    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1, seed_count=3),
+    "record": Sizes(_RACE, POLICIES, (1.0, 0.01), CONDITIONS, 0.1, seed_count=5),
 }
 
 
