@@ -30,9 +30,8 @@ from sparsync.experiments.racing.entries import Contestant, read_contestants
 from sparsync.experiments.racing.forecast import Observation, observe
 from sparsync.experiments.racing.real import Conditions
 from sparsync.experiments.racing.recordings import CLUSTER_FIELDS, recorded_conditions, sayable
-from sparsync.experiments.reproduce import default_job_count
 from sparsync.experiments.training.data import load_dataset
-from sparsync.verify.tools.pool import CasesFailedError, Pool
+from sparsync.verify.tools.pool import CasesFailedError, Pool, default_job_count
 from sparsync.verify.tools.provenance import provenance, require_output, write_json
 
 USUAL = Race(seconds=120.0, points=240)

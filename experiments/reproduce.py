@@ -10,7 +10,6 @@ is replaced as a whole, once all its cases are there.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import time
@@ -31,7 +30,7 @@ from sparsync.experiments.studies.registry import CASE_STUDIES, SINGLE_STUDIES
 from sparsync.experiments.training.launch import run_to_end
 from sparsync.experiments.training.runs import RUNS
 from sparsync.verify.tools.durations import note_duration
-from sparsync.verify.tools.pool import CasesFailedError, Failure, Pool, call
+from sparsync.verify.tools.pool import CasesFailedError, Failure, Pool, call, default_job_count
 from sparsync.verify.tools.provenance import require_folder, write_json
 from sparsync.verify.tools.store import Store
 
@@ -41,11 +40,6 @@ _TORCHRUN_DEADLINE_SECONDS = 300
 
 PARTS = ("torchrun", *SINGLE_STUDIES, *CASE_STUDIES)
 """All that is run, in this order: the comparison with torchrun, and the studies."""
-
-
-def default_job_count() -> int:
-    """One case per processor; each computes on one thread."""
-    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)

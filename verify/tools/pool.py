@@ -4,6 +4,7 @@ The processes are forked from one that has imported what they need and started n
 arithmetic thread. With one job the cases run in this process. Ours.
 """
 
+import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -154,6 +155,11 @@ class Pool:
 def call(task: "partial[Found]") -> Found:
     """task(): what cases of different functions are run with."""
     return task()
+
+
+def default_job_count() -> int:
+    """One case per processor; each computes on one thread."""
+    return len(os.sched_getaffinity(0))
 
 
 ALONE = Pool()

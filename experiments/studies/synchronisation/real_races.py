@@ -34,11 +34,10 @@ from sparsync.experiments.racing.forecast import forecast
 from sparsync.experiments.racing.observed import observed_cluster
 from sparsync.experiments.racing.real import Conditions
 from sparsync.experiments.racing.recordings import sayable
-from sparsync.experiments.reproduce import default_job_count
 from sparsync.experiments.studies.profiles import ProfileName, sized
 from sparsync.verify.monitors.judge import Violation
 from sparsync.verify.monitors.trace import Stepped
-from sparsync.verify.tools.pool import Pool
+from sparsync.verify.tools.pool import Pool, default_job_count
 from sparsync.verify.tools.provenance import provenance, require_folder, require_output, write_json
 from sparsync.verify.tools.store import Store
 
