@@ -75,6 +75,8 @@ class Simulation(Engine):
         self.cluster, self.vectors = cluster, vectors
         self._queue: list[tuple[float, int, int, Any]] = []
         self._scheduled_count = 0
+        self.step_count = 0
+        """finished by all workers together"""
         self._due_count = 0
         """of what is due, all but alarms"""
         self._idle_alarm_count = 0
@@ -100,8 +102,12 @@ class Simulation(Engine):
         self.advance(self.horizon.seconds)
         self.finish()
 
-    def advance(self, until: float) -> None:
+    def advance(self, until: float, *, step_count: float = math.inf) -> None:
         """Simulate until a time, or the horizon if that is earlier; to be continued.
+
+        Args:
+            until: the time.
+            step_count: of all workers together; nothing happens after so many, should that come before the time.
 
         Raises:
             ValueError: the time is over, or see `run`.
@@ -125,7 +131,7 @@ class Simulation(Engine):
             self._ring,
         )
         view, queue, last_version = self.view, self._queue, self.horizon.versions
-        while queue and queue[0][0] <= until and view.version < last_version:
+        while queue and queue[0][0] <= until and view.version < last_version and self.step_count < step_count:
             if not view.alive_count and until == math.inf and not self._due_count:
                 break
             time, kind, _, subject = heapq.heappop(queue)
@@ -140,7 +146,7 @@ class Simulation(Engine):
                 raise Deadlock(f"workers {sorted(view.waiting)} wait, and {waited}", self.trace)
         if not queue and view.waiting:
             raise Deadlock(f"workers {sorted(view.waiting)} wait, and nothing is due", self.trace)
-        if until < math.inf and view.version < last_version:
+        if until < math.inf and view.version < last_version and self.step_count < step_count:
             view.now = until
 
     def order(self, change: Change) -> None:
@@ -178,6 +184,7 @@ class Simulation(Engine):
         if self.vectors is not None:
             statistics, created = self.vectors.step(worker, self.view.clock[worker], state.plan)
         self._step(worker, statistics, created)
+        self.step_count += 1
 
     # See `Engine`.
 

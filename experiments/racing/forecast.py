@@ -132,12 +132,14 @@ def forecast(
         seed=race.seed,
     )
     until = usual_seconds
-    while sum(simulation.view.clock) < step_count:
+    while simulation.step_count < step_count:
         if simulation.view.now >= simulation.horizon.seconds:
-            done = sum(simulation.view.clock)
+            done = simulation.step_count
             raise ValueError(f"{label(*contestant)} would finish {done} of {step_count} steps in {until:.4g} s")
-        simulation.advance(until)
+        # Not beyond the last step: workers that were recorded in haste may take thousands of them in that time.
+        simulation.advance(until, step_count=step_count)
         until += usual_seconds
     seconds = [event.time for event in simulation.trace if isinstance(event, Stepped)][step_count - 1]
+    simulation.advance(seconds)  # what else happens at that time
     version = sum(isinstance(event, Applied) and event.time <= seconds for event in simulation.trace)
     return Forecast(label(*contestant), step_count, seconds, version)

@@ -6,13 +6,14 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 
-from sparsync.experiments.engine.clusters import Cluster, Link
+from sparsync.experiments.engine.clusters import Cluster, Link, Recorded
 from sparsync.experiments.policies.registry import POLICIES
 from sparsync.experiments.predict import main
 from sparsync.experiments.race import main as race
@@ -150,6 +151,14 @@ def real_trace(folder: Path, name: str, *, seconds: float, unit_seconds: float) 
     path = folder / f"{name}.jsonl"
     write_trace(path, recording_of(race, name, server, server.shared.layout), server.trace, server.view.now)
     return path
+
+
+def test_a_forecast_ends_with_its_last_step_though_a_worker_was_recorded_in_haste() -> None:
+    """The server may take notice of a step's begin and of its end at once; ten seconds of such steps are millions."""
+    cluster = Cluster(2, Recorded(((1e-6,), (1.0,))))
+    found = forecast(cluster, replace(SHORT, workers=2), ("asp", {}), 40, usual_seconds=10.0, data=None)
+    assert (found.step_count, found.version) == (40, 40)
+    assert found.seconds == pytest.approx(40e-6, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def case(policy: str, condition: real_races.Condition = "one_slow", **options: A
 def test_every_policy_is_there_dense_and_sparse_under_every_condition() -> None:
     sizes = SIZES["record"]
     cases = cases_of(sizes)
-    assert len(cases) == len(POLICIES) * 2 * 3 * 3
+    assert len(cases) == len(POLICIES) * 2 * 3 * 5
     assert len({(c.contestant[0], c.race.density, c.condition, c.race.seed) for c in cases}) == len(cases)
     assert {c.race.selector for c in cases if c.race.density == 1} == {"none"}
     assert {c.race.cluster for c in cases if c.condition == "pareto"} == {"pareto"}
