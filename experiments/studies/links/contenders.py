@@ -101,7 +101,7 @@ def _whole(setup: Setup, *, longer: tuple[int, ...] = ()) -> dict[ProfileName, S
 SIZES: dict[str, dict[ProfileName, Sizes]] = {
     "fnn3": {
         "smoke": Sizes(
-            Setup("fnn3", "embedded", batch_size=8, steps=60, test_limit=64),
+            Setup("fnn3", "embedded", batch_size=8, steps=16, test_limit=64),
             (DENSE, TRAINED[3], POWERSGD, LOCAL),
             seed_count=1,
             is_tuned=False,

@@ -27,8 +27,8 @@ DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
 STEP_SIZES = tuple(2.0**-power for power in range(-4, 10))
 """η of an outer step, over 1/L; from 2H on a step that sends everything diverges."""
 DIMENSION, WORKER_COUNT, CONDITION_NUMBER = 64, 4, 20.0
-_ROUNDS = {"smoke": 60, "quick": 400, "record": 400, "full": 2000}
-_SEEDS = {"smoke": 5, "quick": 8, "record": 16, "full": 32}
+_ROUNDS = {"smoke": 20, "quick": 400, "record": 400, "full": 2000}
+_SEEDS = {"smoke": 2, "quick": 8, "record": 16, "full": 32}
 
 
 @dataclass(frozen=True)

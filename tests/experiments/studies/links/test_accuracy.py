@@ -206,7 +206,7 @@ def test_the_smallest_study_is_of_every_kind() -> None:
         (path,), (loss,) = run["test_accuracy"], run["test_loss"]
         assert len(path) == len(run["steps"]) == 2
         assert loss is not None
-        assert run["steps"][-1] == 60 * run["lasting"]
+        assert run["steps"][-1] == SIZES["fnn3"]["smoke"].setup.steps * run["lasting"]
         # Ten classes; after sixty steps all have begun to learn.
         assert path[-1] > 0.2
     assert found["worker_count"] == WORKER_COUNT
