@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paper.results import Result
 from paper.studies.convergence import runs as contest
-from paper.studies.convergence.runs import EXACT, LEAST_SEEDS, OURS, PLAIN, Setting
+from paper.studies.convergence.runs import EXACT, LEAST_SEEDS, MOMENTUM, OURS, Setting
 from paper.studies.convergence.study import approximate_leads
 from paper.verdicts import NotMeasuredError
 from sparsync.verify.tools.intervals import Estimate, exact, mean
@@ -54,7 +54,7 @@ def least_share_in_range(data_folder: Path) -> Estimate:
     Raises:
         FileNotFoundError: the first arena has not been run.
     """
-    there = contest.studies(data_folder) or {PLAIN.arena: contest.study_of(data_folder, PLAIN.arena)}
+    there = contest.studies(data_folder) or {MOMENTUM.arena: contest.study_of(data_folder, MOMENTUM.arena)}
     shares = [
         share
         for study in there.values()
@@ -76,7 +76,7 @@ def largest_lead(data_folder: Path) -> Estimate:
         FileNotFoundError: the first arena has not been run.
         NotMeasuredError: nothing was tuned, or on too few seeds.
     """
-    _tuned(contest.study_of(data_folder, PLAIN.arena), PLAIN, EXACT)
+    _tuned(contest.study_of(data_folder, MOMENTUM.arena), MOMENTUM, EXACT)
     leads = [estimate for _, _, estimate in approximate_leads(data_folder) if estimate.count >= LEAST_SEEDS]
     if not leads:
         raise NotMeasuredError("no approximate selector kept about k entries")
