@@ -3,6 +3,7 @@
 import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Before torch is there, as `make test` does it: sums have other bits on more threads, and tests run side by side.
@@ -22,3 +23,20 @@ def pytest_collection_finish() -> None:
     """Leave all that is there now out of every later search for garbage."""
     gc.freeze()
     gc.enable()
+
+
+_CRASHES: list[object] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object, error: object) -> None:
+    """Note a worker that crashed."""
+    if error:
+        _CRASHES.append((node, error))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where a worker crashed: if all do so while they collect, no test has failed, and the status would be 0."""
+    if _CRASHES and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

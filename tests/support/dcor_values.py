@@ -1,10 +1,17 @@
-"""Distance correlations by the package dcor, which on import gives torch more threads: sums have other bits then."""
+"""Distance correlations by the package dcor, which on import gives torch more threads: sums have other bits then.
+
+It would also compile itself and keep what it compiled beside its sources. Test processes that did so at once left a
+cache there that made every later import abort, so it is interpreted; the naive method hardly needs more.
+"""
 
 from __future__ import annotations
+
+import os
 
 import torch
 from torch import Tensor
 
+os.environ["NUMBA_DISABLE_JIT"] = "1"
 _COUNT = torch.get_num_threads()
 import dcor  # noqa: E402
 
