@@ -117,16 +117,6 @@ def test_a_run_in_pieces_is_the_run_at_once() -> None:
         pieces.advance(19.0)
 
 
-def test_a_piece_may_end_with_a_number_of_steps_of_all_workers_together() -> None:
-    run_in_pieces = Simulation(Asp(), Cluster(2, Constant((1.0, 3.0))), Horizon(seconds=9.0))
-    run_in_pieces.advance(8.0, step_count=5)
-    assert (run_in_pieces.step_count, run_in_pieces.view.clock, run_in_pieces.view.now) == (5, [4, 1], 4.0)
-    run_in_pieces.advance(8.0, step_count=5)
-    assert run_in_pieces.view.now == 4.0
-    run_in_pieces.advance(4.5, step_count=6)
-    assert (run_in_pieces.step_count, run_in_pieces.view.now) == (5, 4.5)
-
-
 def test_two_equal_runs_have_one_hash_and_another_seed_has_another() -> None:
     cluster = Cluster(4, Drawn(exponential(), seed=1), upload=Link(0.1), download=Link(0.1))
 

@@ -342,3 +342,13 @@ def test_an_order_takes_time_where_no_model_travels() -> None:
     simulation.run()
     # To the first and every other step with its own model, to the third with the shared one.
     assert times(simulation, Started) == [0.25, 1.5, 3.0, 4.25]
+
+
+def test_a_piece_may_end_with_a_number_of_steps_of_all_workers_together() -> None:
+    run_in_pieces = Simulation(Asp(), Cluster(2, Constant((1.0, 3.0))), Horizon(seconds=9.0))
+    run_in_pieces.advance(8.0, step_count=5)
+    assert (run_in_pieces.step_count, run_in_pieces.view.clock, run_in_pieces.view.now) == (5, [4, 1], 4.0)
+    run_in_pieces.advance(8.0, step_count=5)
+    assert run_in_pieces.view.now == 4.0
+    run_in_pieces.advance(4.5, step_count=6)
+    assert (run_in_pieces.step_count, run_in_pieces.view.now) == (5, 4.5)
