@@ -43,7 +43,7 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     # The scaled twins are killed for the record, and by the slow tests.
     "smoke": Profile(dimensions=tuple(range(1, 7)), examples_count=50, scales_bounds=False),
-    "quick": Profile(dimensions=(*range(1, 13), 20), examples_count=200, scales_bounds=False),
+    "quick": Profile(dimensions=(*range(1, 11), 20), examples_count=100, scales_bounds=False),
     "record": Profile(dimensions=(*range(1, 21), 40), examples_count=500),
     "full": Profile(dimensions=(*range(1, 41), 64), examples_count=5000),
 }
