@@ -96,12 +96,12 @@ def measuring_stages(profile: str, *, jobs: int, only: Sequence[str], fresh: boo
     if shutil.which("coqc"):
         formal = ("--folder", str(FORMAL), "--output", str(data / "formal.json"), "--jobs", str(jobs))
         stages.insert(2, Stage("formal proofs", "sparsync.verify.formal.coq", formal))
+    if profile != "full":
+        timed = (*size, "--output-folder", str(data))
+        stages.append(Stage("kernel", "sparsync.experiments.studies.kernels.study", timed))
     if profile == "smoke":
         speed = ("--output", str(data / "engine_speed.json"), "--workers", "16", "--steps", "4")
-        stages += [
-            Stage("kernel", "sparsync.experiments.studies.kernels.study", (*size, "--output-folder", str(data))),
-            Stage("simulation's speed", "sparsync.experiments.studies.synchronisation.engine_speed", speed),
-        ]
+        stages.append(Stage("simulation's speed", "sparsync.experiments.studies.synchronisation.engine_speed", speed))
     return stages
 
 

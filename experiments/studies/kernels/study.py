@@ -59,7 +59,7 @@ class Sizes:
     memory_dimensions: tuple[int, ...] = ()
 
 
-_QUICK = Sizes(
+_RECORD = Sizes(
     effort=Effort(seconds=2.0, fewest=3, most=200),
     dimensions=(10_000, 100_000, 1_000_000, 25_600_000, 138_000_000),
     law_dimensions=(1_000_000, 25_600_000),
@@ -69,8 +69,11 @@ _QUICK = Sizes(
 )
 SIZES: dict[ProfileName, Sizes] = {
     "smoke": Sizes(Effort(seconds=0.05, fewest=2, most=20), dimensions=(10_000, 100_000), law_dimensions=(10_000,)),
-    "quick": _QUICK,
-    "full": replace(_QUICK, effort=Effort(seconds=0.5, fewest=5, most=100)),
+    "quick": Sizes(
+        Effort(seconds=0.3, fewest=3, most=50), dimensions=(100_000, 25_600_000), law_dimensions=(1_000_000,)
+    ),
+    "record": _RECORD,
+    "full": replace(_RECORD, effort=Effort(seconds=0.5, fewest=5, most=100)),
 }
 LARGEST_ON_GPU = 1_000_000_000
 """A further dimension of the full profile, on a GPU only."""

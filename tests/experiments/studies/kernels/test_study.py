@@ -256,15 +256,15 @@ def test_what_was_measured_outlives_a_machine_that_is_taken_away(
 def test_on_a_gpu_calls_are_replayed_too_and_the_full_profile_ends_with_a_billion_entries() -> None:
     names = {
         (profile, device): [part.name for part in kernels.study_parts(profile, torch.device(device), 0)]
-        for profile in ("quick", "full")
+        for profile in ("record", "full")
         for device in ("cpu", "cuda")
     }
     again = [name for name in names["full", "cpu"] if name.startswith("gaussian, d = ") or name in MODEL_SHAPES]
     replays = [f"{name}, replayed" for name in again]
     assert {"gaussian, d = 10000, density 0.001, replayed", "vgg16, replayed"} <= set(replays)
     largest = f"gaussian, d = {kernels.LARGEST_ON_GPU}, density 0.001"
-    assert names["quick", "cpu"] == names["full", "cpu"]
-    assert names["quick", "cuda"] == [*names["full", "cpu"], *replays]
+    assert names["record", "cpu"] == names["full", "cpu"]
+    assert names["record", "cuda"] == [*names["full", "cpu"], *replays]
     assert names["full", "cuda"] == [*names["full", "cpu"], *replays, largest]
 
 
