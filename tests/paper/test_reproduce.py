@@ -101,6 +101,12 @@ def test_no_stage_is_told_to_write_into_the_record(profile: str) -> None:
     assert {"statements", "certificates", "studies", "figures", "numbers", "report"} <= {each.name for each in stages}
 
 
+@pytest.mark.parametrize("profile", ["smoke", "quick", "record"])
+def test_the_kernel_is_timed_for_the_claims_that_rest_on_it(profile: str) -> None:
+    [stage] = [each for each in measuring_stages(profile, jobs=1, only=(), fresh=False) if each.name == "kernel"]
+    assert stage.arguments == ("--profile", profile, "--output-folder", f"build/{profile}/data")
+
+
 def test_fresh_takes_nothing_over() -> None:
     kept, fresh = (measuring_stages("quick", jobs=1, only=(), fresh=asked) for asked in (False, True))
     assert [("--store" in each.arguments) for each in kept if each.name in ("statements", "studies")] == [True, True]
