@@ -1,4 +1,4 @@
-"""Distance correlation has the values of the package dcor, its slopes are right, and nothing of n × n is held."""
+"""Distance correlation has the values of its definition, its slopes are right, and nothing of n × n is held."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparsync.experiments.learning.distance_correlation import (
     distance_excess,
     resolution,
 )
-from tests.support.dcor_values import correlation, squared_covariance
+from tests.support.distance_values import correlation, squared_covariance
 
 
 def samples(count: int, width: int, other: int, *, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -46,14 +46,14 @@ def variance_share(points: Tensor, bias: Bias) -> float:
     st.integers(0, 9),
 )
 @settings(max_examples=60, deadline=None)
-def test_values_are_those_of_dcor_for_every_shape_and_block(
+def test_values_are_those_of_the_definition_for_every_shape_and_block(
     count: int, width: int, other: int, bias: Bias, block: int, seed: int
 ) -> None:
     x, y = samples(count, width, other, seed=seed)
     ours = float(distance_correlation(x, y, bias=bias, block=block))
     theirs = correlation(x, y, bias)
     # Of distances of size one a centred one is wrong by the resolution at most, and a mean of products by twice that;
-    # so are numerator and denominator, of either package, before they are divided by the variances.
+    # so are numerator and denominator, of both, before they are divided by the variances.
     shares = [variance_share(points, bias) for points in (x, y)]
     bound = 8 * resolution(count, max(width, other)) / min(shares)
     found, wanted = (ours**2, theirs**2) if bias == "biased" else (ours, theirs)

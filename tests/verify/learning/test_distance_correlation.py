@@ -1,4 +1,4 @@
-"""The evidence on distance correlation computes what dcor does, and what a hand does."""
+"""The evidence on distance correlation computes the definition, and what a hand does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from sparsync.verify.learning import distance_correlation as evidence
 from sparsync.verify.learning.distance_correlation import Distances
 from sparsync.verify.tools.outcome import Outcome, Profile
-from tests.support.dcor_values import squared_covariance
+from tests.support.distance_values import squared_covariance
 
 POINTS = (
     [Fraction(0), Fraction(1), Fraction(5), Fraction(2), Fraction(2)],
@@ -20,7 +20,7 @@ POINTS = (
 PROFILE = Profile(dimensions=(2, 3), examples_count=10)
 
 
-def test_the_fractions_are_those_of_dcor() -> None:
+def test_the_fractions_are_those_of_the_definition() -> None:
     first, second = map(evidence.on_line, POINTS)
     x, y = (torch.tensor([[float(value)] for value in points], dtype=torch.float64) for points in POINTS)
     # Sums of 25 products of numbers below 5, each rounded a few times, over at least 10.
