@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparsync.theory.language.statement import Statement
+from sparsync.theory.language.stated import Stated
 from sparsync.theory.statements import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent
@@ -37,7 +37,7 @@ class Document:
     page_limit: int
 
     @property
-    def families(self) -> dict[str, dict[str, Statement]]:
+    def families(self) -> dict[str, Stated]:
         """The families that its appendix proves, by title."""
         return {title: FAMILIES[title] for title in self.family_titles}
 

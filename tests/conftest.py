@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,7 +21,13 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Leave all that is there now out of every later search for garbage."""
+    """Leave all that is there now out of every later search for garbage; statements are among it.
+
+    One that is first looked at while a test has something broken would be built from that, and stay so for later tests.
+    """
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith("sparsync.theory.") and hasattr(module, "STATEMENTS"):
+            module.STATEMENTS.build()
     gc.freeze()
     gc.enable()
 

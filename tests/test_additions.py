@@ -148,7 +148,7 @@ ADDITIONS = {
     "statement": Addition(
         edits=(
             Edit(f"theory/{LAYERS}", block("def sampled_layers()") + "\n\n", before="STATEMENTS = by_label("),
-            Edit(f"theory/{LAYERS}", ", sampled_layers()", before=')\n"""The statements of this file."""'),
+            Edit(f"theory/{LAYERS}", ", sampled_layers", before=')\n"""The statements of this file."""'),
             Edit(f"theory/{LAYERS}", LAYER_SYMBOLS + "expected_ratio\n", before=LAYER_SYMBOLS),
             Edit(f"verify/{LAYERS}", block("def sampled_layers_mean") + "\n\n", before="CHECKS: dict["),
             Edit(

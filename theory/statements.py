@@ -1,6 +1,7 @@
 """Which statements are there? One dict per family, of the files in its folder; all evidence and tables run over them.
 
-Building a statement builds formulas only; its derivation runs when `Step.holds` is called.
+A statement is built when it is first looked at, which builds formulas only; its derivation runs when `Step.holds` is
+called.
 """
 
 from types import ModuleType
@@ -67,7 +68,7 @@ from sparsync.theory.feedback import (
     worker_rates,
 )
 from sparsync.theory.feedback.late import coordinate_lag, lag, sending_periods
-from sparsync.theory.language.statement import Statement
+from sparsync.theory.language.stated import Stated, joined
 from sparsync.theory.laws import (
     chunk_costs,
     chunk_laws,
@@ -220,13 +221,10 @@ MODULES: dict[str, tuple[ModuleType, ...]] = {
 }
 """The files that hold statements, by family, in the order of the paper."""
 
-FAMILIES: dict[str, dict[str, Statement]] = {
-    title: {label: statement for module in modules for label, statement in module.STATEMENTS.items()}
-    for title, modules in MODULES.items()
+FAMILIES: dict[str, Stated] = {
+    title: joined(*(module.STATEMENTS for module in modules)) for title, modules in MODULES.items()
 }
 """Families by title, in the order of the paper."""
 
-STATEMENTS: dict[str, Statement] = {
-    label: statement for family in FAMILIES.values() for label, statement in family.items()
-}
+STATEMENTS: Stated = joined(*FAMILIES.values())
 """Every statement by label."""

@@ -7,7 +7,7 @@ to the theorems in Coq, and to the sources, which the page lists at its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def _lines(file: str) -> list[str]:
     return (ROOT / file).read_text(encoding="utf-8").splitlines()
 
 
-def _contents(title: str, family: dict[str, Statement]) -> str:
+def _contents(title: str, family: Mapping[str, Statement]) -> str:
     links = ", ".join(f"[`{label}`](#{label})" for label in family)
     return f"- [{title}](#{title.lower().replace(' ', '-')}): {links}\n"
 

@@ -12,7 +12,8 @@ import sympy
 from sparsync.theory.contraction.chunks import CHUNKS
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.contraction.ties_and_layers import sorted_squares
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import chunk_excess, chunk_number, chunk_size, k, mean_chunk_excess
 
@@ -296,5 +297,5 @@ def _squared_root() -> sympy.Expr:
     )
 
 
-STATEMENTS = by_label(__name__, chunk_against_whole(), chunk_mean_excess(), chunk_mean_excess_rate())
+STATEMENTS = by_label(__name__, chunk_against_whole, chunk_mean_excess, chunk_mean_excess_rate)
 """The statements of this file."""

@@ -14,7 +14,8 @@ from sparsync.theory.contraction.tail import is_nonnegative_polynomial, tail_lem
 from sparsync.theory.contraction.ties_and_layers import is_true, sorted_squares
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import chunk_number, chunk_size, i, j, k, p, ratio
 
@@ -239,5 +240,5 @@ def _full_ramp() -> sympy.Expr:
     return sympy.simplify(left / (entries * (entries + 1) / 2))
 
 
-STATEMENTS = by_label(__name__, chunk_star_shaped(), chunk_convex())
+STATEMENTS = by_label(__name__, chunk_star_shaped, chunk_convex)
 """The statements of this file."""

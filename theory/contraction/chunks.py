@@ -12,7 +12,8 @@ from sparsync.theory.contraction.tail import is_nonnegative_polynomial, tail_lem
 from sparsync.theory.contraction.ties_and_layers import is_true
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     chunk_number,
@@ -198,5 +199,5 @@ def _at_two(bound: sympy.Expr) -> sympy.Expr:
     return bound.rewrite(sympy.Sum).subs(p, 2).doit()
 
 
-STATEMENTS = by_label(__name__, chunk_wise(), chunk_rounding(), chunk_shapes())
+STATEMENTS = by_label(__name__, chunk_wise, chunk_rounding, chunk_shapes)
 """The statements of this file."""

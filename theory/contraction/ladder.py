@@ -27,7 +27,8 @@ from sparsync.theory.contraction.tail import (
     tail_lemma,
 )
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, expected_ratio, i, k, m, ratio, v
 
@@ -262,6 +263,6 @@ def _mean_error_equals(bound: sympy.Expr, *, count: int, dimension: int) -> symp
 
 
 STATEMENTS = by_label(
-    __name__, random_k(), top_k(), square_convex(), bell_shaped(), square_convex_discrete(), bell_shaped_discrete()
+    __name__, random_k, top_k, square_convex, bell_shaped, square_convex_discrete, bell_shaped_discrete
 )
 """The statements of this file."""

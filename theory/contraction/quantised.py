@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.contraction.two_bit import two_bit_steps
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, lost_share, ratio, selected_ratio, value_count, value_error
 
@@ -335,5 +336,5 @@ def _grows_little() -> sympy.Expr:
     return sympy.sqrt(value_count * 2**2) / 2**15 - sympy.sqrt(value_count) / 2**14
 
 
-STATEMENTS = by_label(__name__, quantised_selection(), eight_bit_values(), two_bit_values(), two_bit_codec())
+STATEMENTS = by_label(__name__, quantised_selection, eight_bit_values, two_bit_values, two_bit_codec)
 """The statements of this file."""

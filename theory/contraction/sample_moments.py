@@ -12,7 +12,8 @@ import sympy
 
 from sparsync.theory.contraction.samples import ratios_differ_by_one
 from sparsync.theory.contraction.ties_and_layers import is_true
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, failure, kurtosis, sample_deviation
 
@@ -334,5 +335,5 @@ def _excess_of_exponent() -> sympy.Expr:
     return sympy.sqrt(2 * sympy.log(1 / failure) / (d - 2))
 
 
-STATEMENTS = by_label(__name__, moment_sample_ratio(), gaussian_sample_ratio())
+STATEMENTS = by_label(__name__, moment_sample_ratio, gaussian_sample_ratio)
 """The statements of this file."""

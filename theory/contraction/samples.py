@@ -11,7 +11,8 @@ import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.contraction.ties_and_layers import is_true
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
@@ -241,5 +242,5 @@ def _distance() -> sympy.Expr:
     return sympy.solve(sympy.Eq(largest_gap, deviation), DISTANCE)[0]
 
 
-STATEMENTS = by_label(__name__, law_distance(), sample_ratio())
+STATEMENTS = by_label(__name__, law_distance, sample_ratio)
 """The statements of this file."""

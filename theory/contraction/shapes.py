@@ -13,7 +13,8 @@ from sparsync.theory.contraction.tail import TOP_K, tail_lemma
 from sparsync.theory.contraction.ties_and_layers import is_true, sorted_squares
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum, RealPower
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, gini, i, j, k, kappa, p, q, ratio, v
 
@@ -274,5 +275,5 @@ def _gini_limit() -> sympy.Basic:
     return sympy.And(*(sympy.Eq(sympy.simplify(value - (q - 1) / (q + 1)), 0) for value in limits))
 
 
-STATEMENTS = by_label(__name__, exponent(), exponent_discrete(), lorenz())
+STATEMENTS = by_label(__name__, exponent, exponent_discrete, lorenz)
 """The statements of this file."""

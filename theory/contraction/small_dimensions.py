@@ -14,7 +14,8 @@ from sparsync.theory.contraction.ties_and_layers import is_true
 from sparsync.theory.language.incomplete_functions import regularised_beta
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import GUARD_BITS
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, failure_probability, i, j, q
 
@@ -285,5 +286,5 @@ def _values(bound: sympy.Expr) -> sympy.Basic:
     )
 
 
-STATEMENTS = by_label(__name__, small_dimension_failure())
+STATEMENTS = by_label(__name__, small_dimension_failure)
 """The statements of this file."""

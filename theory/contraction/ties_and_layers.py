@@ -9,7 +9,8 @@ from itertools import combinations
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import k, kappa, layer_count, layer_excess, layer_size, strict_excess, tie_count
 
@@ -265,5 +266,5 @@ def _equal_densities(bound: sympy.Expr) -> sympy.Basic:
     return sympy.And(sympy.Eq(sympy.simplify(small), 0), sympy.Eq(sympy.simplify(large - (1 - share)), 0))
 
 
-STATEMENTS = by_label(__name__, ties(), layer_wise())
+STATEMENTS = by_label(__name__, ties, layer_wise)
 """The statements of this file."""

@@ -10,7 +10,8 @@ from sparsync.theory.cost.maxima import agree_in_both_orders, ordered, same_maxi
 from sparsync.theory.cost.whole_roots import no_longer_falls, whole_root
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     backward_total,
@@ -308,5 +309,5 @@ def _one_bucket_more() -> sympy.Basic:
     return decided(sympy.simplify(gained - stated) == 0 and sympy.simplify(slope).is_positive)
 
 
-STATEMENTS = by_label(__name__, equal_buckets(), bucket_floor(), bucket_cap(), bucket_optimum())
+STATEMENTS = by_label(__name__, equal_buckets, bucket_floor, bucket_cap, bucket_optimum)
 """The statements of this file."""

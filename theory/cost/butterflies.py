@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     averager_count,
@@ -381,5 +382,5 @@ def _saturated(bound: sympy.Expr) -> sympy.Basic:
     return decided(sympy.simplify(dense - sympy.Rational(1, 2)).is_positive)
 
 
-STATEMENTS = by_label(__name__, butterfly_time(), hagenbach_time(), scattered_butterfly_time(), density_saturation())
+STATEMENTS = by_label(__name__, butterfly_time, hagenbach_time, scattered_butterfly_time, density_saturation)
 """The statements of this file."""

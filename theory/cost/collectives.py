@@ -10,7 +10,8 @@ before, is as long as all rounds together. Ours.
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
@@ -319,12 +320,12 @@ def _handed_over() -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    ring_all_reduce(),
-    doubling_all_reduce(),
-    tree_all_reduce(),
-    ring_all_gather(),
-    doubling_all_gather(),
-    global_top_k(),
-    balanced_all_reduce(),
+    ring_all_reduce,
+    doubling_all_reduce,
+    tree_all_reduce,
+    ring_all_gather,
+    doubling_all_gather,
+    global_top_k,
+    balanced_all_reduce,
 )
 """The statements of this file."""

@@ -15,7 +15,8 @@ from sparsync.theory.cost.crossovers import (
     equal_gather_density,
     global_top_k_doubling_crossover,
 )
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
@@ -190,10 +191,10 @@ def _doubled_density() -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    gather_crossover_limit(),
-    gather_crossover_bandwidth(),
-    global_top_k_crossover_limit(),
-    balanced_crossover_limit(),
-    gather_workers(),
+    gather_crossover_limit,
+    gather_crossover_bandwidth,
+    global_top_k_crossover_limit,
+    balanced_crossover_limit,
+    gather_workers,
 )
 """The statements of this file."""

@@ -25,7 +25,8 @@ from sparsync.theory.cost.collectives import (
     ring_all_reduce,
 )
 from sparsync.theory.cost.node_collectives import NODES, hierarchical_gather
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
@@ -291,11 +292,11 @@ def _rises(sparse: sympy.Expr, dense: sympy.Expr) -> Callable[[], sympy.Basic]:
 
 STATEMENTS = by_label(
     __name__,
-    gather_crossover(),
-    doubling_crossover(),
-    global_top_k_crossover(),
-    global_top_k_doubling_crossover(),
-    balanced_crossover(),
-    hierarchical_crossover(),
+    gather_crossover,
+    doubling_crossover,
+    global_top_k_crossover,
+    global_top_k_doubling_crossover,
+    balanced_crossover,
+    hierarchical_crossover,
 )
 """The statements of this file."""

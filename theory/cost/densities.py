@@ -8,7 +8,8 @@ classical; in these terms statements and proofs are ours.
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     captured_energy,
@@ -203,5 +204,5 @@ def _priced(unused: sympy.Expr, unsent: sympy.Expr) -> sympy.Expr:
     return priced_capacity - unused + squares_above - unsent
 
 
-STATEMENTS = by_label(__name__, nested_greedy(), threshold_prices())
+STATEMENTS = by_label(__name__, nested_greedy, threshold_prices)
 """The statements of this file."""

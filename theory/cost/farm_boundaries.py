@@ -9,7 +9,8 @@ import sympy
 from sparsync.theory.cost.farms import PHASES, SETTING, STAR, TREE, gathered_farm, star_farm, tree_farm
 from sparsync.theory.cost.whole_roots import beside_root, no_longer_falls, whole_root
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_farm_size,
@@ -386,13 +387,13 @@ def _free_folds(bound: sympy.Expr) -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    star_farm_boundary(),
-    star_farm_optimum(),
-    star_farm_speed_up(),
-    selected_farm_boundary(),
-    selected_farm_gain(),
-    tree_farm_boundary(),
-    tree_farm_depth(),
-    gathered_farm_boundary(),
+    star_farm_boundary,
+    star_farm_optimum,
+    star_farm_speed_up,
+    selected_farm_boundary,
+    selected_farm_gain,
+    tree_farm_boundary,
+    tree_farm_depth,
+    gathered_farm_boundary,
 )
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 from sparsync.theory.cost.maxima import same_maximum, terms
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     collect_time,
@@ -307,5 +308,5 @@ def _folded_more(bound: sympy.Expr) -> sympy.Expr:
     return sympy.expand(bound - tree_farm().bound - (2**tree_depth - 1 - tree_depth) * fold_time)
 
 
-STATEMENTS = by_label(__name__, star_farm(), pipelined_farm(), tree_farm(), gathered_farm())
+STATEMENTS = by_label(__name__, star_farm, pipelined_farm, tree_farm, gathered_farm)
 """The statements of this file."""

@@ -12,7 +12,8 @@ import sympy
 from sparsync.theory.cost.regular_sampling import OPENING_BYTES, SAMPLED, sample_rank
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     candidate_count,
@@ -281,5 +282,5 @@ def _handing_on(ranks: int) -> list[int]:
     return sorted(rank for stride in strides for rank in range(ranks) if rank % (2 * stride) == stride)
 
 
-STATEMENTS = by_label(__name__, sampled_candidates(), exact_selection_bytes(), samples_of_rounds(), tree_bytes())
+STATEMENTS = by_label(__name__, sampled_candidates, exact_selection_bytes, samples_of_rounds, tree_bytes)
 """The statements of this file."""

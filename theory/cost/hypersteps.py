@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.cost.maxima import agree_in_both_orders, ordered
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     barrier_cost,
@@ -274,11 +275,6 @@ def _two_regimes(local: sympy.Expr) -> sympy.Basic:
 
 
 STATEMENTS = by_label(
-    __name__,
-    bsp_superstep(),
-    streamed_hypersteps(),
-    unoverlapped_hypersteps(),
-    whole_stream(),
-    streamed_inner_product(),
+    __name__, bsp_superstep, streamed_hypersteps, unoverlapped_hypersteps, whole_stream, streamed_inner_product
 )
 """The statements of this file."""

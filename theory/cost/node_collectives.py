@@ -18,7 +18,8 @@ from sparsync.theory.cost.collectives import (
     ring_all_reduce,
     rounds,
 )
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
@@ -136,5 +137,5 @@ def _fewer_rounds(bound: sympy.Expr) -> sympy.Expr:
     return sympy.expand(ring - same - 2 * (node_workers - 1) * (node_count - 1) * message_seconds)
 
 
-STATEMENTS = by_label(__name__, hierarchical_all_reduce(), hierarchical_gather())
+STATEMENTS = by_label(__name__, hierarchical_all_reduce, hierarchical_gather)
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_segment,
@@ -361,12 +362,12 @@ def _samples_and_excess() -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    sample_rank(),
-    largest_bucket(),
-    oversampled_bucket(),
-    received_keys(),
-    sort_relation(),
-    best_sort_segment(),
-    threshold_rank(),
+    sample_rank,
+    largest_bucket,
+    oversampled_bucket,
+    received_keys,
+    sort_relation,
+    best_sort_segment,
+    threshold_rank,
 )
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 from sparsync.theory.cost.sharding import ENTRY_BYTES, gathered_seconds, sharded_seconds
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
@@ -108,5 +109,5 @@ def _over_room(moving: sympy.Expr) -> sympy.Expr:
     return sympy.factor(sympy.cancel(moving / _left(1)).subs(memory_bytes, state_bytes * d / n + _LEFT))
 
 
-STATEMENTS = by_label(__name__, replica_plans())
+STATEMENTS = by_label(__name__, replica_plans)
 """The statements of this file."""

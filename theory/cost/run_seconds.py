@@ -18,7 +18,8 @@ from sparsync.theory.cost.rate_exponents import (
 )
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -370,11 +371,5 @@ def _one_more() -> sympy.Expr:
     return sympy.expand(more - _saved() - (synchronous_seconds - asynchronous_seconds))
 
 
-STATEMENTS = by_label(
-    __name__,
-    linear_gain_seconds(),
-    best_density(),
-    sparse_overtakes_ring(),
-    switch_saving(),
-)
+STATEMENTS = by_label(__name__, linear_gain_seconds, best_density, sparse_overtakes_ring, switch_saving)
 """The statements of this file."""

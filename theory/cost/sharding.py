@@ -9,7 +9,8 @@ Nie, Cui 2023 (OSDP), which was not read; the laws are ours where they do not sa
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     byte_seconds,
@@ -316,11 +317,11 @@ def _rate(batch: sympy.Expr) -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    sharding_traffic(),
-    replica_crossover(),
-    replica_saving(),
-    divided_choices(),
-    rounded_relaxation(),
-    sharded_throughput(),
+    sharding_traffic,
+    replica_crossover,
+    replica_saving,
+    divided_choices,
+    rounded_relaxation,
+    sharded_throughput,
 )
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     best_gain,
@@ -311,5 +312,5 @@ def _staircase() -> sympy.Basic:
     return decided((greedy, best) == (4, 5) and rises == [1, 1, 0, 2])
 
 
-STATEMENTS = by_label(__name__, flat_split_time(), flat_greedy_time(), placement_waste(), marginal_gains())
+STATEMENTS = by_label(__name__, flat_split_time, flat_greedy_time, placement_waste, marginal_gains)
 """The statements of this file."""

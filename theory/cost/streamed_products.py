@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.cost.hypersteps import STREAMED_SETTING
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     barrier_cost,
@@ -266,5 +267,5 @@ def _falls_then_grows() -> sympy.Basic:
     return decided(before and sympy.expand(slope - (block_side**3 - _turning_side() ** 3)) == 0)
 
 
-STATEMENTS = by_label(__name__, streamed_cannon(), cannon_words(), cannon_tokens(), cannon_crossover(), cannon_window())
+STATEMENTS = by_label(__name__, streamed_cannon, cannon_words, cannon_tokens, cannon_crossover, cannon_window)
 """The statements of this file."""

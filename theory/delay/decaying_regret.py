@@ -22,7 +22,8 @@ from sparsync.theory.delay.stale_regret import (
     with_positive_factor,
 )
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, lipschitz, n, radius, regret, staleness, step_scale
 
@@ -307,5 +308,5 @@ def _published_count() -> sympy.Basic:
     )
 
 
-STATEMENTS = by_label(__name__, ssp_regret_decaying(), ssp_regret())
+STATEMENTS = by_label(__name__, ssp_regret_decaying, ssp_regret)
 """The statements of this file."""

@@ -9,7 +9,8 @@ from functools import partial
 import sympy
 
 from sparsync.theory.delay.stability import ANGLE, COUNT, ROOT, SIZE, STEP, decided, descent_polynomial, descent_step
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import best_radius, tau
 
@@ -126,5 +127,5 @@ def _rate_without_delay() -> sympy.Basic:
     return descent_polynomial().subs({tau: 0, STEP: 1}) - ROOT
 
 
-STATEMENTS = by_label(__name__, delayed_descent_rate())
+STATEMENTS = by_label(__name__, delayed_descent_rate)
 """The statements of this file."""

@@ -13,7 +13,8 @@ import sympy
 from mpmath.libmp import NoConvergence
 from sympy.utilities.lambdify import implemented_function
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import beta, stable_limit, tau
 
@@ -395,5 +396,5 @@ def decided(condition: bool | None) -> sympy.Basic:
     return sympy.true if condition else sympy.false
 
 
-STATEMENTS = by_label(__name__, delayed_descent_limit(), delayed_momentum_limit())
+STATEMENTS = by_label(__name__, delayed_descent_limit, delayed_momentum_limit)
 """The statements of this file."""

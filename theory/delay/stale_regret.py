@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.delay.stability import ANGLE, decided
 from sparsync.theory.delay.staleness import AT_ONCE, COUNT
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, eta, lipschitz, misread_count, n, radius, regret, staleness
 
@@ -310,5 +311,5 @@ def _turning_gradients() -> sympy.Basic:
     return decided(half_angle_differs == 0 and share_differs == 0 and sympy.simplify(limit**2) == 1)
 
 
-STATEMENTS = by_label(__name__, ssp_views(), ssp_regret_fixed_step(), ssp_regret_optimised())
+STATEMENTS = by_label(__name__, ssp_views, ssp_regret_fixed_step, ssp_regret_optimised)
 """The statements of this file."""

@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     gap_bound,
@@ -361,5 +362,5 @@ def _mean_rate() -> sympy.Expr:
     return sympy.simplify(growing + falling)
 
 
-STATEMENTS = by_label(__name__, ssp_gap(), ssp_recursion(), persistent_straggler(), ssp_throughput())
+STATEMENTS = by_label(__name__, ssp_gap, ssp_recursion, persistent_straggler, ssp_throughput)
 """The statements of this file."""

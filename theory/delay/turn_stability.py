@@ -27,7 +27,8 @@ from sparsync.theory.delay.stability import (
     power_exceeds_one,
     solved_angle,
 )
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import beta, eta, n, stable_limit, tau
 
@@ -347,5 +348,5 @@ def _momentum_near_one() -> sympy.Basic:
     )
 
 
-STATEMENTS = by_label(__name__, reports_in_turn_limit())
+STATEMENTS = by_label(__name__, reports_in_turn_limit)
 """The statements of this file."""

@@ -9,7 +9,8 @@ late it may be is decided in `theory/delay/stability.py` and `theory/delay/delay
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, eta, gradient, next_virtual_iterate, tau, virtual_iterate
 
@@ -82,5 +83,5 @@ def _next_virtual(virtual: sympy.Expr, taken: sympy.Expr) -> sympy.Expr:
     return virtual - eta * taken
 
 
-STATEMENTS = by_label(__name__, delayed_virtual_iterate())
+STATEMENTS = by_label(__name__, delayed_virtual_iterate)
 """The statements of this file."""

@@ -15,7 +15,8 @@ from sparsync.theory.feedback.difference_rates import (
     smooth_step,
 )
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, jensen_step
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -185,5 +186,5 @@ def _noise_vanishes() -> sympy.Basic:
     return sympy.And(sympy.Eq(noise.subs(averaging, 0), 0), sympy.Eq(sympy.cancel(alone * n), 2))
 
 
-STATEMENTS = by_label(__name__, ef21_momentum_rate())
+STATEMENTS = by_label(__name__, ef21_momentum_rate)
 """The statements of this file."""

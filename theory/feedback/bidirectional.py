@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -252,5 +253,5 @@ def _ratio() -> sympy.Basic:
     return decided(excess == 0 and ratio.subs({DOWN: 1, UP: 1}) == 1)
 
 
-STATEMENTS = by_label(__name__, server_feedback(), bidirectional_rate())
+STATEMENTS = by_label(__name__, server_feedback, bidirectional_rate)
 """The statements of this file."""

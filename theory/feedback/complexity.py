@@ -24,7 +24,8 @@ from sparsync.theory.feedback.residual import (
 )
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.quantiles import NormalQuantile
-from sparsync.theory.language.statement import Statement, by_label, written
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement, written
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -368,13 +369,13 @@ def _at_square(bound: sympy.Expr) -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    complexity_classical(),
-    complexity_square(),
-    complexity_cubic(),
-    complexity_gaussian(),
-    complexity_laplace(),
-    residual_square(),
-    crossover_count(),
-    crossover_variance(),
+    complexity_classical,
+    complexity_square,
+    complexity_cubic,
+    complexity_gaussian,
+    complexity_laplace,
+    residual_square,
+    crossover=crossover_count,
+    crossover_variance=crossover_variance,
 )
 """The statements of this file."""

@@ -17,7 +17,8 @@ from sparsync.theory.feedback.residual import (
     jensen_step,
     minkowski_steps,
 )
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     balance,
@@ -247,5 +248,7 @@ def _cancelling_example() -> sympy.Expr:
     return _mean_error_ratio(((sympy.Integer(1), b), (sympy.Integer(-1), b)), 1) - 1
 
 
-STATEMENTS = by_label(__name__, uncompressed_path(), step_outside(), mean_of_local_top_k())
+STATEMENTS = by_label(
+    __name__, virtual_iterate=uncompressed_path, step_outside=step_outside, mean_of_local_top_k=mean_of_local_top_k
+)
 """The statements of this file."""

@@ -15,7 +15,8 @@ from sparsync.theory.feedback.difference_rates import (
 )
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -200,5 +201,5 @@ def _summed(bound: sympy.Expr) -> sympy.Basic:
     return sympy.And(sympy.Eq(reached, 0), sympy.sympify(sympy.cancel(sympy.diff(solution, end)).is_negative is True))
 
 
-STATEMENTS = by_label(__name__, econtrol_path(), econtrol_rate())
+STATEMENTS = by_label(__name__, econtrol_path, econtrol_rate)
 """The statements of this file."""

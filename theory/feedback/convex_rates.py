@@ -13,7 +13,8 @@ from sparsync.theory.feedback.rates import VARIANCE, noise_step
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT, at_root
 from sparsync.theory.feedback.worker_rates import WORKERS
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -33,7 +34,7 @@ from sparsync.theory.language.symbols import (
 )
 from sparsync.theory.tight_rates.feedback_steps import S, feedback_factor, feedback_step
 from sparsync.theory.tight_rates.interpolation import Point, interpolation, interpolation_steps
-from sparsync.theory.tight_rates.rates import error_feedback
+from sparsync.theory.tight_rates.rates import ef_tight_rate
 
 _CHARGE = 1 + residual_weight * (1 - delta)
 """c: what the square of ηg is charged with, in x̃ and in the residuals."""
@@ -299,7 +300,7 @@ def _strong_summed(bound: sympy.Expr) -> sympy.Basic:
 
 
 def _tight_factor() -> sympy.Expr:
-    return error_feedback().bound - _FACTOR
+    return ef_tight_rate().bound - _FACTOR
 
 
 def _tight_noise() -> sympy.Expr:
@@ -334,5 +335,5 @@ def _attained_uncompressed() -> sympy.Basic:
     return sympy.And(*(sympy.Eq(sympy.simplify(gap_.subs(L, mu + spread) - factor), 0) for gap_ in gaps))
 
 
-STATEMENTS = by_label(__name__, convex_feedback_rate(), strongly_convex_feedback_rate(), feedback_at_tight_rate())
+STATEMENTS = by_label(__name__, convex_feedback_rate, strongly_convex_feedback_rate, feedback_at_tight_rate)
 """The statements of this file."""

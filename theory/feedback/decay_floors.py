@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.feedback.decayed import DECAY_DOMAIN, inside
 from sparsync.theory.feedback.residual import ROOT
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
@@ -40,7 +41,7 @@ _P = sympy.Symbol("p", real=True)
 _TIME = sympy.Symbol("t", integer=True, nonnegative=True)
 
 
-def scaling_floor() -> Statement:
+def decayed_floor() -> Statement:
     """‖∇f(x)‖² = (1 − β)²(1 − δ)ζ²/(δ(1 − β²(1 − δ))), at rest, for one coordinate and C_i(u) = (1 ∓ √(1 − δ))u.
 
     All slopes have the same size σ, and ‖∇f(x)‖² = ((1 − β)a/(1 − βa²))²σ². No step size makes it smaller. It is the
@@ -79,7 +80,7 @@ def scaling_floor() -> Statement:
     )
 
 
-def top_k_floor() -> Statement:
+def decayed_top_k_floor() -> Statement:
     """‖∇f(x)‖² = λ²(1 − β)²((d − k)/k)ζ² for Top-k and two workers, 0 < λ < 1: x never moves, from no memory on.
 
     f_{1,2} slope by ±ζ/√k in k coordinates and by λ(1 − β)ζ/√k in all others. A decaying memory of the small slope
@@ -118,7 +119,7 @@ def top_k_floor() -> Statement:
     )
 
 
-def noise_floor() -> Statement:
+def decayed_noise_floor() -> Statement:
     """f'(x)² = (1 − β)²((1 − δ)/δ)σ₀² for one worker, noise of two values, and E C(u) = 0: on average x does not move.
 
     The compressor keeps back aw of u = w and of u = −w. Where f has this slope on a stretch as long as many
@@ -254,5 +255,5 @@ def _noise_floor(bound: sympy.Expr) -> sympy.Expr:
     return sympy.cancel((_LOST * ROOT * _WIDTH / eta) ** 2 - bound.subs(values, simultaneous=True))
 
 
-STATEMENTS = by_label(__name__, scaling_floor(), noise_floor(), top_k_floor())
+STATEMENTS = by_label(__name__, decayed_floor, decayed_noise_floor, decayed_top_k_floor)
 """The statements of this file."""

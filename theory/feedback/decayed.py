@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, RESIDUAL_MINKOWSKI, ROOT, at_root
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     T,
@@ -83,7 +84,7 @@ def decayed_residual() -> Statement:
     )
 
 
-def decayed_path() -> Statement:
+def decayed_virtual_iterate() -> Statement:
     """x̃⁺ = x̃ − Δ̄ + (1 − β)ē for x̃ = x − ē, whatever is sent: what the memory forgets pushes x̃ back.
 
     For x − βē it is the same with the residual after the step: (x − βē)⁺ = (x − βē) − Δ̄ + (1 − β)ē⁺. That one is
@@ -375,5 +376,5 @@ def _arriving() -> sympy.Basic:
     return sympy.And(sympy.Eq(sympy.simplify(sent.subs(_CYCLE, 1) - 1), 0), sympy.Eq(growth, 0))
 
 
-STATEMENTS = by_label(__name__, decayed_residual(), decayed_path(), forgotten_mass(), decayed_drift_equal())
+STATEMENTS = by_label(__name__, decayed_residual, decayed_virtual_iterate, forgotten_mass, decayed_drift_equal)
 """The statements of this file."""

@@ -13,7 +13,8 @@ from sparsync.theory.feedback.rates import descent_step, noise_step
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT
 from sparsync.theory.feedback.worker_rates import descent_of_workers
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -252,5 +253,5 @@ def _weight_positive() -> sympy.Basic:
     return sympy.And(sympy.Eq(same, 0), inside(1 - ROOT**2 * residual_decay))
 
 
-STATEMENTS = by_label(__name__, decayed_descent_of_workers())
+STATEMENTS = by_label(__name__, decayed_descent_of_workers)
 """The statements of this file."""

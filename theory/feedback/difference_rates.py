@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, at_root, jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -296,5 +297,5 @@ def _is_reached(bound: sympy.Expr) -> sympy.Expr:
     return sympy.limit(sympy.cancel(rate), free_share, 0) - bound
 
 
-STATEMENTS = by_label(__name__, ef21_rate(), ef21_floor())
+STATEMENTS = by_label(__name__, ef21_rate, ef21_floor)
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, delta, dissimilarity, eta, i, mean_distance, mu, n
 
@@ -46,7 +47,7 @@ _X, _P, _R, _ZETA = sympy.symbols("X p r zeta", nonnegative=True)
 _G = sympy.Symbol("G", nonnegative=True)
 
 
-def heterogeneous_worst() -> Statement:
+def ef_heterogeneous_worst() -> Statement:
     """sup lim sup (1/T) Σ‖x_t − x*‖² = (1 − δ)η²ζ²/(δ(δ(1 + h²/4) − (2 − δ)h)), h = ηL; (1 − δ)η²ζ²/δ² for small steps.
 
     It is finite up to h = 2(1 − a)/(1 + a), a = √(1 − δ), where error feedback ceases to converge for one worker. Two
@@ -111,7 +112,7 @@ def _worst_steps(bound: sympy.Expr) -> tuple[Step, ...]:
     )
 
 
-def heterogeneous_convex() -> Statement:
+def ef_heterogeneous_convex() -> Statement:
     """lim sup (1/T) Σ‖x_t − x*‖² ≤ (1 − δ)η²ζ²/δ · (L + μ)²/(2μL(b + √(b² − (1 − δ)g²))).
 
     Here b = δ − g(1 − δ/2) and g = η(L + μ). For small steps it is (1 − δ)η²ζ²/δ² times (κ + 1)²/(4κ), κ = L/μ. For
@@ -294,5 +295,5 @@ def _convex_limit(bound: sympy.Expr) -> sympy.Expr:
     return sympy.simplify(ratio.subs(eta, 0) - (L + mu) ** 2 / (4 * mu * L))
 
 
-STATEMENTS = by_label(__name__, heterogeneous_worst(), heterogeneous_convex())
+STATEMENTS = by_label(__name__, ef_heterogeneous_worst, ef_heterogeneous_convex)
 """The statements of this file."""

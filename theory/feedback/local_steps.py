@@ -12,7 +12,8 @@ from sparsync.theory.feedback.decayed import DECAY_DOMAIN, KEPT, inside, recursi
 from sparsync.theory.feedback.rates import descent_step, nonconvex_rate_minkowski
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, KEPT_BACK, ROOT, at_root, jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -275,5 +276,5 @@ def _largest_floor() -> sympy.Basic:
     return inside(ROOT - (1 - residual_decay) * ROOT / (1 - residual_decay * ROOT))
 
 
-STATEMENTS = by_label(__name__, local_gradient_bias(), local_feedback_rate())
+STATEMENTS = by_label(__name__, local_gradient_bias, local_feedback_rate)
 """The statements of this file."""

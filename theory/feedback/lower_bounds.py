@@ -14,7 +14,8 @@ from sparsync.theory.feedback.chains import RATIO, SMOOTHNESS, piecewise_chain_s
 from sparsync.theory.feedback.rates import VARIANCE_RATE
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, ROOT, at_root
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -374,5 +375,5 @@ def _noise_ratio() -> sympy.Basic:
     return decided(sympy.simplify(value - 2 * L * noise * start / (n * T)) == 0 and sympy.simplify(value / lower) == 20)
 
 
-STATEMENTS = by_label(__name__, erased_distance(), erased_gradient(), noisy_gradient())
+STATEMENTS = by_label(__name__, erased_distance, erased_gradient, noisy_gradient)
 """The statements of this file."""

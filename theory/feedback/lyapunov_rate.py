@@ -10,7 +10,8 @@ import sympy
 from sparsync.theory.feedback.rates import SMOOTH, descent_step, nonconvex_rate_minkowski
 from sparsync.theory.feedback.residual import CONTRACTION, DELTA_DOMAIN, INVERSE_ODDS, ROOT, at_root
 from sparsync.theory.feedback.worker_rates import descent_of_workers
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -228,5 +229,5 @@ def _example(bound: sympy.Expr) -> sympy.Basic:
     return sympy.And(500 * best < older, older < 501 * best, 5000 * weighted < 5001 * best)
 
 
-STATEMENTS = by_label(__name__, nonconvex_rate_lyapunov())
+STATEMENTS = by_label(__name__, nonconvex_rate_lyapunov)
 """The statements of this file."""

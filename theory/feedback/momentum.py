@@ -21,7 +21,8 @@ from sparsync.theory.feedback.residual import (
     minkowski_steps,
 )
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -81,7 +82,7 @@ def momentum_before_path() -> Statement:
     return _path("momentum_before_path", "momentum before compression loses nothing", BEFORE, _before_path)
 
 
-def residual_before() -> Statement:
+def momentum_residual() -> Statement:
     """E‖e_t‖² ≤ η²σ²(1 − δ)/((1 − √(1 − δ))²(1 − γ)²) for momentum before compression, and no less for a constant g.
 
     After aggregation it is the bound of `residual_minkowski`, which momentum does not change: 1/(1 − γ)² times less.
@@ -111,7 +112,7 @@ def residual_before() -> Statement:
     )
 
 
-def noise_residual_before() -> Statement:
+def momentum_noise_residual() -> Statement:
     """E e² = η²σ₀²(1 − δ)(1 + aγ)/(δ(1 − aγ)(1 − γ²)), a = √(1 − δ), for pure noise and C(u) = (1 − a)u, at rest.
 
     Without momentum before compression it is η²σ₀²(1 − δ)/δ: momentum makes it (1 + aγ)/((1 − aγ)(1 − γ²)) times as
@@ -379,12 +380,12 @@ def _largest_root() -> sympy.Basic:
 
 STATEMENTS = by_label(
     __name__,
-    momentum_after_path(),
-    momentum_before_path(),
-    residual_before(),
-    noise_residual_before(),
-    momentum_lag(),
-    momentum_rate_after(),
-    momentum_rate_before(),
+    momentum_after_path,
+    momentum_before_path,
+    momentum_residual,
+    momentum_noise_residual,
+    momentum_lag,
+    momentum_rate_after,
+    momentum_rate_before,
 )
 """The statements of this file."""

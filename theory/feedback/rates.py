@@ -23,7 +23,8 @@ from sparsync.theory.feedback.residual import (
     young_steps,
 )
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -365,6 +366,6 @@ def _limit() -> sympy.Basic:
 
 
 STATEMENTS = by_label(
-    __name__, nonconvex_rate(), nonconvex_rate_minkowski(), stationary_gradient(), descent_without_bounded_gradients()
+    __name__, nonconvex_rate, nonconvex_rate_minkowski, stationary_gradient, descent_without_bounded_gradients
 )
 """The statements of this file."""

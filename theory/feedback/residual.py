@@ -10,7 +10,8 @@ from dataclasses import replace
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, eta, i, j, n, residual_energy, sigma_squared
 
@@ -236,5 +237,5 @@ def _jensen() -> sympy.Expr:
     return sympy.expand(sympy.Add(*terms).xreplace({j: i}) - (total * energy - mean**2))
 
 
-STATEMENTS = by_label(__name__, residual_bound(), residual_minkowski())
+STATEMENTS = by_label(__name__, residual_bound, residual_minkowski)
 """The statements of this file."""

@@ -7,7 +7,8 @@ its magnitude has reached the threshold τ; the density κ is the share of coord
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import d, k, kappa, ratio
 
@@ -230,5 +231,5 @@ def _noise_capture(rate: sympy.Expr) -> sympy.Expr:
     return 6 * rate / (1 + 5 * rate)
 
 
-STATEMENTS = by_label(__name__, steady_drift(), steady_drift_equal(), steady_noise())
+STATEMENTS = by_label(__name__, steady_drift, steady_drift_equal, steady_noise)
 """The statements of this file."""

@@ -10,7 +10,8 @@ import sympy
 from sparsync.theory.feedback.rates import VARIANCE_RATE, descent_step, noise_step
 from sparsync.theory.feedback.residual import DELTA_DOMAIN, EACH_KEPT_BACK, ROOT, at_root, below_one
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -152,5 +153,5 @@ def _speed_up(bound: sympy.Expr) -> sympy.Expr:
     return sympy.cancel(scaled.subs(residual_weight, 0) - (gap + L * variance / 2))
 
 
-STATEMENTS = by_label(__name__, descent_of_workers())
+STATEMENTS = by_label(__name__, descent_of_workers)
 """The statements of this file."""

@@ -9,7 +9,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -224,19 +224,6 @@ class Statement:
                 wanted = "positive" if symbol.is_positive else "at least 0" if symbol.is_nonnegative else named
                 raise ValueError(f"{self.label}: {symbol} must be {wanted}, got {number!r}")
         return value
-
-
-def by_label(module: str, *statements: Statement) -> dict[str, Statement]:
-    """The statements of a module by label, each knowing the module.
-
-    Raises:
-        ValueError: two have one label.
-    """
-    found = {statement.label: replace(statement, module=module) for statement in statements}
-    if len(found) < len(statements):
-        labels = [statement.label for statement in statements]
-        raise ValueError(f"{module}: two statements have one label among {labels}")
-    return found
 
 
 _SIGNS: dict[type[Boolean], tuple[int, ...]] = {

@@ -5,7 +5,8 @@
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     chunk_size,
@@ -180,5 +181,5 @@ def _two_laws(bound: sympy.Expr) -> sympy.Basic:
     return sympy.And(*facts)
 
 
-STATEMENTS = by_label(__name__, chunk_law_excess(), chunk_first_order())
+STATEMENTS = by_label(__name__, chunk_law_excess, chunk_first_order)
 """The statements of this file."""

@@ -8,7 +8,8 @@ is convex, chunks never send more energy than the whole vector: ε_b ≥ ε(k/b)
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     chunk_law_ratio,
@@ -258,5 +259,5 @@ def _two_gaussians() -> sympy.Expr:
     return sympy.simplify(smaller / 2 - (sympy.Rational(1, 2) - 1 / sympy.pi))
 
 
-STATEMENTS = by_label(__name__, uniform_chunks(), laplace_chunks(), gaussian_chunks())
+STATEMENTS = by_label(__name__, uniform_chunks, laplace_chunks, gaussian_chunks)
 """The statements of this file."""

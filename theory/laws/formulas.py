@@ -19,7 +19,8 @@ from sparsync.theory.language.quantiles import (
     StudentQuantile,
     meanings,
 )
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import df, epsilon, kappa, mean, mean_slope, scale, shape, share, tail_exponent
 from sparsync.theory.laws import (
@@ -292,15 +293,15 @@ def _gap_vanishes() -> sympy.Basic:
 
 STATEMENTS = by_label(
     __name__,
-    gaussian_law(),
-    laplace_law(),
-    uniform_law(),
-    student_t_law(),
-    generalised_gaussian_law(),
-    gamma_law(),
-    weibull_law(),
-    shifted_gaussian_law(),
-    spike_mixture_law(),
-    shifted_gaussian_slope(),
+    gaussian_law,
+    laplace_law,
+    uniform_law,
+    student_t_law,
+    generalised_gaussian_law,
+    gamma_law,
+    weibull_law,
+    shifted_gaussian_law,
+    spike_mixture_law,
+    shifted_gaussian_slope,
 )
 """The statements of this file."""

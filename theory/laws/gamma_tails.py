@@ -7,7 +7,8 @@ rate of the gamma law, which lies between 1 and (q + 1 − a)/q; both are equal 
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, GammaQuantile, RegularisedGamma
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, shape
 from sparsync.theory.laws.gaussian_tails import gain_statement
@@ -186,5 +187,5 @@ def _cases(bound: sympy.Expr, *, small_shape: sympy.Expr, large_shape: sympy.Exp
     return sympy.And(*(sympy.Eq(sympy.simplify(difference), 0) for difference in differences))
 
 
-STATEMENTS = by_label(__name__, laplace_gain(), gamma_gain_lower(), gamma_gain_upper())
+STATEMENTS = by_label(__name__, laplace_gain, gamma_gain_lower, gamma_gain_upper)
 """The statements of this file."""

@@ -8,7 +8,8 @@ go back to Gordon 1941 and Birnbaum 1942 and are proved here. Heavier tails: `th
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, NormalQuantile, meanings
-from sparsync.theory.language.statement import Kind, Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Kind, Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa
 from sparsync.theory.laws.magnitudes import (
@@ -239,6 +240,6 @@ def _log_limits() -> sympy.Basic:
 
 
 STATEMENTS = by_label(
-    __name__, gaussian_gain_lower(), gaussian_gain_upper(), gaussian_log_gain_lower(), gaussian_log_gain_upper()
+    __name__, gaussian_gain_lower, gaussian_gain_upper, gaussian_log_gain_lower, gaussian_log_gain_upper
 )
 """The statements of this file."""

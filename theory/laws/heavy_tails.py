@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import LEVEL, RegularisedBeta
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, df, kappa
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
@@ -154,5 +155,5 @@ def _powers_of_root() -> sympy.Basic:
     return is_nonnegative(sympy.expand_log(sympy.log(proved) - sympy.log(needed), force=True))
 
 
-STATEMENTS = by_label(__name__, student_t_tail_lower(), student_t_tail_upper())
+STATEMENTS = by_label(__name__, student_t_tail_lower, student_t_tail_upper)
 """The statements of this file."""

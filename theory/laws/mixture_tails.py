@@ -8,7 +8,8 @@ part decides: its variance is the constant in front of ln(1/κ). Ours.
 import sympy
 
 from sparsync.theory.language.quantiles import LEVEL, MixtureQuantile, ShiftedNormalQuantile
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, mean, scale, share
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative, mills_lower_steps, mills_upper_steps
@@ -294,9 +295,9 @@ def _mixture_logarithm() -> sympy.Basic:
 
 STATEMENTS = by_label(
     __name__,
-    shifted_gaussian_gain_lower(),
-    shifted_gaussian_gain_upper(),
-    spike_mixture_gain_lower(),
-    spike_mixture_gain_upper(),
+    shifted_gaussian_gain_lower,
+    shifted_gaussian_gain_upper,
+    spike_mixture_gain_lower,
+    spike_mixture_gain_upper,
 )
 """The statements of this file."""

@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import LEVEL, GammaQuantile
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, tail_exponent
 from sparsync.theory.laws.gamma_tails import (
@@ -319,11 +320,11 @@ def _concave() -> sympy.Basic:
 
 STATEMENTS = by_label(
     __name__,
-    uniform_gain(),
-    generalised_gaussian_gain_lower(),
-    generalised_gaussian_gain_upper(),
-    generalised_gaussian_heavy_gain_upper(),
-    generalised_gaussian_light_gain_lower(),
-    generalised_gaussian_light_gain_upper(),
+    uniform_gain,
+    generalised_gaussian_gain_lower,
+    generalised_gaussian_gain_upper,
+    generalised_gaussian_heavy_gain_upper,
+    generalised_gaussian_light_gain_lower,
+    generalised_gaussian_light_gain_upper,
 )
 """The statements of this file."""

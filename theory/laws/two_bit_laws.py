@@ -13,7 +13,8 @@ import mpmath
 import sympy
 
 from sparsync.theory.language.quantiles import NormalQuantile
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import kappa, lost_share
 
@@ -260,5 +261,5 @@ def _normal_ends() -> sympy.Basic:
     return sympy.And(*(sympy.Eq(sympy.limit(moment, PLACE, sympy.oo), 0) for moment in _upper_moments(PLACE)))
 
 
-STATEMENTS = by_label(__name__, two_bit_uniform(), two_bit_laplace(), two_bit_gaussian())
+STATEMENTS = by_label(__name__, two_bit_uniform, two_bit_laplace, two_bit_gaussian)
 """The statements of this file."""

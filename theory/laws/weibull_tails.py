@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.language.powers import RealPower
 from sparsync.theory.language.quantiles import RegularisedGamma
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import delta, kappa, shape
 from sparsync.theory.laws.gaussian_tails import gain_statement, is_nonnegative
@@ -195,6 +196,6 @@ def _relative_limit(bound: sympy.Expr) -> sympy.Expr:
 
 
 STATEMENTS = by_label(
-    __name__, weibull_gain_lower(), weibull_gain_upper(), weibull_light_gain_lower(), weibull_light_gain_upper()
+    __name__, weibull_gain_lower, weibull_gain_upper, weibull_light_gain_lower, weibull_light_gain_upper
 )
 """The statements of this file."""

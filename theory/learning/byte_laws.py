@@ -7,7 +7,8 @@ values at the cut.
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_crossover,
@@ -243,11 +244,11 @@ def _excess(examples: sympy.Expr) -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    split_epoch_bytes(),
-    federated_epoch_bytes(),
-    large_batch_epoch_bytes(),
-    ring_epoch_bytes(),
-    split_federated_crossover(),
-    split_batch_crossover(),
+    split_epoch_bytes,
+    federated_epoch_bytes,
+    large_batch_epoch_bytes,
+    ring_epoch_bytes,
+    split_federated_crossover,
+    split_batch_crossover,
 )
 """The statements of this file."""

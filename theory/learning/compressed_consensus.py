@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_curvature,
@@ -157,5 +158,5 @@ def _at_root(bound: sympy.Expr) -> sympy.Expr:
     return bound.subs(delta, 1 - root**2).subs(root, _ROOT)
 
 
-STATEMENTS = by_label(__name__, admm_compressed_step(), admm_compressed_damping())
+STATEMENTS = by_label(__name__, admm_compressed_step, admm_compressed_damping)
 """The statements of this file."""

@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_curvature,
@@ -386,12 +387,6 @@ def _least_apart() -> sympy.Expr:
 
 
 STATEMENTS = by_label(
-    __name__,
-    admm_consensus_step(),
-    admm_printed_step(),
-    admm_descent(),
-    admm_least_penalty(),
-    admm_wrong_order(),
-    admm_together(),
+    __name__, admm_consensus_step, admm_printed_step, admm_descent, admm_least_penalty, admm_wrong_order, admm_together
 )
 """The statements of this file."""

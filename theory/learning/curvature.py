@@ -1,14 +1,14 @@
 """How near does Kronecker-factored curvature come to the full matrix, and what does a selection of factors keep of it?
 
 A layer's block of the Fisher matrix is A ⊗ G (Martens and Grosse 2015, arXiv 1503.05671), and blocks between layers are
-left out. `kfac_eigenbasis` is what Pauloski, Zhang, Huang, Xu and Foster 2020 (arXiv 2007.00784) compute, as their
-released code has it; factored damping is that of Martens and Grosse. The bounds are ours, and re-derived here: that of
-steps rests on Kantorovich's inequality, that of clamping on projections onto convex sets.
+left out. `kfac_eigenbasis` is what Pauloski, Zhang, Huang, Xu and Foster 2020 (arXiv 2007.00784) compute, as released;
+factored damping is that of Martens and Grosse. The bounds are ours, by Kantorovich's inequality and by projections.
 """
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     block_error,
@@ -390,11 +390,11 @@ def _without(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    kfac_eigenbasis(),
-    factored_damping(),
-    block_diagonal_error(),
-    block_diagonal_step(),
-    triangle_selection(),
-    clamped_factor(),
+    kfac_eigenbasis,
+    factored_damping,
+    block_diagonal_error,
+    block_diagonal_step,
+    triangle_selection,
+    clamped_factor,
 )
 """The statements of this file."""

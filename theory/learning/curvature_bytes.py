@@ -9,7 +9,8 @@ code has them, which sends whole factors; the laws are ours. Headers come on top
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     basis_entries,
@@ -131,5 +132,5 @@ def _above_two() -> sympy.Basic:
     return sympy.S(bool(sympy.simplify(excess - stated) == 0 and stated.is_positive))
 
 
-STATEMENTS = by_label(__name__, kfac_everyone_bytes(), kfac_owners_bytes(), kfac_crossover())
+STATEMENTS = by_label(__name__, kfac_everyone_bytes, kfac_owners_bytes, kfac_crossover)
 """The statements of this file."""

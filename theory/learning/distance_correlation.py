@@ -16,7 +16,8 @@ from itertools import product
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     centred_distance,
@@ -387,11 +388,11 @@ def _permuted_second_moment() -> sympy.Expr:
 
 STATEMENTS = by_label(
     __name__,
-    equal_distance_correlation(),
-    permuted_distance_covariance(),
-    permuted_distance_correlation(),
-    distance_covariance_bias(),
-    permuted_corrected_square(),
-    distance_covariance_slope(),
+    equal_distance_correlation,
+    permuted_distance_covariance,
+    permuted_distance_correlation,
+    distance_covariance_bias,
+    permuted_corrected_square,
+    distance_covariance_slope,
 )
 """The statements of this file."""

@@ -9,7 +9,8 @@ from itertools import combinations
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     encoded_magnitude,
@@ -203,5 +204,5 @@ def _rounds_inside() -> sympy.Basic:
     return sympy.sympify(_FRACTION - sympy.Rational(1, 2) > -1)
 
 
-STATEMENTS = by_label(__name__, masks_cancel(), fixed_point_error(), fixed_point_room())
+STATEMENTS = by_label(__name__, masks_cancel, fixed_point_error, fixed_point_room)
 """The statements of this file."""

@@ -8,7 +8,8 @@ import sympy
 
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.sampled_moments import TERM, SampledMoment
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     clip_norm,
@@ -282,7 +283,5 @@ def _both_attained() -> sympy.Expr:
     return sympy.simplify(found[_FIRST] - found[_SECOND] - bound) if is_stated else sympy.nan
 
 
-STATEMENTS = by_label(
-    __name__, clipped_sum_move(), selected_sum_move(), sampled_gaussian_divergence(), membership_bound()
-)
+STATEMENTS = by_label(__name__, clipped_sum_move, selected_sum_move, sampled_gaussian_divergence, membership_bound)
 """The statements of this file."""

@@ -6,7 +6,8 @@ random sets, which is classical.
 
 import sympy
 
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     d,
@@ -194,7 +195,5 @@ def _union_is_linear() -> sympy.Basic:
     return sympy.sympify(all(sympy.expand(part).is_nonnegative is True for part in parts))
 
 
-STATEMENTS = by_label(
-    __name__, random_union(), largest_union(), least_union(), selected_epoch_bytes(), safe_selection()
-)
+STATEMENTS = by_label(__name__, random_union, largest_union, least_union, selected_epoch_bytes, safe_selection)
 """The statements of this file."""

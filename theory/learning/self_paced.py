@@ -8,7 +8,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     loss,
@@ -126,5 +127,5 @@ def _falling_pace() -> sympy.Basic:
     return decided(sympy.expand(change).is_positive)
 
 
-STATEMENTS = by_label(__name__, pace_weights(), pace_raise())
+STATEMENTS = by_label(__name__, pace_weights, pace_raise)
 """The statements of this file."""

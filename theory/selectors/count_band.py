@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.contraction.ladder import CELLS, COUNT_DOMAIN, bell_shaped, falls, square_convex, top_k
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     answer_count,
@@ -369,12 +370,12 @@ def _outside_is_not_counted() -> sympy.Basic:
 
 STATEMENTS = by_label(
     __name__,
-    threshold_selector(),
-    count_band(),
-    count_band_square(),
-    count_band_cubic(),
-    band_threshold_unique(),
-    band_search_passes(),
-    candidate_list(),
+    threshold_selector,
+    count_band,
+    count_band_square,
+    count_band_cubic,
+    band_threshold_unique,
+    band_search_passes,
+    candidate_list,
 )
 """The statements of this file."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import sympy
 
 from sparsync.theory.language.quantiles import NormalQuantile
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import counted_share, kappa, mean_shift, returned_share, window_ratio
 
@@ -296,5 +297,5 @@ def _third_share() -> sympy.Expr:
     return sympy.Max(0, sympy.expand(_uniform_share(sympy.Rational(3, 4))))
 
 
-STATEMENTS = by_label(__name__, released_window(), released_window_narrow(), released_uniform(), mean_shift_failure())
+STATEMENTS = by_label(__name__, released_window, released_window_narrow, released_uniform, mean_shift_failure)
 """The statements of this file."""

@@ -14,7 +14,8 @@ import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     fall_count,
@@ -371,5 +372,5 @@ def _odd_even() -> sympy.Basic:
     return sympy.And(sympy.S(bool((3**rise_power).is_odd)), sympy.S(bool((sympy.Integer(2) ** rise_count).is_even)))
 
 
-STATEMENTS = by_label(__name__, released_passes(), released_worst_passes())
+STATEMENTS = by_label(__name__, released_passes, released_worst_passes)
 """The statements of this file."""

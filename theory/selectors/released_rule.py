@@ -19,7 +19,8 @@ from itertools import pairwise
 import sympy
 
 from sparsync.theory.contraction.tail import is_nonnegative_polynomial
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import pass_count, reachable_count, start_length, window_ratio
 
@@ -149,5 +150,5 @@ def _three_pass_gaps() -> sympy.Basic:
     return sympy.S(len(multiples) == released_reachable().bound.subs(pass_count, 3) and min(gaps) == Fraction(4, 3))
 
 
-STATEMENTS = by_label(__name__, released_reachable(), released_starts())
+STATEMENTS = by_label(__name__, released_reachable, released_starts)
 """The statements of this file."""

@@ -8,7 +8,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import T, largest_batch, n, target_batch, total_rate, update_time
 
@@ -132,5 +133,5 @@ def _attained(bound: sympy.Expr) -> sympy.Expr:
     return sympy.simplify(put - rounds - T * excess / n)
 
 
-STATEMENTS = by_label(__name__, accumulation_time())
+STATEMENTS = by_label(__name__, accumulation_time)
 """The statements of this file."""

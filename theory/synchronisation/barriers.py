@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     awaited_count,
@@ -394,6 +395,6 @@ def _more_than_all(bound: sympy.Expr) -> sympy.Basic:
 
 
 STATEMENTS = by_label(
-    __name__, osp_time(), osp_speed_up(), selsync_speed_up(), selsync_share(), backup_waiting(), adsp_waiting_share()
+    __name__, osp_time, osp_speed_up, selsync_speed_up, selsync_share, backup_waiting, adsp_waiting_share
 )
 """The statements of this file."""

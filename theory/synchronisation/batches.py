@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     batch_spread,
@@ -352,5 +353,5 @@ def _equal_reach(bound: sympy.Expr) -> sympy.Expr:
     return sympy.expand(bound.subs(equal, simultaneous=True) - (whole + 1))
 
 
-STATEMENTS = by_label(__name__, batch_weighted_error(), equal_weight_error(), greedy_split(), greedy_split_time())
+STATEMENTS = by_label(__name__, batch_weighted_error, equal_weight_error, greedy_split, greedy_split_time)
 """The statements of this file."""

@@ -14,7 +14,8 @@ from typing import TypeVar
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import access_distance, block_value, database_block, eta, gradient, lead, n
 
@@ -285,5 +286,5 @@ def _put(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
     return (*items[:place], item, *items[place + 1 :])
 
 
-STATEMENTS = by_label(__name__, database_versions(), database_lead())
+STATEMENTS = by_label(__name__, database_versions, database_lead)
 """The statements of this file."""

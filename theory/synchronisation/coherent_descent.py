@@ -9,7 +9,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
 from sparsync.theory.language.powers import PowerSum
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import L, T, coherence, eta, gap, gradient_energy, j, tau, variance
 
@@ -200,5 +201,5 @@ def _noise_is_smaller() -> sympy.Basic:
     return decided(falls.is_negative and sympy.limit(room, updates, sympy.oo) == 0 and start.is_positive)
 
 
-STATEMENTS = by_label(__name__, coherence_rate())
+STATEMENTS = by_label(__name__, coherence_rate)
 """The statements of this file."""

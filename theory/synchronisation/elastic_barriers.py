@@ -13,7 +13,8 @@ import sympy
 from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, published_scale, ssp_regret
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, MOVES, NUMBERED
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     extra_count,
@@ -361,5 +362,5 @@ def _is_stale_synchronous() -> sympy.Basic:
     return decided(all(sympy.expand(staleness + extra_count - start).is_nonnegative for start in leads))
 
 
-STATEMENTS = by_label(__name__, zipline_sweep(), zipline_two_workers(), dssp_lead(), dssp_regret())
+STATEMENTS = by_label(__name__, zipline_sweep, zipline_two_workers, dssp_lead, dssp_regret)
 """The statements of this file."""

@@ -11,7 +11,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -338,5 +339,5 @@ def _crossing() -> sympy.Expr:
     return sympy.simplify(constant)
 
 
-STATEMENTS = by_label(__name__, epoch_mean_disagreement(), epoch_rate(), epoch_speed_up())
+STATEMENTS = by_label(__name__, epoch_mean_disagreement, epoch_rate, epoch_speed_up)
 """The statements of this file."""

@@ -12,7 +12,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -263,5 +264,5 @@ def _fixed_point_is_largest() -> sympy.Expr:
     return sympy.simplify(excess - (1 - GOLDEN * eta * L) * (LEFT - _level()))
 
 
-STATEMENTS = by_label(__name__, grid_mean_disagreement(), ds_sync_rate())
+STATEMENTS = by_label(__name__, grid_mean_disagreement, ds_sync_rate)
 """The statements of this file."""

@@ -11,7 +11,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import growth, longest_duration, n, switch_count, time_to_whole
 
@@ -193,5 +194,5 @@ def _within_two() -> sympy.Basic:
     return decided(room.is_nonnegative and sympy.expand(summed) == 0)
 
 
-STATEMENTS = by_label(__name__, switch_reports(), switch_time())
+STATEMENTS = by_label(__name__, switch_reports, switch_time)
 """The statements of this file."""

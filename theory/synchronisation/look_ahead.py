@@ -8,7 +8,8 @@ of small range, in place of a cube, the law for two workers is the case n = 2. O
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     duration_product,
@@ -139,5 +140,5 @@ def _below_shortest(bound: sympy.Expr) -> sympy.Basic:
     return decided(ratio == 0)
 
 
-STATEMENTS = by_label(__name__, zipline_waiting())
+STATEMENTS = by_label(__name__, zipline_waiting)
 """The statements of this file."""

@@ -12,7 +12,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     digit_entry,
@@ -346,5 +347,5 @@ def _only(largest: sympy.Expr) -> Callable[[sympy.Expr], sympy.Expr]:
     return lambda value: value if value == largest else sympy.S.Zero
 
 
-STATEMENTS = by_label(__name__, grid_mixing(), digit_mixing(), grid_disagreement(), mixing_mean())
+STATEMENTS = by_label(__name__, grid_mixing, digit_mixing, grid_disagreement, mixing_mean)
 """The statements of this file."""

@@ -12,7 +12,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import epoch_factor, least_weight, n
 
@@ -223,5 +224,5 @@ def _range_stays() -> sympy.Basic:
     return decided(max(values) - min(values) == 1)
 
 
-STATEMENTS = by_label(__name__, epoch_disagreement())
+STATEMENTS = by_label(__name__, epoch_disagreement)
 """The statements of this file."""

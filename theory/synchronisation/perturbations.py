@@ -9,7 +9,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import CONTRACTION, DELTA_DOMAIN, INVERSE_ODDS, ROOT, at_root, below_one
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     arrival_share,
@@ -197,5 +198,5 @@ def _attained() -> sympy.Basic:
     return decided(residual(sympy.Integer(0)) == 0 and recursion == 0 and rest == 0)
 
 
-STATEMENTS = by_label(__name__, geometric_staleness(), additive_perturbation())
+STATEMENTS = by_label(__name__, geometric_staleness, additive_perturbation)
 """The statements of this file."""

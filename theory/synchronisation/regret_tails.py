@@ -10,7 +10,8 @@ import sympy
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, START, ssp_regret_fixed_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     T,
@@ -145,5 +146,5 @@ def _at_least(bound: sympy.Expr) -> sympy.Expr:
     return sympy.simplify(exponent - sympy.log(bound))
 
 
-STATEMENTS = by_label(__name__, regret_tail_bound())
+STATEMENTS = by_label(__name__, regret_tail=regret_tail_bound)
 """The statements of this file."""

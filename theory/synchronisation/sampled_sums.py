@@ -10,7 +10,8 @@ from itertools import chain, combinations
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     class_error,
@@ -304,7 +305,5 @@ def _everybody() -> sympy.Expr:
     return sympy.expand(sympy.Add(*parts) - class_sum) ** 2
 
 
-STATEMENTS = by_label(
-    __name__, weighted_sample_mean(), sample_mean_bias(), shared_failure_sum(), shared_failure_error()
-)
+STATEMENTS = by_label(__name__, weighted_sample_mean, sample_mean_bias, shared_failure_sum, shared_failure_error)
 """The statements of this file."""

@@ -10,7 +10,8 @@ from itertools import combinations
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     T,
@@ -318,5 +319,5 @@ def _published_tail() -> sympy.Expr:
     return sympy.limit(sympy.cancel(differs / lag_decay), lag_decay, 0) - (2 * lag_threshold - 3)
 
 
-STATEMENTS = by_label(__name__, psp_pass_probability(), psp_pass_bound(), psp_lag_mean(), psp_lag_second_moment())
+STATEMENTS = by_label(__name__, psp_pass_probability, psp_pass_bound, psp_lag_mean, psp_lag_second_moment)
 """The statements of this file."""

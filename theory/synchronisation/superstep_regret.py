@@ -15,7 +15,8 @@ from sparsync.theory.delay.decaying_regret import DIAMETER, published_bound, pub
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.delay.stale_regret import CONVEX, MOVES, START, ssp_regret_fixed_step
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     T,
@@ -346,5 +347,5 @@ def _below_bounded_staleness() -> sympy.Basic:
     return decided(excess.is_nonnegative and for_more_workers.is_positive)
 
 
-STATEMENTS = by_label(__name__, elastic_lead(), elastic_regret(), arrival_regret())
+STATEMENTS = by_label(__name__, elastic_lead, elastic_regret, arrival_regret)
 """The statements of this file."""

@@ -10,7 +10,8 @@ Ours.
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -208,5 +209,5 @@ def _larger() -> sympy.Expr:
     return numerator(_equation().subs(THETA, factor) - S * (1 - spread * factor) * (factor - BETA))
 
 
-STATEMENTS = by_label(__name__, decayed_tight_rate(), decayed_rate_floor(), decayed_rate_lower())
+STATEMENTS = by_label(__name__, decayed_tight_rate, decayed_rate_floor, decayed_rate_lower)
 """The statements of this file."""

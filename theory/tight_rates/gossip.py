@@ -11,7 +11,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -35,7 +36,7 @@ from sparsync.theory.tight_rates.feedback_steps import (
     feedback_factor,
     feedback_step,
 )
-from sparsync.theory.tight_rates.rates import KEPT_BACK, small_delta
+from sparsync.theory.tight_rates.rates import KEPT_BACK, ef_small_delta
 
 WEIGHTS = (
     r"$W$ is symmetric with rows of sum 1; on vectors of sum 0 the eigenvalues of $I-W$ lie in $[\rho,\beta]$, "
@@ -142,7 +143,7 @@ def gossip_steps() -> Statement:
 
     Source: ours.
     """
-    bound = small_delta().bound.xreplace(CURVATURES)
+    bound = ef_small_delta().bound.xreplace(CURVATURES)
     return Statement(
         label="gossip_steps",
         title="gossip of compressed differences, steps to a tolerance",
@@ -157,7 +158,7 @@ def gossip_steps() -> Statement:
         domain=(sympy.Le(spectral_gap, widest_gap), sympy.Le(delta, 1), sympy.Le(tolerance, 1)),
         source="ours",
         derivation=(
-            *small_delta().derivation[:-2],
+            *ef_small_delta().derivation[:-2],
             Step(
                 "with ρ for μ and β for L the rate is that of `gossip_rate`, and T ≥ ln(1/tol)(ρ + β)/(δρ)",
                 lambda: _same_rate(bound),
@@ -265,5 +266,5 @@ def _same_rate(bound: sympy.Expr) -> sympy.Expr:
     return sympy.cancel(sympy.log(1 / tolerance) * (spectral_gap + widest_gap) / (delta * spectral_gap) - bound)
 
 
-STATEMENTS = by_label(__name__, gossip_rate(), gossip_mixing(), gossip_steps())
+STATEMENTS = by_label(__name__, gossip_rate, gossip_mixing, gossip_steps)
 """The statements of this file."""

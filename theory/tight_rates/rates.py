@@ -11,7 +11,8 @@ from dataclasses import replace
 import sympy
 
 from sparsync.theory.language.given import Given
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.symbols import (
     L,
     best_step,
@@ -51,7 +52,7 @@ OPTIMAL_STEP = Given("step_size", r"\eta", "=", feedback_step(ROOT))
 FEEDBACK = r"error feedback: $v_i=e_i+\eta\nabla f_i(x)$, $x^{+}=x-\frac{1}{n}\sum_i C(v_i)$, $e_i^{+}=v_i-C(v_i)$"
 
 
-def error_feedback() -> Statement:
+def ef_tight_rate() -> Statement:
     """V_{t+1} ≤ θ² V_t for V = Σ‖x − x* − e_i‖² + ‖Σ e_i‖²/(ns), with equality in every step for f = μx²/2.
 
     The n functions have a common minimiser x*; for s = 0 there is no memory, e_i = 0, and V = n‖x − x*‖².
@@ -77,7 +78,7 @@ def error_feedback() -> Statement:
     )
 
 
-def error_feedback_21() -> Statement:
+def ef21_tight_rate() -> Statement:
     """V_{t+1} ≤ θ² V_t for V = Σ‖∇f_i(x) − d_i‖²/s + ‖Σ∇f_i(x)‖²/n, with equality in every step for f = μx²/2.
 
     The functions may differ: no minimiser enters, and V ≥ nμ²‖x − x*‖² for the minimiser x* of their mean, so x_t → x*
@@ -105,7 +106,7 @@ def error_feedback_21() -> Statement:
     )
 
 
-def best_step_size() -> Statement:
+def ef_tight_step() -> Statement:
     """η* = 2/(L + μ) · (1 − s)/(1 + s): every other step size has a larger worst-case rate, whatever is measured.
 
     Source: Thomsen, Taylor and Dieuleveut 2025; this proof, by the eigenvalue of two quadratics, ours.
@@ -126,7 +127,7 @@ def best_step_size() -> Statement:
     )
 
 
-def compressed_descent() -> Statement:
+def compressed_descent_rate() -> Statement:
     """f(x⁺) − f* ≤ ((q − 1)/(q + 1))²(f(x) − f*), q = L(1 + s)/(μ(1 − s)), with equality for f = μx²/2.
 
     It is a statement about f − f*. ‖x − x*‖² and ‖∇f(x)‖² shrink more slowly in some step, from two dimensions on.
@@ -153,7 +154,7 @@ def compressed_descent() -> Statement:
     )
 
 
-def small_delta() -> Statement:
+def ef_small_delta() -> Statement:
     """V_T ≤ tol·V_0 once T ≥ (L + μ)/(μδ) · ln(1/tol), for both kinds of error feedback at η*.
 
     To first order in δ nothing is lost: (1 − ρ*)/δ → μ/(L + μ) as δ → 0.
@@ -177,7 +178,7 @@ def small_delta() -> Statement:
     )
 
 
-def heterogeneous_distance() -> Statement:
+def ef_heterogeneous_distance() -> Statement:
     """‖x_t − x*‖² → η²ζ²/4: error feedback with a fixed step size circles the minimiser of workers that differ.
 
     Consecutive iterates lie on opposite sides of x*, so their mean is x*, but no iterate comes near it. EF21 has the
@@ -205,11 +206,11 @@ def heterogeneous_distance() -> Statement:
 
 STATEMENTS = by_label(
     __name__,
-    error_feedback(),
-    error_feedback_21(),
-    best_step_size(),
-    compressed_descent(),
-    small_delta(),
-    heterogeneous_distance(),
+    ef_tight_rate,
+    ef21_tight_rate,
+    ef_tight_step,
+    compressed_descent_rate,
+    ef_small_delta,
+    ef_heterogeneous_distance,
 )
 """The statements of this file."""

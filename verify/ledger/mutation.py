@@ -4,7 +4,7 @@ Mutation analysis (DeMillo, Lipton and Sayward 1978) of statements instead of pr
 `verify/ledger/mutants.py`; `make verify` fails if one survives. Ours.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +21,8 @@ from sparsync.verify.tools.outcome import Grade, Profile
 MUTATION_PROFILE = Profile(dimensions=(2, 3, 4), examples_count=100)
 """Small: a wrong statement that only a large run notices is noticed too late."""
 
-Swap = tuple[dict[str, Any], str, Any]
-"""A dict, a key in it, and the wrong value. The namespace of a module is such a dict."""
+Swap = tuple[MutableMapping[str, Any], str, Any]
+"""A mapping, a key in it, and the wrong value. The namespace of a module is such a mapping."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ def wrong_step(label: str, change: str, steps: Callable[[], Sequence[Step]]) -> 
 
 @contextmanager
 def _installed(swaps: Sequence[Swap]) -> Iterator[None]:
+    # A statement that is first looked at now would be built from the wrong values, and stay wrong.
+    STATEMENTS.build()
     right = [(target, key, target[key]) for target, key, _ in swaps]
     # Certificates are kept by the name of their class, which a mutant may have redefined.
     certified_cases.cache_clear()

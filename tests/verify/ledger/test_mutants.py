@@ -5,7 +5,7 @@ import pytest
 from sparsync.theory.statements import FAMILIES, STATEMENTS
 from sparsync.verify.contraction.weights import CLASS_WEIGHTS
 from sparsync.verify.ledger.mutants import CHOSEN, MUTANTS
-from sparsync.verify.ledger.mutation import Mutant, killing_grades, wrong_bound
+from sparsync.verify.ledger.mutation import Mutant, Swap, killing_grades, wrong_bound
 from tests.support.slow_cases import LONG, slow_except
 
 # One of each family. `make verify` tries all made by hand; `make test-all` and the record try the scaled bounds, too.
@@ -41,7 +41,7 @@ def crashing(error: type[Exception]) -> Mutant:
     def crash(_dimension: int) -> tuple[int, ...]:
         raise error
 
-    swaps = (
+    swaps: tuple[Swap, ...] = (
         (STATEMENTS, "top_k", replace(STATEMENTS["top_k"], derivation=())),
         (CLASS_WEIGHTS, "top_k", crash),
     )

@@ -7,7 +7,8 @@ sends, and `energy_lag` the lag Λ. Whatever the noise, (T − 1)/6 ≤ Λ ≤ (
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import lag, level_count, send_rate, up_probability
 
@@ -267,5 +268,5 @@ def _rational(expression: sympy.Expr) -> sympy.Expr:
     return sympy.cancel(sympy.together(in_powers))
 
 
-STATEMENTS = by_label(__name__, coordinate_lag(), lag_most(), lag_least())
+STATEMENTS = by_label(__name__, coordinate_lag, lag_most, lag_least)
 """The statements of this file."""

@@ -10,7 +10,8 @@ import sympy
 
 from sparsync.theory.delay.stability import decided
 from sparsync.theory.feedback.residual import jensen_step
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     created_energy,
@@ -226,11 +227,5 @@ def _from_threshold() -> sympy.Expr:
     return (largest * total / (2 * _NORM)).subs(total, sympy.sqrt(flatness * dimension * _NORM))
 
 
-STATEMENTS = by_label(
-    __name__,
-    feedback_energy(),
-    energy_lag(),
-    persistent_lag_least(),
-    persistent_lag_threshold(),
-)
+STATEMENTS = by_label(__name__, feedback_energy, energy_lag, persistent_lag_least, persistent_lag_threshold)
 """The statements of this file."""

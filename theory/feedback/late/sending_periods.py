@@ -10,7 +10,8 @@ is a linear map of (x, m). Below, a = ηλ, h = a/(1 − γ), G = γ^N and P = �
 import sympy
 
 from sparsync.theory.delay.stability import decided
-from sparsync.theory.language.statement import Statement, by_label
+from sparsync.theory.language.stated import by_label
+from sparsync.theory.language.statement import Statement
 from sparsync.theory.language.step import Step
 from sparsync.theory.language.symbols import (
     L,
@@ -321,5 +322,5 @@ def _scaled(reach: sympy.Expr) -> sympy.Expr:
     return sympy.solve(ratio * L - reach, ratio)[0] * mu - reach * mu / L
 
 
-STATEMENTS = by_label(__name__, round_robin_limit(), round_robin_reach(), round_robin_rate(), round_robin_speed())
+STATEMENTS = by_label(__name__, round_robin_limit, round_robin_reach, round_robin_rate, round_robin_speed)
 """The statements of this file."""
