@@ -331,7 +331,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "foretold",
-        "a trace of ASP foretells the seconds of nine in ten real runs within 10 % (share)",
+        "a trace of ASP foretells the seconds of nine in ten real runs of other policies within 10 % (share)",
         "waiting, section On real processes",
         _foretold_share,
         least=0.9,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 TEXT_WIDTH_INCHES = 6.3
 """The width of the papers' text block: figures are drawn at the size at which they are printed."""
-HALF_WIDTH_INCHES = 3.1
-"""Of a figure that shares its line with another."""
+_HALF_INCHES = (3.1, 2.1)
+"""Width and height of a figure that shares its line with another."""
 PNG_DOTS_PER_INCH = 200
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE, YELLOW, GREY = (
@@ -85,6 +85,12 @@ def paper_style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(_PARAMETERS)
         yield
+
+
+def half_figure(*, profile: str) -> Figure:
+    """An empty figure that shares its line with another."""
+    width, height = _HALF_INCHES
+    return new_figure(height, profile=profile, width_inches=width)
 
 
 def new_figure(height_inches: float, *, profile: str, width_inches: float = TEXT_WIDTH_INCHES) -> Figure:

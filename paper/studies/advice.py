@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLUE, GREY, HALF_WIDTH_INCHES, new_figure
+from paper.style import BLUE, GREY, half_figure
 
 NAME = "advice"
+CONSTANT = ("asp", 1.0)
+"""A policy and a density that one may always take, whatever the setting."""
 
 
 def rows(study: Result) -> dict[str, Result]:
@@ -33,11 +35,20 @@ def largest_ratio(data_folder: Path) -> float:
     return max(ratio(setting) for setting in rows(result(data_folder, NAME)).values())
 
 
+def constant_ratio(setting: Result) -> float:
+    """Seconds of the candidate that nobody has to be asked for, `CONSTANT`, over those of the fastest."""
+    fastest = float(setting["fastest_seconds"])
+    (constant,) = (row for row in setting.records("candidates") if (row["policy"], row["density"]) == CONSTANT)
+    return float(constant["real_mean_seconds"]) / fastest if fastest < math.inf else math.inf
+
+
 def advice_table(data_folder: Path) -> str:
-    """A `tabular`: what was advised in each setting, what was fastest, and the ratio of their seconds."""
+    """A `tabular`: what was advised in each setting, what was fastest, the ratio of their seconds, and that of ASP."""
     body = "".join(_line(name, setting) for name, setting in rows(result(data_folder, NAME)).items())
-    top = "setting & advised & s, predicted & s, real & fastest & s, real & ratio \\\\\n"
-    return f"\\begin{{tabular}}{{@{{}}llrrlrr@{{}}}}\n\\toprule\n{top}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    top = "setting & advised & s, predicted & s, real & fastest & s, real & ratio & \\texttt{asp} \\\\\n"
+    return (
+        f"\\begin{{tabular}}{{@{{}}llrrlrrr@{{}}}}\n\\toprule\n{top}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    )
 
 
 def candidate_seconds(study: Result) -> list[tuple[float, float]]:
@@ -55,7 +66,7 @@ def advice(data_folder: Path) -> Figure:
     """Real seconds of every candidate against those predicted."""
     study = result(data_folder, NAME)
     pairs = candidate_seconds(study)
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     axes = figure.subplots()
     ends = [min(map(min, pairs)), max(map(max, pairs))]
     axes.plot(ends, ends, color=GREY, linewidth=0.6)
@@ -75,7 +86,7 @@ def _line(name: str, setting: Result) -> str:
         _seconds(advised),
         _candidate(fastest),
         _seconds(fastest),
-        latex.decimal(ratio(setting), 2) if ratio(setting) < math.inf else "--",
+        *(latex.decimal(found, 2) if found < math.inf else "--" for found in (ratio(setting), constant_ratio(setting))),
     ]
     return " & ".join(cells) + " \\\\\n"
 
@@ -99,9 +110,15 @@ def _first(data_folder: Path) -> Result:
     return next(iter(rows(result(data_folder, NAME)).values()))
 
 
+def _factor(value: float) -> str:
+    return latex.decimal(value, 3) if value < math.inf else "not known"
+
+
 MACROS: dict[str, Macro] = {
     "AdviceSettings": partial(_count, well=False),
     "AdviceWell": partial(_count, well=True),
+    "AdviceConstant": lambda folder: _factor(max(map(constant_ratio, rows(result(folder, NAME)).values()))),
+    "AdviceLargest": lambda folder: _factor(largest_ratio(folder)),
     "AdviceWithin": lambda folder: latex.percent(result(folder, NAME)["within"] - 1, 0),
     "AdviceCandidates": lambda folder: latex.integer(len(_first(folder)["candidates"])),
     "AdviceSeeds": lambda folder: latex.integer(len(_first(folder)["candidates"][0]["real_seconds"])),

@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look, half_figure, new_figure
 
 PAIR = "pair"
 """The cluster of two workers of constant speeds."""
@@ -153,7 +153,7 @@ def span_exponent(data_folder: Path, workers: int) -> float:
 def dssp_leads(data_folder: Path) -> Figure:
     """Largest leads against the ratio of speeds."""
     study = result(data_folder, "dssp_leads")
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     _draw_leads(figure.subplots(), study)
     return figure
 

@@ -15,19 +15,7 @@ from paper import latex
 from paper.results import Result, result
 from paper.rules import RULES
 from paper.studies.study import Macro, Study
-from paper.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    HALF_WIDTH_INCHES,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    Look,
-    legend_below,
-    new_figure,
-)
+from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look, half_figure, legend_below, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
 NAME = "real_races"
@@ -43,7 +31,7 @@ SENDINGS = {
 """By whether a density below 1 was sent."""
 PREDICTIONS = {
     "from_own_trace": Look("from its own trace", BLUE),
-    "from_base_trace": Look("from the trace of ASP", VERMILION),
+    "from_base_trace": Look("others, from the trace of ASP", VERMILION),
 }
 BEFOREHAND = Look("beforehand, steps", GREY, (0, (1, 1)))
 """How errors of the simulation before a run are drawn."""
@@ -85,16 +73,22 @@ def gain(study: Result, policy: str, condition: str, *, is_sparse: bool) -> Esti
 def errors(study: Result, name: str, policy: str | None = None, condition: str | None = None) -> list[float]:
     """Predicted seconds over observed ones, less 1, wherever there are both.
 
+    The policy whose trace foretells the others is left out where it would foretell itself.
+
     Args:
         study: the result.
         name: key of `PREDICTIONS`.
         policy: None for all.
         condition: None for all.
     """
+    itself = study["base"] if name == "from_base_trace" else None
     return [
         run[name] / run["makespan_seconds"] - 1
         for run in study.records("runs")
-        if isinstance(run[name], float) and policy in (None, run["policy"]) and condition in (None, run["condition"])
+        if isinstance(run[name], float)
+        and run["policy"] != itself
+        and policy in (None, run["policy"])
+        and condition in (None, run["condition"])
     ]
 
 
@@ -177,7 +171,7 @@ def real_curves(data_folder: Path) -> Figure:
 def real_errors(data_folder: Path) -> Figure:
     """The share of the runs that are foretold within so many per cent."""
     study = result(data_folder, NAME)
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     axes = figure.subplots()
     axes.axvspan(0, 100 * WITHIN, color=GREY, alpha=0.15, linewidth=0)
     kinds = {BEFOREHAND: beforehand_errors(study)}
@@ -313,6 +307,9 @@ MACROS: dict[str, Macro] = {
     **{f"Real{word}Median": partial(_error, read=read, choose=median) for word, read in _READ.items()},
     **{f"Real{word}Largest": partial(_error, read=read, choose=max) for word, read in _READ.items()},
     **{f"Real{word}Within": partial(_counted, read=read, within=True) for word, read in _READ.items()},
+    "RealBeforeAbove": lambda folder: latex.integer(
+        sum(error > 0 for error in beforehand_errors(result(folder, NAME)))
+    ),
     "RealOwnOutside": partial(_outside, name="from_own_trace"),
     "RealBaseOutside": partial(_outside, name="from_base_trace"),
     **{f"Real{word}Count": partial(_counted, read=read, within=False) for word, read in _READ.items()},

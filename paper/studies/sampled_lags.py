@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from paper import latex
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, half_figure, new_figure
 from sparsync.theory.statements import STATEMENTS
 
 EXPONENTIAL, ONE_SLOW = "exponential", "one slow"
@@ -165,7 +165,7 @@ def sampled_passes(data_folder: Path) -> Figure:
 def sampled_lags(data_folder: Path) -> Figure:
     """Lags against the size of the sample."""
     study = result(data_folder, "sampled_lags")
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     _draw_lags(figure.subplots(), study)
     return figure
 

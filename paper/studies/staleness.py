@@ -38,7 +38,7 @@ from paper.studies.staleness_runs import (
     undelayed_steps,
 )
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREY, HALF_WIDTH_INCHES, ORANGE, PURPLE, SKY, VERMILION, Look, new_figure
+from paper.style import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, Look, half_figure, new_figure
 from sparsync.verify.tools.intervals import mean
 
 NOT_REACHED = "not reached"
@@ -159,7 +159,7 @@ def stale_theory(data_folder: Path) -> Figure:
 def delay_limits(data_folder: Path) -> Figure:
     """Limits of the step, with delays, beside the stated ones."""
     study = result(data_folder, "staleness")
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     _draw_limits(figure.subplots(), study)
     return figure
 

@@ -20,7 +20,7 @@ from paper import latex
 from paper.comparisons import UNKNOWN, ratio, ratio_phrase
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREEN, GREY, HALF_WIDTH_INCHES, SKY, VERMILION, Look, legend_below, new_figure
+from paper.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, Look, half_figure, legend_below, new_figure
 from sparsync.verify.tools.intervals import Estimate, compared, paired_difference
 
 CONDITIONS = {
@@ -217,7 +217,7 @@ def switching(data_folder: Path) -> Figure:
 def step_limits(data_folder: Path) -> Figure:
     """The largest stable step size without a barrier, against the number of workers: measured, and by formula."""
     study = result(data_folder, "switching")
-    figure = new_figure(2.2, profile=study["profile"], width_inches=HALF_WIDTH_INCHES)
+    figure = half_figure(profile=study["profile"])
     axes = figure.subplots()
     limits = [limit for limit in study.records("frontier") if limit["policy"] == "asp"]
     for momentum, look in LIMITS.items():

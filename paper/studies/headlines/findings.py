@@ -10,6 +10,7 @@ from paper import latex
 from paper.comparisons import UNKNOWN, ratio, ratio_phrase
 from paper.results import result
 from paper.studies.barriers import scan_ratio, timing_rows
+from paper.studies.convergence.runs import LEAST_SEEDS
 from paper.studies.headlines.headline import NoYes
 from paper.studies.links.times import MODELS, Links
 from paper.studies.races.study import gain_in_words
@@ -119,6 +120,17 @@ def switch_time(data_folder: Path, order: str) -> float | None:
     return time_ratio(data_folder, "network", "one_slow", order, share)
 
 
+def switching_is_faster(data_folder: Path) -> NoYes:
+    """Sooner at BSP's error than BSP; not known from few seeds."""
+    if _has_few_seeds(data_folder, "switching"):
+        return None
+    return (switch_time(data_folder, "synchronous_first") or 0) > 1
+
+
+def _has_few_seeds(data_folder: Path, study: str) -> bool:
+    return int(result(data_folder, study)["seed_count"]) < LEAST_SEEDS
+
+
 def switch_times(data_folder: Path) -> str:
     """Those of Sync-Switch, and of no barrier at all."""
     orders = {"synchronous_first": "synchronous first", "asp": "asp"}
@@ -141,8 +153,10 @@ def staleness_order(data_folder: Path) -> str:
     return "steps at $s=4$ over those at $s=0$, each at the best step size tried: " + ", ".join(cells)
 
 
-def staleness_holds(data_folder: Path) -> bool:
-    """More layers need more, and momentum, Adam and RMSProp each more than both others."""
+def staleness_holds(data_folder: Path) -> NoYes:
+    """More layers need more, and momentum, Adam and RMSProp each more than both others; not known from few seeds."""
+    if _has_few_seeds(data_folder, "staleness"):
+        return None
     steps = _stale_steps(data_folder)
     robust = max(steps["Sgd"], steps["Adagrad"])
     return steps["Deep"] > steps["Shallow"] and min(steps["Momentum"], steps["Adam"], steps["Rmsprop"]) > robust

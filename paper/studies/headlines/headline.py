@@ -22,7 +22,7 @@ HOLDS, FAILS, OPEN = (
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNKNOWN, HOLDS, FAILS, OPEN, NOT_COMPARABLE)
 """In the order in which they are counted."""
 NoYes = bool | None
-"""None: inconclusive, as the intervals over the seeds leave it open."""
+"""None: inconclusive, as the intervals over the seeds leave it open, or as there are too few seeds."""
 
 
 @dataclass(frozen=True)

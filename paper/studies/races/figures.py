@@ -24,7 +24,7 @@ from sparsync.verify.tools.intervals import Estimate, mean
 
 QUESTIONED = "one_slow"
 """The cluster that is looked at first."""
-_LINE_INCHES = 0.14
+_LINE_INCHES = 0.125
 _MEGABYTE = 1e6
 
 

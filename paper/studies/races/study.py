@@ -15,6 +15,7 @@ from paper.studies.races.times import (
     CLUSTERS,
     REFERENCE,
     SELECTORS,
+    alike,
     at_target,
     broken_bounds,
     edge_count,
@@ -31,14 +32,16 @@ from paper.studies.study import Macro, Study
 from sparsync.verify.tools.intervals import Estimate, compared
 
 NOT_REACHED = "--"
+NEVER_WAITING = "asp"
 SPEEDS = {
     "SlowSsp": "ssp",
     "SlowDssp": "dssp",
     "SlowAsp": "asp",
     "SlowBackup": "backup",
     "SlowBalanced": "lb_bsp",
-    "SlowElastic": "elastic_bsp",
     "SlowAdsp": "adsp",
+    "SlowSmooth": "smooth_switch",
+    "SlowMixing": "dybw",
 }
 """Words of macro names to the policies whose gain with one slow worker the text quotes."""
 SENT = {"SendingBsp": "bsp", "SendingAsp": "asp", "SendingAdsp": "adsp", "SendingLocal": "local_sgd"}
@@ -101,12 +104,37 @@ def gain_in_words(study: Result, policy: str, cluster: str, selector: str) -> st
 
 
 def speed_tally(data_folder: Path, cluster: str, selector: str) -> str:
-    """`later in 2, sooner in 9, inconclusive in 7, not there on every seed in 2`: all policies against BSP."""
+    """`later in 2, sooner in 9, inconclusive in 4, not there on every seed in 2`: all against BSP.
+
+    Policies whose races are the same are counted once; those whose races are BSP's own, apart: `BSP itself in 1`.
+    """
     study = result(data_folder, "races")
-    gains = [gain(study, policy, cluster, selector) for policy in policies(study) if policy != REFERENCE]
+    groups = alike(study, cluster, selector)
+    others = [names[0] for names in groups if REFERENCE not in names]
+    gains = [gain(study, policy, cluster, selector) for policy in others]
     found = [estimate for estimate in gains if estimate is not None]
-    absent = len(gains) - len(found)
-    return f"{tally(found, more='sooner', less='later')}, not there on every seed in {absent or 'none'}"
+    absent, same = len(gains) - len(found), sum(len(names) - 1 for names in groups if REFERENCE in names)
+    said = f"{tally(found, more='sooner', less='later')}, not there on every seed in {absent or 'none'}"
+    return f"{said}, BSP itself in {same}" if same else said
+
+
+def sooner_than_asp(data_folder: Path, selector: str) -> str:
+    """Who is surely there before ASP with one slow worker, seed by seed, sending alike; or `none`."""
+    study = result(data_folder, "races")
+    gains = {policy: gain(study, policy, QUESTIONED, selector, over=NEVER_WAITING) for policy in policies(study)}
+    return _names([policy for policy, found in gains.items() if found is not None and found.low > 0])
+
+
+def _alike(data_folder: Path, *, cluster: str) -> str:
+    """The policies whose races are those of ASP, and ASP."""
+    groups = alike(result(data_folder, "races"), cluster, "none")
+    return _names(next(names for names in groups if NEVER_WAITING in names))
+
+
+def _names(names: Sequence[str]) -> str:
+    """`asp`, `ssp` and `dssp`, in their type; or `none`."""
+    said = [_name(name) for name in names]
+    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:]))) or "none"
 
 
 def least_sender(study: Result, *, dense: bool) -> tuple[str, float]:
@@ -205,6 +233,9 @@ MACROS: dict[str, Macro] = {
     "RaceEqualTally": partial(speed_tally, cluster="equal", selector="none"),
     "RaceParetoTally": partial(speed_tally, cluster="pareto", selector="none"),
     "RaceChurnTally": partial(speed_tally, cluster="churn", selector="none"),
+    "RaceEqualAlike": partial(_alike, cluster="equal"),
+    "RaceBeyondAsp": partial(sooner_than_asp, selector="none"),
+    "RaceBeyondAspSparse": partial(sooner_than_asp, selector="top_k"),
     "RaceLeastDense": partial(_least, dense=True),
     "RaceLeastSparse": partial(_least, dense=False),
     **{f"Race{word}": _gain(policy) for word, policy in SPEEDS.items()},

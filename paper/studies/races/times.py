@@ -47,6 +47,15 @@ def policies(study: Result) -> list[str]:
     return list(dict.fromkeys(str(row["policy"]) for row in study.records("races")))
 
 
+def alike(study: Result, cluster: str, selector: str) -> list[list[str]]:
+    """The policies in groups whose races are the same, at every measurement of every seed: as where nobody waits."""
+    groups: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    for policy in policies(study):
+        curves = tuple(tuple(row["accuracy"]) for row in runs(study, policy, cluster, selector))
+        groups.setdefault(curves, []).append(policy)
+    return list(groups.values())
+
+
 def repetitions(study: Result) -> int:
     """How many races an entrant has; the fewest if they differ."""
     return min(Counter((row["policy"], row["cluster"], row["selector"]) for row in study.records("races")).values())
@@ -105,9 +114,9 @@ def reached_count(study: Result, place: tuple[str, str, str]) -> int:
     return sum(crossing(row, accuracy) is not None for row in runs(study, *place))
 
 
-def gain(study: Result, policy: str, cluster: str, selector: str) -> Estimate | None:
-    """The logarithm of BSP's time over a policy's, sending alike; None if the policy is not there on all seeds."""
-    return _time_ratio(study, (REFERENCE, cluster, selector), (policy, cluster, selector))
+def gain(study: Result, policy: str, cluster: str, selector: str, *, over: str = REFERENCE) -> Estimate | None:
+    """The logarithm of BSP's time, or another's, over a policy's, sending alike; None if one misses it on a seed."""
+    return _time_ratio(study, (over, cluster, selector), (policy, cluster, selector))
 
 
 def sending_gain(study: Result, policy: str, cluster: str) -> Estimate | None:

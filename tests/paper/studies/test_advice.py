@@ -10,9 +10,19 @@ import numpy as np
 import pytest
 
 from paper.results import result
-from paper.studies.advice import MACROS, NAME, advice, advice_table, candidate_seconds, largest_ratio, ratio, rows
+from paper.studies.advice import (
+    MACROS,
+    NAME,
+    advice,
+    advice_table,
+    candidate_seconds,
+    constant_ratio,
+    largest_ratio,
+    ratio,
+    rows,
+)
 from tests.support.drawing import plain, table_lines
-from tests.support.paper_data import PROVENANCE, write
+from tests.support.paper_data import PROVENANCE, rewrite, write
 
 
 def candidate(policy: str, density: float, predicted: float | None, real: float | str) -> dict[str, Any]:
@@ -29,7 +39,12 @@ def candidate(policy: str, density: float, predicted: float | None, real: float 
 def folder(tmp_path: Path) -> Path:
     settings = {
         "quadratic, one_slow": {
-            "candidates": [candidate("asp", 1.0, 2.0, 2.2), candidate("ssp:staleness=2", 0.05, 3.0, 2.0)],
+            "candidates": [
+                candidate("ssp:staleness=2", 1.0, 2.0, 2.2),
+                candidate("ssp:staleness=2", 0.05, 3.0, 2.0),
+                candidate("asp", 0.05, None, "inf"),
+                candidate("asp", 1.0, None, 2.5),
+            ],
             "fastest_seconds": 2.0,
             "is_within": True,
         },
@@ -39,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
             "is_within": False,
         },
         "network, spread": {
-            "candidates": [candidate("bsp", 1.0, None, "inf")],
+            "candidates": [candidate("bsp", 1.0, None, "inf"), candidate("asp", 1.0, None, "inf")],
             "fastest_seconds": "inf",
             "is_within": False,
         },
@@ -68,18 +83,28 @@ def test_a_ratio_is_infinite_where_the_advised_one_did_not_get_there(folder: Pat
 def test_the_table_has_the_advised_and_the_fastest(folder: Path) -> None:
     table = advice_table(folder)
     assert table_lines(table, "quadratic, one slow") == [
-        ["\\texttt{asp}", "2.00", "2.20", "\\texttt{ssp:staleness=2}, 0.05", "2.00", "1.10"]
+        ["\\texttt{ssp:staleness=2}", "2.00", "2.20", "\\texttt{ssp:staleness=2}, 0.05", "2.00", "1.10", "1.25"]
     ]
-    ((advised, predicted, seconds, fastest, _, times),) = table_lines(table, "network, equal")
+    ((advised, predicted, seconds, fastest, _, times, constant),) = table_lines(table, "network, equal")
     assert (advised, predicted, seconds, fastest) == ("\\texttt{bsp}", "--", "not reached", "\\texttt{asp}")
-    assert times == "--"
+    assert (times, constant) == ("--", "1.00")
+
+
+def test_what_nobody_has_to_be_asked_for_stands_beside_the_advised(folder: Path) -> None:
+    found = [constant_ratio(row) for row in rows(result(folder, NAME)).values()]
+    assert found == [pytest.approx(1.25), pytest.approx(1.0), math.inf]
+    reached = dict(list(result(folder, NAME)["settings"].items())[:1])
+    rewrite(folder / f"{NAME}.json", settings=reached)
+    assert [plain(MACROS[name](folder)) for name in ("AdviceLargest", "AdviceConstant")] == ["1.100", "1.250"]
 
 
 def test_macros_count_settings(folder: Path) -> None:
     assert {name: plain(macro(folder)) for name, macro in MACROS.items()} == {
         "AdviceSettings": "3",
         "AdviceWell": "1",
+        "AdviceLargest": "not known",
+        "AdviceConstant": "not known",
         "AdviceWithin": "10",
-        "AdviceCandidates": "2",
+        "AdviceCandidates": "4",
         "AdviceSeeds": "2",
     }

@@ -13,6 +13,7 @@ from paper.studies.races.study import MACROS, final_tally, gain_in_words, least_
 from paper.studies.races.times import (
     CLUSTERS,
     SELECTORS,
+    alike,
     at_target,
     broken_bounds,
     crossing,
@@ -172,6 +173,34 @@ def test_a_diverged_race_has_no_share_of_waiting(folder: Path) -> None:
 def test_all_policies_are_counted_against_bsp(folder: Path) -> None:
     said = speed_tally(folder, "one_slow", "none")
     assert said == "later in none, sooner in 1, inconclusive in none, not there on every seed in 1"
+
+
+def test_policies_that_run_alike_are_counted_once_and_those_that_are_bsp_apart(folder: Path, study: Result) -> None:
+    assert alike(study, "one_slow", "none") == [["bsp"], ["asp"], ["ssp"]]
+    twins = {"asp": ("dssp", "dybw"), "bsp": ("osp",)}
+    rows = study["races"]
+    added = [row | {"policy": twin} for row in rows for twin in twins.get(row["policy"], ())]
+    # One seed is not enough to be alike.
+    added = [
+        row | {"accuracy": [0.0, *row["accuracy"][1:]]} if (row["policy"], row["seed"]) == ("dybw", 1) else row
+        for row in added
+    ]
+    rewrite(folder / "races.json", races=[*rows, *added])
+    found = result(folder, "races")
+    assert alike(found, "one_slow", "none") == [["bsp", "osp"], ["asp", "dssp"], ["ssp"], ["dybw"]]
+    said = speed_tally(folder, "one_slow", "none")
+    assert said == "later in none, sooner in 2, inconclusive in none, not there on every seed in 1, BSP itself in 1"
+    assert plain(MACROS["RaceEqualAlike"](folder)) == r"\texttt{asp} and \texttt{dssp}"
+
+
+def test_who_is_before_asp_is_named(folder: Path, study: Result) -> None:
+    assert MACROS["RaceBeyondAsp"](folder) == "none"
+    # Every seed alike, or two would not be enough for an interval.
+    rows = [row | {"accuracy": FAST} if row["policy"] == "asp" else row for row in study["races"]]
+    early = {"accuracy": [0.1, 0.9, 0.9, 0.9, 0.9]}
+    added = [row | {"policy": name} | early for row in rows for name in ("dybw", "osp") if row["policy"] == "asp"]
+    rewrite(folder / "races.json", races=[*rows, *added])
+    assert MACROS["RaceBeyondAsp"](folder) == r"\texttt{dybw} and \texttt{osp}"
 
 
 def test_the_fewest_bytes_have_a_sender(folder: Path) -> None:
