@@ -17,6 +17,13 @@ from paper.studies.advice import largest_ratio
 from paper.studies.barriers import agreement
 from paper.studies.convergence.estimates import end_difference, largest_lead, least_share_in_range, shares_in_range
 from paper.studies.convergence.runs import BEFORE, DENSE, EXACT, MOMENTUM, OURS, THEIRS
+from paper.studies.gradient_laws.estimates import (
+    LEAST_INFLATION,
+    LEAST_SHARE,
+    least_inflation,
+    least_met,
+    normal_count,
+)
 from paper.studies.kernels import exact_over_approximate, one_pass_share
 from paper.studies.overview import CLUSTER, SELECTOR, WAITED
 from paper.studies.quadratics import smallest_slack
@@ -259,6 +266,29 @@ CLAIMS: tuple[Claim, ...] = (
         least=1 / SETTLED_RATIO,
         most=SETTLED_RATIO,
         statements=("steady_noise",),
+    ),
+    Claim(
+        "flattened",
+        f"error feedback multiplies the standard deviation of what Top-k selects from by more than {LEAST_INFLATION:g} "
+        f"on every model (least logarithm of the ratio less log {LEAST_INFLATION:g})",
+        "section What gradients look like",
+        least_inflation,
+        least=math.nextafter(0, 1),
+    ),
+    Claim(
+        "never_normal",
+        "the normal law is the likeliest in no run",
+        "section What gradients look like",
+        normal_count,
+        most=0,
+    ),
+    Claim(
+        "shape_met",
+        f"the published hypothesis (exponent two) is met at {100 * LEAST_SHARE:g} % of the updates of every run, but "
+        "for what chance allows (least share)",
+        "section What gradients look like",
+        least_met,
+        least=LEAST_SHARE,
     ),
     Claim(
         "tight_rate",

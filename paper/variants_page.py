@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from paper.results import result
-from paper.studies.variants import LOW_RANK, MODELS, OPTIMISERS, cell, machines, places, table_rows
+from paper.studies.variants.runs import LOW_RANK, MODELS, OPTIMISERS, machines, places
+from paper.studies.variants.study import cell, table_rows
 from sparsync.verify.tools.intervals import Estimate
 
 

@@ -6,7 +6,7 @@ and the best step sizes of FNN-3 with and without momentum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,8 @@ from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
 NAME = "density_costs"
 NOT_RUN = "not run"
+DENSITIES = (0.001, 0.005, 0.01, 0.05)
+"""At which Top-k was run."""
 NOTHING = "none"
 """Where no run has a lag, since nothing persists or all diverged."""
 SOURCE = "point"
@@ -96,15 +98,43 @@ def agreements(data_folder: Path) -> str:
     return _counted(data_folder, missed, lambda error: error.holds_zero)
 
 
-def outcomes(data_folder: Path, *, is_so: Callable[[Estimate], bool]) -> str:
-    """`3 of 16`: of how many measured losses above dense something is so, of all comparisons."""
-    return _counted(data_folder, lambda row: None if None in row["measured"] else mean(row["measured"]), is_so)
+def outcomes(data_folder: Path, *, is_so: Callable[[Estimate], bool], densities: Container[float] = DENSITIES) -> str:
+    """`3 of 16`: of how many measured losses above dense something is so, of all comparisons at some densities."""
+    return _counted(data_folder, above_dense, is_so, densities)
+
+
+def above_dense(row: Mapping[str, Any]) -> Estimate | None:
+    """The measured loss above dense; None where a run diverged."""
+    return None if None in row["measured"] else mean(row["measured"])
+
+
+def surely_wrong(data_folder: Path) -> str:
+    """`8 of 12`: of how many predictions at the best step size the measured loss surely differs."""
+    at_best = [
+        row
+        for each in result(data_folder, NAME).records("networks")
+        if each["step_share"] == 1
+        for row in each["densities"]
+    ]
+    errors = [missed(row) for row in at_best]
+    return f"{sum(error is not None and not error.holds_zero for error in errors)} of {len(errors)}"
+
+
+def longest_lag(data_folder: Path) -> str:
+    """The largest measured lag, in steps, of any comparison and density: a mean over the seeds."""
+    found = (row for each in result(data_folder, NAME).records("networks") for row in each["densities"])
+    lags = [fmean(values) for row in found if (values := known(row["measured_lag"][SOURCE]))]
+    return latex.decimal(max(lags), 1) if lags else NOTHING
 
 
 def _counted(
-    data_folder: Path, estimated: Callable[[Mapping[str, Any]], Estimate | None], is_so: Callable[[Estimate], bool]
+    data_folder: Path,
+    estimated: Callable[[Mapping[str, Any]], Estimate | None],
+    is_so: Callable[[Estimate], bool],
+    densities: Container[float] = DENSITIES,
 ) -> str:
-    found = [row for each in result(data_folder, NAME).records("networks") for row in each["densities"]]
+    everything = (row for each in result(data_folder, NAME).records("networks") for row in each["densities"])
+    found = [row for row in everything if row["density"] in densities]
     estimates = map(estimated, found)
     return f"{sum(each is not None and is_so(each) for each in estimates)} of {len(found)}"
 
@@ -151,6 +181,16 @@ def momentum_step(data_folder: Path, momentum: float, density: float | None) -> 
     """The best step size of FNN-3."""
     row = momentum_row(result(data_folder, NAME), momentum, density)
     return NOT_RUN if row is None else latex.shortest(row["step_size"])
+
+
+def plain_over_heavy(data_folder: Path, density: float) -> str:
+    """The loss of Top-k without momentum less that of dense training with it, each with its best step size."""
+    study = result(data_folder, NAME)
+    rows = [momentum_row(study, 0.0, density), momentum_row(study, 0.9, None)]
+    losses = [row["test_loss"] for row in rows if row is not None]
+    if len(losses) < len(rows):
+        return NOT_RUN
+    return NOTHING if None in (*losses[0], *losses[1]) else difference_phrase(paired_difference(*losses), digits=3)
 
 
 def momentum_gain(data_folder: Path, density: float | None) -> str:
@@ -226,8 +266,17 @@ def _seeds(data_folder: Path) -> str:
 MACROS: dict[str, Macro] = {
     "LagSeeds": _seeds,
     "LagAgreements": agreements,
-    "LagLost": partial(outcomes, is_so=lambda loss: loss.low > 0),
-    "LagWon": partial(outcomes, is_so=lambda loss: loss.high < 0),
+    **{
+        f"Lag{word}{part}": partial(outcomes, is_so=is_so, densities=densities)
+        for word, is_so in (("Lost", lambda loss: loss.low > 0), ("Won", lambda loss: loss.high < 0))
+        for part, densities in (("Thousandth", DENSITIES[:1]), ("Denser", DENSITIES[2:]))
+    },
+    "LagWrong": surely_wrong,
+    "LagLongest": longest_lag,
+    **{
+        f"LagPlainHeavy{word}": partial(plain_over_heavy, density=density)
+        for word, density in (("Hundredth", 0.01), ("Thousandth", 0.001))
+    },
     "LagNothing": partial(outcomes, is_so=lambda loss: loss.holds_zero),
     **{
         f"Lag{word}{part}": partial(function, shown=shown, density=0.001)

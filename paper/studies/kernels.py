@@ -313,6 +313,12 @@ def _addition_rate(study: Result) -> str:
     return latex.decimal(study["bytes_per_entry"] * row["dimension"] / row["best_seconds"] / 1e9, 0)
 
 
+def _by_length(study: Result) -> str:
+    """`4.91 at 10^6, 2.37 at …`: later calls of exact Top-k on Gaussian vectors over the addition."""
+    long = [row for row in rows(study, "top_k, warm", name="gaussian") if row["dimension"] >= 10**6]
+    return ", ".join(f"{latex.decimal(row['ratio_to_add'], 2)} at {latex.scientific(row['dimension'])}" for row in long)
+
+
 def _share(study: Result, *, above: str, below: str) -> str:
     return latex.decimal(_time_ratio(study, above=above, below=below), 2)
 
@@ -355,6 +361,8 @@ MACROS: dict[str, Macro] = {
             ("ColdRatio", "gaussian_k, cold", FLOOR),
             ("WarmRatio", "gaussian_k, warm", FLOOR),
             ("WarmTopkRatio", "top_k, warm", FLOOR),
+            ("ColdTopkRatio", "top_k, cold", FLOOR),
+            ("ThresholdRatio", "threshold", FLOOR),
             ("TopkAdvantage", "torch.topk, unsorted", "top_k, warm"),
             ("ReleasedAdvantage", "released, PyTorch", "gaussian_k, warm"),
         )
@@ -364,6 +372,9 @@ MACROS: dict[str, Macro] = {
     "KernelRate": lambda folder: latex.decimal(bytes_per_second(processor(folder)) / 1e9, 0),
     "KernelColdRatio": partial(_ratio, contender="gaussian_k, cold"),
     "KernelWarmRatio": partial(_ratio, contender="gaussian_k, warm"),
+    "KernelColdTopkRatio": partial(_ratio, contender="top_k, cold"),
+    "KernelThresholdRatio": partial(_ratio, contender="threshold"),
+    "KernelGpuTopkByLength": partial(_of_gpu, show=_by_length),
     "KernelWarmTopkRatio": partial(_ratio, contender="top_k, warm"),
     "KernelTopkAdvantage": partial(_advantage, slow=("torch.topk, sorted", "torch.topk, unsorted"), fast="top_k, warm"),
     "KernelReleasedAdvantage": partial(_advantage, slow=("released, PyTorch",), fast="gaussian_k, warm"),

@@ -23,7 +23,6 @@ from paper.studies import (
     staleness,
     steady_state,
     switching,
-    variants,
 )
 from paper.studies.convergence import study as convergence
 from paper.studies.gradient_laws import study as gradient_laws
@@ -45,6 +44,7 @@ from paper.studies.planning import (
 )
 from paper.studies.races import study as races
 from paper.studies.study import Study
+from paper.studies.variants import study as variants
 
 STUDIES: dict[str, Study] = {
     "ledger": ledger.STUDY,

@@ -118,6 +118,20 @@ def _larger_lead(lead: int) -> Change:
     return lambda study: [run.update(largest_lead=[lead]) for run in study["runs"]]
 
 
+def _all_alike(study: dict[str, Any]) -> None:
+    """Every run's gradients end with one deviation, with feedback as without."""
+    for run in (*study["runs"], *study["repeats"]):
+        run["late_deviation"] = 1.0
+
+
+def _one_is_normal(study: dict[str, Any]) -> None:
+    study["repeats"][-1]["observations"][-1]["best_law"] = "norm"
+
+
+def _one_has_another_shape(study: dict[str, Any]) -> None:
+    study["repeats"][-1]["hypotheses"]["square_convex"]["share"] = 0.98
+
+
 FAULTS: dict[str, tuple[tuple[str, Change], ...]] = {
     "grades": (("verify.json", lambda data: data["statements"][3].update(lost_grades=["smt"])),),
     "two_kinds": (("verify.json", lambda data: data["statements"][0].update(grades=["symbolic"])),),
@@ -134,6 +148,9 @@ FAULTS: dict[str, tuple[tuple[str, Change], ...]] = {
     "exact_free": (("kernels-*.json", _exact_takes_twice_as_long),),
     "one_pass": (("kernels-*.json", _two_passes),),
     "torchrun": (("torchrun.json", lambda data: data.update(simulated_parameters_sha256="0" * 64)),),
+    "flattened": (("gradient_laws.json", _all_alike),),
+    "never_normal": (("gradient_laws.json", _one_is_normal),),
+    "shape_met": (("gradient_laws.json", _one_has_another_shape),),
     "tight_rate": (("quadratics.json", lambda data: data["cases"][0].update(largest_factor=1.0)),),
     "late_rate": (("staleness.json", lambda data: data["rates"][0].update(left=1e9)),),
     "dssp_capped": (("dssp_leads.json", _larger_lead(99)),),
@@ -182,6 +199,20 @@ def test_a_run_too_small_to_settle_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["close_momentum", "released_count", "no_better", "repaired"])
 def test_no_claim_rests_on_an_untuned_method_or_on_few_seeds(name: str, change: Change, tmp_path: Path) -> None:
     changed(tmp_path, "convergence_fnn3.json", change)
+    assert judged(BY_NAME[name], record_folder=RECORD, data_folder=tmp_path).verdict is Verdict.NOT_RUN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda study: study.update(repeats=[run for run in study["repeats"] if run["seed"] < 4]),
+        lambda study: study.update(runs=[], repeats=[]),
+    ],
+    ids=["few seeds", "not run"],
+)
+@pytest.mark.parametrize("name", ["flattened", "never_normal", "shape_met"])
+def test_no_claim_on_gradients_rests_on_few_seeds(name: str, change: Change, tmp_path: Path) -> None:
+    changed(tmp_path, "gradient_laws.json", change)
     assert judged(BY_NAME[name], record_folder=RECORD, data_folder=tmp_path).verdict is Verdict.NOT_RUN
 
 

@@ -12,7 +12,7 @@ from paper.folder_map import FOLDERS
 from paper.results import result
 from paper.studies.convergence.runs import MOMENTUM, study_of
 from paper.studies.races.times import repetitions
-from paper.studies.variants import LOW_RANK, contestant, nearest, places
+from paper.studies.variants.runs import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
 from sparsync.experiments.bulk import command, farm, global_top_k, streaming
 from sparsync.experiments.command import read_command

@@ -183,9 +183,12 @@ def quadratics_record(profile: str) -> dict[str, Any]:
     }
 
 
+_RULES, _CALLS = ("gaussian_k", "top_k"), {"cold": 4, "warm": 2}
+
+
 def kernels_record(profile: str, *, device: str = "cpu", slowness: int = 1, date: str = "2026-01-01") -> dict[str, Any]:
     """The fused kernel on three lengths, a second law, a training run and a model; powers of two for ratios."""
-    ratios = {"add": 1, "gaussian_k, cold": 4, "gaussian_k, warm": 2, "top_k, cold": 4, "top_k, warm": 2}
+    ratios = {"add": 1, "threshold": 1} | {f"{rule}, {call}": size for rule in _RULES for call, size in _CALLS.items()}
     if device == "cuda":
         ratios["copy"] = 1
     ratios |= {

@@ -5,7 +5,7 @@ Top-k with every variant of `FEEDBACKS` at two densities, dense vectors, and Pow
 loss at the end; its runs with the best one are paired by seed with those of all others. Does what is lost shrink as
 training goes on? Dense training and the variant of least loss at each density run for fewer steps too. Cases are
 single runs, so that hours of them can be interrupted, and each says where it was computed. Read by
-`paper/studies/variants.py`.
+`paper/studies/variants/study.py`.
 """
 
 from __future__ import annotations

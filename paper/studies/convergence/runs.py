@@ -162,8 +162,11 @@ def band_shares(found: Result) -> list[float]:
 
 
 def median_gain(found: Result) -> float:
-    """The median over seeds of the median over updates of δ/κ."""
-    return median(float(gain) for gain in found["median_gain"] if gain is not None)
+    """The median over seeds that did not diverge of the median over updates of δ/κ; of those alone if all did."""
+    both = zip(found["median_gain"], found["test_loss"], strict=True)
+    gains = [(float(gain), loss is not None) for gain, loss in both if gain is not None]
+    ended = [gain for gain, has_ended in gains if has_ended]
+    return median(ended or [gain for gain, _ in gains])
 
 
 def mean_gains(found: Result) -> list[float | None]:

@@ -131,6 +131,18 @@ def _against(data_folder: Path, *, setting: Setting, method: str, reference: str
     return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
 
 
+def _without_momentum(data_folder: Path, *, method: str) -> str:
+    """With what a method without momentum ends, less dense training with momentum, each tuned, on the same seeds."""
+    study = facts.studies(data_folder).get(PLAIN.arena)
+    both = None if study is None else (_of(data_folder, PLAIN, method), _of(data_folder, MOMENTUM, DENSE))
+    if study is None or both is None or both[0] is None or both[1] is None:
+        return NOT_RUN
+    found = facts.difference(study, both[0], both[1])
+    if found is None:
+        return f"an unknown amount ({title_of(method)}: {divergence(both[0])})"
+    return difference_phrase(found, unit="points")
+
+
 def _has_diverged(found: Result) -> bool:
     return facts.diverged_count(found) > 0
 
@@ -215,6 +227,8 @@ MACROS: dict[str, Macro] = {
         for word, setting in (("Plain", PLAIN), ("Momentum", MOMENTUM))
         for name, method, reference in (("Topk", EXACT, DENSE), ("Ours", OURS, EXACT), ("Theirs", THEIRS, EXACT))
     },
+    "PlainTopkOverHeavy": partial(_without_momentum, method=EXACT),
+    "PlainOursOverHeavy": partial(_without_momentum, method=OURS),
     "MomentumBeforeDifference": partial(_against, setting=MOMENTUM, method=BEFORE, reference=EXACT),
     "MomentumBeforeDense": partial(_against, setting=MOMENTUM, method=BEFORE, reference=DENSE),
 }

@@ -30,6 +30,14 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("LagGptSaidLoss", NOT_RUN),
         ("LagResnetSteps", NOT_RUN),
         ("LagStepFnnPlainDense", "0.4"),
+        # Of two densities, each 0.02 lower on every seed; and each said to be 0.01 higher.
+        ("LagWonThousandth", "1 of 1"),
+        ("LagLostThousandth", "0 of 1"),
+        ("LagWonDenser", "1 of 1"),
+        ("LagLostDenser", "0 of 1"),
+        ("LagNothing", "0 of 2"),
+        ("LagWrong", "2 of 2"),
+        ("LagLongest", "-1.5"),
         ("LagStepFnnHeavyThousandth", "0.1"),
     ],
 )
@@ -40,6 +48,7 @@ def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Pat
 def test_differences_are_paired_by_seed(data_folder: Path) -> None:
     assert plain(MACROS["LagFnnLoss"](data_folder)).startswith("-0.020")
     assert plain(MACROS["LagGainDense"](data_folder)).startswith("-0.090")
+    assert plain(MACROS["LagPlainHeavyHundredth"](data_folder)).startswith("+0.090")
 
 
 def test_a_run_that_diverged_leaves_no_number(tmp_path: Path) -> None:
@@ -51,7 +60,8 @@ def test_a_run_that_diverged_leaves_no_number(tmp_path: Path) -> None:
     write(folder / "density_costs.json", record | {"provenance": PROVENANCE})
     assert MACROS["LagFnnLoss"](folder) == NOTHING
     assert MACROS["LagFnnSteps"](folder) == NOTHING
-    assert plain(MACROS["LagAgreements"](folder)) == "0 of 2"
+    assert plain(MACROS["LagAgreements"](folder)) == plain(MACROS["LagWrong"](folder)) == "0 of 2"
+    assert MACROS["LagLongest"](folder) == NOTHING
 
 
 def test_the_figure_has_a_curve_for_each_network_that_was_run(data_folder: Path) -> None:

@@ -29,6 +29,8 @@ def data_folder(tmp_path: Path) -> Path:
         ("KernelColdRatio", "4.00"),
         ("KernelWarmRatio", "2.00"),
         ("KernelWarmTopkRatio", "2.00"),
+        ("KernelColdTopkRatio", "4.00"),
+        ("KernelThresholdRatio", "1.00"),
         # The faster of 48/2 and 64/2, and 32/2.
         ("KernelTopkAdvantage", "24"),
         ("KernelReleasedAdvantage", "16"),
@@ -57,6 +59,7 @@ def test_a_number_is_what_a_hand_computes(name: str, text: str, data_folder: Pat
         ("KernelGpuColdRatio", "4.00"),
         ("KernelGpuWarmRatio", "2.00"),
         ("KernelGpuWarmTopkRatio", "2.00"),
+        ("KernelGpuTopkByLength", f"2.00 at {plain(latex.scientific(10**7))}"),
         # 64/2 and 32/2.
         ("KernelGpuTopkAdvantage", "32.00"),
         ("KernelGpuReleasedAdvantage", "16.00"),

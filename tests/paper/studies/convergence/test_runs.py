@@ -18,6 +18,7 @@ from paper.studies.convergence.runs import (
     ends,
     keeps_about_k,
     mean_gains,
+    median_gain,
     methods,
     settings,
     studies,
@@ -87,6 +88,14 @@ def test_gains_are_means_of_the_seeds(folder: Path) -> None:
     lost = Result(exact.path, {**exact.fields, "gain": [[10.0, 6.0], [10.0, None]]})
     assert mean_gains(lost) == [10.0, None]
     assert mean_gains(Result(exact.path, {**exact.fields, "gain": [[10.0, 6.0], None]})) == []
+
+
+def test_a_median_gain_is_that_of_runs_that_ended(folder: Path) -> None:
+    _, exact = found(folder, "fnn3", "plain", "top_k")
+    assert median_gain(exact) == 8.5
+    lost = Result(exact.path, {**exact.fields, "test_loss": [1.0, None]})
+    assert median_gain(lost) == 8.0
+    assert median_gain(Result(exact.path, {**exact.fields, "test_loss": [None, None]})) == 8.5
 
 
 @pytest.mark.parametrize(("counts", "is_so"), [([0.7, 1.3], True), ([0.7, 1.4], False), ([0.6, 1.0], False)])

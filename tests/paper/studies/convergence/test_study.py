@@ -51,6 +51,8 @@ def test_every_arena_has_a_title() -> None:
         ("ThousandthTarget", "6"),
         ("PlainTopkDifference", "-10.00 points (-10.00 to -10.00)"),
         ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
+        ("PlainTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
+        ("PlainOursOverHeavy", "-10.50 points (-29.56 to 8.56; inconclusive)"),
         ("PlainOursDifference", "-0.50 points (-19.56 to 18.56; inconclusive)"),
     ],
 )

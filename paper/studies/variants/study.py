@@ -1,48 +1,45 @@
-"""Which variant of error feedback comes closest to dense training? The study `variants`: its figure, tables and macros.
+"""Which variant of error feedback comes closest to dense training? Tables and macros of the study `variants`.
 
-What a contestant loses is paired with dense training by seed: points of test accuracy for images, per cent of the test
-loss for text; less is better, and below zero it gained. At density 0.01, and for PowerSGD, one such unit is called
-close, at 0.001 two. The words are chosen by the intervals.
+The words are chosen by the intervals; see `runs.py`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import fmean
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from paper import latex
-from paper.comparisons import ONE_SEED, UNKNOWN, difference_cell, difference_phrase, tally
+from paper.comparisons import difference_cell, difference_phrase, mean_phrase, tally
 from paper.results import Result, result
 from paper.studies.study import Macro, Study
-from paper.style import BLACK, BLUE, GREY, VERMILION, legend_below, new_figure
+from paper.studies.variants.figures import losses
+from paper.studies.variants.runs import (
+    BEYOND,
+    CLOSE,
+    DEFAULT,
+    DENSE,
+    DIVERGED,
+    LOW_RANK,
+    MODELS,
+    OPTIMISERS,
+    WITHIN,
+    _paired_losses,
+    best,
+    contestant,
+    densities,
+    lost,
+    machines,
+    nearest,
+    places,
+    scores,
+    seed_losses,
+    title,
+    variants,
+    verdict,
+)
 from sparsync.verify.tools.intervals import Estimate, mean, paired_difference
 
-DENSE, LOW_RANK = "dense", "powersgd"
-DEFAULT = "ef14"
-"""What a run takes where nothing is said."""
-MODELS = {"resnet20": ("ResNet-20", "points"), "gpt": ("GPT", r"\%")}
-"""Title, and the unit of what is lost."""
-OPTIMISERS = {"momentum": "momentum 0.9", "adamw": "AdamW"}
-CLOSE = {0.01: 1.0, 0.001: 2.0}
-"""By density, in units."""
-TITLES = {
-    "ef14": "EF14",
-    "ef21": "EF21",
-    "ef21_sgdm": "EF21-SGDM",
-    "econtrol": "EControl",
-    "dgc": "DGC",
-    "decayed": "decayed",
-    "rmsprop": "RMSProp",
-    LOW_RANK: "PowerSGD",
-}
-"""Of methods; one without an entry is called after its name."""
-WITHIN, BEYOND, DIVERGED = "within", "beyond", "diverged"
 NOT_RUN = "--"
 _WORDS = {
     "ResnetMomentum": ("resnet20", "momentum"),
@@ -51,112 +48,6 @@ _WORDS = {
     "GptAdam": ("gpt", "adamw"),
 }
 _DENSITY_WORDS = {"Hundredth": 0.01, "Thousandth": 0.001}
-_WIDTH = 12.0
-"""Units that a panel of the figure shows to the right, at most; what is beyond is drawn at the edge."""
-LOOKS = ((BLUE, 0.17), (VERMILION, -0.17))
-"""Of densities, the largest first: the colour, and by how many rows it is drawn above its method."""
-
-
-def title(method: str) -> str:
-    """How a method is called in LaTeX."""
-    return TITLES.get(method, latex.escape(method.replace("_", " ")))
-
-
-def contestant(study: Result, model: str, optimiser: str, method: str, density: float | None) -> Result | None:
-    """What was found of a method; None if the run lacks it.
-
-    Args:
-        study: the result `variants`.
-        model: key of `MODELS`.
-        optimiser: key of `OPTIMISERS`.
-        method: its name in the study.
-        density: of what is selected; for methods that select nothing it says nothing.
-    """
-    place = (model, optimiser, method)
-    for run in study.records("runs"):
-        if (run["model"], run["optimiser"], run["method"]) == place and run["density"] in (None, density):
-            return run
-    return None
-
-
-def seed_losses(study: Result, model: str, run: Result) -> list[float] | None:
-    """What a contestant loses against dense training on each seed, in the unit of the model; None if a run diverged."""
-    dense = contestant(study, model, run["optimiser"], DENSE, None)
-    return None if dense is None else _paired_losses(model, run, dense)
-
-
-def _paired_losses(model: str, run: Result, dense: Result) -> list[float] | None:
-    field = "test_accuracy" if model == "resnet20" else "test_loss"
-    if None in run[field] or None in dense[field]:
-        return None
-    pairs = zip(run[field], dense[field], strict=True)
-    if field == "test_accuracy":
-        return [100 * (theirs - own) for own, theirs in pairs]
-    return [100 * (own / theirs - 1) for own, theirs in pairs]
-
-
-def lost(study: Result, model: str, run: Result) -> Estimate | None:
-    """The mean of `seed_losses` with its interval; None if a run diverged."""
-    values = seed_losses(study, model, run)
-    return None if values is None else mean(values)
-
-
-def verdict(loss: Estimate | None, density: float) -> str:
-    """`WITHIN` or `BEYOND` what is close at a density, where the interval says so; else why not."""
-    if loss is None:
-        return DIVERGED
-    if loss.count == 1:
-        return ONE_SEED
-    return WITHIN if loss.high <= CLOSE[density] else BEYOND if loss.low > CLOSE[density] else UNKNOWN
-
-
-def nearest(study: Result, model: str, optimiser: str, density: float) -> tuple[str, Estimate] | None:
-    """The variant that loses least at a density, by its mean, and how much; None if the run has none to compare."""
-    found = [
-        (loss.value, method, loss)
-        for method in variants(study)
-        if (run := contestant(study, model, optimiser, method, density)) and (loss := lost(study, model, run))
-    ]
-    return min(found)[1:] if found else None
-
-
-def scores(study: Result, method: str) -> list[float] | None:
-    """Of each seed, the mean over all comparisons of what a variant loses, in units of what is close there.
-
-    None if the run lacks the variant in a comparison, or it diverged.
-    """
-    found = []
-    for model, optimiser in places(study):
-        for density in densities(study):
-            run = contestant(study, model, optimiser, method, density)
-            values = None if run is None else seed_losses(study, model, run)
-            if values is None:
-                return None
-            found.append([value / CLOSE[density] for value in values])
-    return [fmean(values) for values in zip(*found, strict=True)]
-
-
-def best(study: Result) -> tuple[str, list[float]] | None:
-    """The variant of least score, by the mean over seeds, with its scores; None if each diverged somewhere."""
-    found = [(fmean(score), method, score) for method in variants(study) if (score := scores(study, method))]
-    return min(found)[1:] if found else None
-
-
-def variants(study: Result) -> list[str]:
-    """The variants of error feedback, in the order of the study."""
-    names = dict.fromkeys(str(run["method"]) for run in study.records("runs") if run["density"] is not None)
-    return list(names)
-
-
-def places(study: Result) -> list[tuple[str, str]]:
-    """Model and optimiser of every comparison that the run has."""
-    there = {(run["model"], run["optimiser"]) for run in study.records("runs")}
-    return [(model, optimiser) for model in MODELS for optimiser in OPTIMISERS if (model, optimiser) in there]
-
-
-def densities(study: Result) -> list[float]:
-    """The densities of the run, the largest first."""
-    return sorted(map(float, study["densities"]), reverse=True)
 
 
 def loss_table(data_folder: Path) -> str:
@@ -213,70 +104,6 @@ def table_rows(study: Result) -> list[tuple[str, float]]:
     return [*found, (LOW_RANK, max(CLOSE))] if is_there else found
 
 
-def machines(study: Result) -> list[str]:
-    """All that computed something, in the order of their names."""
-    return sorted({str(name) for run in study.records("runs") for name in (*run["tuned_on"], *run["computed_on"])})
-
-
-def losses(data_folder: Path) -> Figure:
-    """What every variant loses, with its interval: a panel per model and optimiser, a colour per density."""
-    study = result(data_folder, "variants")
-    columns, names = places(study), _names(study)
-    figure = new_figure(2.9, profile=study["profile"])
-    panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
-    for axes, place in zip(panels, columns, strict=True):
-        axes.axvline(0, color=GREY, linewidth=0.6)
-        for density, (colour, shift) in zip(densities(study), LOOKS, strict=False):
-            _draw(axes, study, place, density, colour=colour, shift=shift, edge=_edge(study, place))
-        axes.set(title=f"{MODELS[place[0]][0]}\n{OPTIMISERS[place[1]]}", ylim=(-0.6, len(names) - 0.4))
-        axes.set_xlabel("points lost" if place[0] == "resnet20" else r"loss added (%)")
-    panels[0].set_yticks(range(len(names)), [title(name) for name in names])
-    legend_below(figure, panels[0], columns=len(densities(study)))
-    return figure
-
-
-def _names(study: Result) -> list[str]:
-    """Methods from the bottom to the top."""
-    return [LOW_RANK, *reversed(variants(study))]
-
-
-def _losses(study: Result, place: tuple[str, str], density: float) -> dict[str, Estimate | None]:
-    """What each method loses that the run has."""
-    found = {name: contestant(study, *place, name, density) for name in _names(study)}
-    return {name: lost(study, place[0], run) for name, run in found.items() if run is not None}
-
-
-def _edge(study: Result, place: tuple[str, str]) -> float:
-    """How far to the right the panels of a model and optimiser show."""
-    shown = [loss for density in densities(study) for loss in _losses(study, place, density).values() if loss]
-    return min(_WIDTH, 1.1 * max([*CLOSE.values(), *(_finite(loss.high, loss.value) for loss in shown)]))
-
-
-def _draw(
-    axes: Axes, study: Result, place: tuple[str, str], density: float, *, colour: str, shift: float, edge: float
-) -> None:
-    """A dot and an interval for each method; at the edge a cross for one that diverged, an arrow for one beyond."""
-    axes.axvline(CLOSE[density], color=colour, linewidth=0.7, linestyle=(0, (3, 2)))
-    axes.plot([], [], marker="o", color=colour, markersize=3.5, linewidth=1.0, label=f"density {density:g}")
-    names = _names(study)
-    for name, loss in _losses(study, place, density).items():
-        is_low_rank = name == LOW_RANK
-        if is_low_rank and density != max(densities(study)):
-            continue  # it has no density, and is the same at each
-        height, own = names.index(name) + (0 if is_low_rank else shift), BLACK if is_low_rank else colour
-        if loss is None or loss.value > edge:
-            axes.plot(edge, height, marker="x" if loss is None else ">", color=own, markersize=4, clip_on=False)
-            continue
-        low, high = (_finite(end, loss.value) for end in (loss.low, loss.high))
-        axes.plot([low, min(high, edge)], [height, height], color=own, linewidth=1.0)
-        axes.plot(loss.value, height, marker="o", color=own, markersize=3.5, linestyle="none")
-
-
-def _finite(end: float, value: float) -> float:
-    """An interval's end; of one seed there is none."""
-    return value if math.isinf(end) else end
-
-
 def cell(
     study: Result, place: tuple[str, str], method: str, density: float, *, write: Callable[[Estimate], str], bold: str
 ) -> str:
@@ -308,6 +135,22 @@ def _close_count(data_folder: Path, *, density: float) -> str:
     found = [nearest(study, *place, density) for place in places(study)]
     is_close = [each is not None and verdict(each[1], density) == WITHIN for each in found]
     return f"{latex.integer(sum(is_close))} of {latex.integer(len(is_close))}"
+
+
+def _close_with(data_folder: Path, *, method: str) -> str:
+    """In how many comparisons at density 0.01 a method that is not chosen by its runs is surely close: `3 of 4`."""
+    study, density = result(data_folder, "variants"), max(CLOSE)
+    found = [(model, contestant(study, model, optimiser, method, density)) for model, optimiser in places(study)]
+    is_close = [run is not None and verdict(lost(study, model, run), density) == WITHIN for model, run in found]
+    return f"{latex.integer(sum(is_close)) if any(is_close) else 'none'} of {latex.integer(len(is_close))}"
+
+
+def _default_on_text(data_folder: Path) -> str:
+    """What plain feedback at density 0.01 loses on the GPT with AdamW, in per cent of the loss."""
+    study = result(data_folder, "variants")
+    run = contestant(study, "gpt", "adamw", DEFAULT, max(CLOSE))
+    loss = None if run is None else lost(study, "gpt", run)
+    return NOT_RUN if run is None else DIVERGED if loss is None else mean_phrase(loss, digits=1)
 
 
 def _best(data_folder: Path) -> str:
@@ -384,6 +227,9 @@ MACROS: dict[str, Macro] = {
     },
     "VariantsResnetBytes": partial(_low_rank_bytes, model="resnet20"),
     "VariantsGptBytes": partial(_low_rank_bytes, model="gpt"),
+    "VariantsDgcClose": partial(_close_with, method="dgc"),
+    "VariantsPlainClose": partial(_close_with, method=DEFAULT),
+    "VariantsWorst": _default_on_text,
     **{f"VariantsClose{word}": partial(_close_count, density=density) for word, density in _DENSITY_WORDS.items()},
     **{
         f"Variants{place_word}{density_word}": partial(_nearest, place=place, density=density)

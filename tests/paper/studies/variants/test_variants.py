@@ -10,24 +10,21 @@ import pytest
 
 from paper.comparisons import ONE_SEED, UNKNOWN
 from paper.results import result
-from paper.studies.variants import (
+from paper.studies.variants.figures import losses
+from paper.studies.variants.runs import (
     BEYOND,
     DIVERGED,
-    MACROS,
-    NOT_RUN,
     OPTIMISERS,
     TITLES,
     WITHIN,
     best,
     contestant,
-    loss_table,
-    losses,
     lost,
     nearest,
     scores,
-    shorter_table,
     verdict,
 )
+from paper.studies.variants.study import MACROS, NOT_RUN, loss_table, shorter_table
 from paper.variants_page import variants_markdown
 from sparsync.experiments.feedbacks.registry import FEEDBACKS
 from sparsync.experiments.studies.training import contestants
@@ -174,6 +171,9 @@ def test_macros_say_who_is_nearest_and_whether_that_is_close(folder: Path) -> No
     assert (said["VariantsGptDimension"], said["VariantsResnetDimension"]) == ("3000", "9")
     # Of the two methods that were run for fewer steps one diverged.
     assert said["VariantsTrend"] == "less in none, more in none, inconclusive in 1"
+    # Of EF14 the interval goes up to 7.4, of DGC there is no run.
+    assert (said["VariantsPlainClose"], said["VariantsDgcClose"]) == ("none of 4", "none of 4")
+    assert said["VariantsWorst"] == "1.0 (-5.4 to 7.4)"
     assert said["VariantsMachines"] == r"A and B and Tuner \& Co"
     assert (said["VariantsBest"], said["VariantsCloseHundredth"]) == ("EF21", "0 of 4")
     assert said["VariantsLowRank"] == "less in none, more in none, inconclusive in 4"
