@@ -86,7 +86,12 @@ def growing(data_folder: Path) -> str:
 
 
 def growing_is_better(data_folder: Path) -> NoYes:
-    """In most of the places and shares at which every step size is tuned; no, if it surely fails in half of them."""
+    """In most of the places and shares at which every step size is tuned; no, if it surely fails in half of them.
+
+    Not known from few seeds.
+    """
+    if _has_few_seeds(data_folder, "switching"):
+        return None
     counts = growing_wins(data_folder).values()
     count = sum(sum(found.values()) for found in counts)
     less, more = (sum(found[word] for found in counts) for word in (LESS, MORE))

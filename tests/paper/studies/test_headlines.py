@@ -216,9 +216,11 @@ def test_growing_groups_are_judged_at_tuned_steps_and_seed_by_seed(
     for run in record["runs"]:
         if run["order"] == "asynchronous_first_falling":
             run["end_error"] = errors
-    write(folder / "switching.json", record)
+    write(folder / "switching.json", record | {"seed_count": 5})
     assert growing_wins(folder) == {0.125: counts, 0.5: counts}
     assert _verdict("vora2024", folder) == verdict
+    rewrite(folder / "switching.json", seed_count=4)
+    assert _verdict("vora2024", folder) == OPEN
 
 
 def test_a_sample_that_lets_workers_drift_apart_turns_the_verdict(folder: Path) -> None:
