@@ -90,7 +90,7 @@ full: $(STAMP) ## on GPU nodes: kernels, training runs under torchrun with NCCL,
 	$(MAKE) reproduce PROFILE=full
 
 show: $(STAMP) ## figures, numbers and report of what PROFILE has found so far, with the record for what it has not
-	$(RUN) -m paper.reproduce --profile $(PROFILE) --show
+	$(RUN) -m paper.reproduce --profile $(PROFILE) --jobs $(JOBS) --show
 
 record: $(STAMP) ## of a clean tree: what the last whole `make reproduce PROFILE=…` found becomes paper/data
 	$(RUN) -m paper.record --profile $(PROFILE)
@@ -98,7 +98,7 @@ record: $(STAMP) ## of a clean tree: what the last whole `make reproduce PROFILE
 
 paper: $(STAMP) ## figures and numbers from paper/data, then main.pdf and waiting.pdf in build/paper (needs latexmk)
 	@command -v latexmk >/dev/null || { echo "make paper needs latexmk (Debian: latexmk texlive-latex-extra texlive-science)" >&2; exit 1; }
-	$(RUN) -m paper.figures --data-folder $(RECORD) --output-folder $(GENERATED)
+	$(RUN) -m paper.figures --data-folder $(RECORD) --output-folder $(GENERATED) --jobs $(JOBS)
 	$(RUN) -m paper.numbers --data-folder $(RECORD) --output-folder $(GENERATED)
 	$(RUN) -m paper.typeset --output-folder build/paper
 

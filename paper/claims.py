@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("formal", "no theorem in Coq rests on an axiom", "README", _theorems_with_axioms, most=0),
     Claim(
         "count_band",
-        "Gaussian-k's counts lie in [2k/3, 4k/3] at every update",
+        "Gaussian-k's counts lie in [2k/3, 4k/3] at every update of every run that learnt something",
         "README",
         least_share_in_range,
         least=1,

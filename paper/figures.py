@@ -1,6 +1,6 @@
 """Draw the paper's figures from result files, as PDF for the paper and PNG for a screen.
 
-    python -m paper.figures --data-folder paper/data --output-folder paper/generated
+    python -m paper.figures --data-folder paper/data --output-folder paper/generated [--only overview] [--jobs 2]
 
 Each figure is one function from a data folder to a figure, which its study exports.
 """
@@ -13,13 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paper.studies.registry import STUDIES
+from paper.studies import registry
 from paper.studies.study import Draw
 from paper.style import PNG_DOTS_PER_INCH, paper_style
+from sparsync.verify.tools.arguments import positive
 from sparsync.verify.tools.interrupts import interrupt_as_line
+from sparsync.verify.tools.pool import CasesFailedError, Pool
 from sparsync.verify.tools.provenance import write_whole
 
-FIGURES: dict[str, Draw] = {name: draw for study in STUDIES.values() for name, draw in study.figures.items()}
+FIGURES: dict[str, Draw] = {name: draw for study in registry.STUDIES.values() for name, draw in study.figures.items()}
 """Every figure by file name."""
 
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -45,14 +47,18 @@ def write_figure(
         ValueError: unknown name, or a result without a field that the figure needs.
         FileNotFoundError: a result file is missing.
     """
-    if name not in FIGURES:
-        raise ValueError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
+    _require_known(name)
     with paper_style():
         figure = FIGURES[name](data_folder)
         for ending in endings:
             save = partial(figure.savefig, format=ending, **_FORMATS[ending])
             write_whole(output_folder / f"{name}.{ending}", save)
             figure.set_layout_engine("none")
+
+
+def _require_known(name: str) -> None:
+    if name not in FIGURES:
+        raise ValueError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
 
 
 @interrupt_as_line()
@@ -66,11 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data-folder", type=Path, required=True, help="where the result files are")
     parser.add_argument("--output-folder", type=Path, required=True, help="where the figures go; created if absent")
     parser.add_argument("--only", nargs="+", default=list(FIGURES), metavar="FIGURE", help="these figures, not all")
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="figures at a time; default: 1")
     options = parser.parse_args(arguments)
+    draw = partial(write_figure, data_folder=options.data_folder, output_folder=options.output_folder)
     try:
         for name in options.only:
-            write_figure(name, options.data_folder, options.output_folder)
-    except (ValueError, OSError) as error:
+            _require_known(name)
+        Pool(options.jobs, preloaded=registry.__name__).run(draw, options.only)
+    except (ValueError, CasesFailedError) as error:
         raise SystemExit(f"error: {error}") from error
 
 

@@ -105,12 +105,12 @@ def measuring_stages(profile: str, *, jobs: int, only: Sequence[str], fresh: boo
     return stages
 
 
-def showing_stages(profile: str, shown: Path) -> list[Stage]:
+def showing_stages(profile: str, shown: Path, *, jobs: int) -> list[Stage]:
     """The stages that draw figures, write numbers and judge the claims."""
     folders = ("--data-folder", str(shown), "--output-folder", str(GENERATED))
     judged = ("--data-folder", str(data_folder(profile)), "--output", str(GENERATED / "reproduction.md"))
     return [
-        Stage("figures", "paper.figures", folders),
+        Stage("figures", "paper.figures", (*folders, "--jobs", str(jobs))),
         Stage("numbers", "paper.numbers", folders),
         Stage("report", "paper.report", judged),
     ]
@@ -178,7 +178,7 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
             note_duration(durations_file(profile), TIMED[stage.name], time.monotonic() - started, job_count=jobs)
     if not only and not shutil.which("coqc"):
         console.print("left out: formal proofs, for coqc is not installed; the record's are shown", markup=False)
-    failed += show(profile, console)
+    failed += show(profile, jobs=jobs, console=console)
     minutes = (time.monotonic() - began) / 60
     console.print(
         f"{minutes:.1f} min; results in {data_folder(profile)}, figures and report in {GENERATED}", markup=False
@@ -188,12 +188,12 @@ def reproduce(profile: str, *, jobs: int, only: Sequence[str], fresh: bool, cons
     return failed
 
 
-def show(profile: str, console: Console) -> list[str]:
+def show(profile: str, *, jobs: int, console: Console) -> list[str]:
     """Draw and judge what a profile has found so far; the names of the stages that failed are returned."""
     shown = Path("build", profile, "shown")
     if missing := overlay(data_folder(profile), RECORD, shown):
         console.print(f"shown from the record, as this run has none: {', '.join(missing)}", markup=False)
-    return [stage.name for stage in showing_stages(profile, shown) if not _succeeds(stage, console)]
+    return [stage.name for stage in showing_stages(profile, shown, jobs=jobs) if not _succeeds(stage, console)]
 
 
 def _succeeds(stage: Stage, console: Console) -> bool:
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(soft_wrap=True)
     if options.show:
-        failed = show(options.profile, console)
+        failed = show(options.profile, jobs=options.jobs, console=console)
     else:
         failed = reproduce(options.profile, jobs=options.jobs, only=options.only, fresh=options.fresh, console=console)
     if failed:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
-from paper.reproduction_page import DURATIONS, minutes
+from paper.reproduction_page import DURATIONS, minutes, smallest
 from paper.results import reads_recorded, result_name
 from paper.site.figures import Figure
 from paper.site.sources import Place, Sources
@@ -96,7 +96,7 @@ def _shown(
     reads = tuple(sorted({str(path.relative_to(data_folder)) for path in inside}))
     if unknown := [label for label in claim.statements if label not in entries]:
         raise ValueError(f"claim {claim.name!r} rests on the statement {unknown[0]!r}, which there is not")
-    names = tuple(dict.fromkeys(map(result_name, reads)))
+    names = smallest(tuple(dict.fromkeys(map(result_name, reads))))
     durations = read_durations(data_folder / DURATIONS)
     showing = () if reads == _LEDGER else _showing(set(reads), figures)
     tests = [sources.first(_TESTS, claim.name), *(test for figure in showing for test in figure.tests)]

@@ -61,6 +61,16 @@ def test_some_figures_can_be_named_and_unknown_ones_are_refused(data_folder: Pat
         figures.main([*words, "ladders"])
 
 
+@pytest.mark.slow
+def test_figures_drawn_side_by_side_are_those_drawn_one_by_one(data_folder: Path, tmp_path: Path) -> None:
+    some = ("overview", "counts")
+    for jobs in ("1", "2"):
+        words = ["--data-folder", str(data_folder), "--output-folder", str(tmp_path / jobs), "--jobs", jobs]
+        figures.main([*words, "--only", *some])
+    for name in (f"{name}.{ending}" for name in some for ending in ("pdf", "png")):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
 def test_the_figure_of_the_readme_is_that_of_the_tracked_results(tmp_path: Path) -> None:
     figures.write_figure("overview", ROOT / "paper" / "data", tmp_path)
     tracked, drawn = (imread(folder / "overview.png") for folder in (ROOT / "paper", tmp_path))

@@ -31,7 +31,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "paper" / "data").mkdir(parents=True)
     (tmp_path / "paper" / "data" / "races.json").write_text("recorded", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown: [])
+    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown, **_options: [])
     return tmp_path
 
 
@@ -60,7 +60,7 @@ def test_a_part_of_the_studies_alone_is_no_whole_run(checkout: Path, monkeypatch
 def test_to_show_is_to_measure_nothing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce, "measuring_stages", lambda _profile, **_options: pytest.fail("measured"))
     drawn = stage("drawn", "from pathlib import Path; Path('drawn').touch()", checkout)
-    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown: [drawn])
+    monkeypatch.setattr(reproduce, "showing_stages", lambda _profile, _shown, **_options: [drawn])
     (checkout / "build" / "smoke" / "data").mkdir(parents=True)
     assert reproduce.main(["--profile", "smoke", "--show"]) == 0
     assert (checkout / "drawn").exists()
@@ -95,7 +95,9 @@ def test_what_a_run_lacks_is_shown_from_the_record_and_named(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("profile", reproduce.PROFILES)
 def test_no_stage_is_told_to_write_into_the_record(profile: str) -> None:
-    stages = measuring_stages(profile, jobs=2, only=(), fresh=False) + showing_stages(profile, Path("build/shown"))
+    stages = measuring_stages(profile, jobs=2, only=(), fresh=False) + showing_stages(
+        profile, Path("build/shown"), jobs=2
+    )
     words = [word for each in stages for word in each.arguments]
     assert not any(word.startswith("paper/data") for word in words)
     assert {"statements", "certificates", "studies", "figures", "numbers", "report"} <= {each.name for each in stages}

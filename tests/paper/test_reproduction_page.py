@@ -9,7 +9,7 @@ import pytest
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
-from paper.reproduction_page import NOT_TIMED, claims_markdown, full_markdown, judged_and_read, minutes
+from paper.reproduction_page import NOT_TIMED, claims_markdown, full_markdown, judged_and_read, minutes, smallest
 from paper.verdicts import Claim
 from sparsync.verify.tools.durations import note_duration
 from tests.support.paper_data import write
@@ -42,6 +42,11 @@ def test_what_only_gpus_can_show_is_not_measured_until_some_did(tmp_path: Path) 
     assert full_markdown(tmp_path).startswith("Not measured: the runs of the record talked by gloo")
     write(tmp_path / "distributed.json", {"rows": [row | {"backend": "nccl"}]})
     assert "| fnn3_top_k | 0.001 | 0 | 8 × some | 75.0 |" in full_markdown(tmp_path)
+
+
+def test_a_claim_about_all_arenas_is_reproduced_by_those_of_quick() -> None:
+    assert smallest(("convergence_fnn3", "convergence_lenet5")) == ("convergence_fnn3",)
+    assert smallest(("gradient_laws",)) == ("gradient_laws",)
 
 
 def took(seconds: float, *beside: str) -> dict[str, Any]:

@@ -45,11 +45,12 @@ def _tuned(study: Result, setting: Setting, method: str) -> Result:
 
 def shares_in_range(data_folder: Path, setting: Setting, method: str) -> Estimate:
     """The share of the updates at which every worker's count lies in [2k/3, 4k/3]: mean over the seeds."""
-    return mean(contest.band_shares(_tuned(contest.study_of(data_folder, setting.arena), setting, method)))
+    study = contest.study_of(data_folder, setting.arena)
+    return mean(contest.band_shares(study, _tuned(study, setting, method)))
 
 
 def least_share_in_range(data_folder: Path) -> Estimate:
-    """The least share of the updates with all counts in range of any run of Gaussian-k, in every arena.
+    """The least share of the updates with all counts in range, of any run of Gaussian-k that learnt, in every arena.
 
     Raises:
         FileNotFoundError: the first arena has not been run.
@@ -60,7 +61,7 @@ def least_share_in_range(data_folder: Path) -> Estimate:
         for study in there.values()
         for found in study.records("contestants")
         if found["method"] == OURS
-        for share in contest.band_shares(found)
+        for share in contest.band_shares(study, found)
     ]
     return exact(min(shares), count=len(shares))
 

@@ -1,7 +1,8 @@
 """What do tuned runs end with at each density, and how many entries do they send? The figures of `convergence`.
 
 `convergence` shows the ends of the main methods, `counts` what the two Gaussian-k rules send: four arenas, each with
-the update rule that is usual for it. An arena that has not been run has an empty panel that says so.
+the update rule that is usual for it, and those that have been run before others. One that has not been run has an empty
+panel that says so.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from paper.studies.convergence.runs import (
     RANDOM,
     RULES,
     THEIRS,
+    USUAL,
     ends,
     is_text,
     studies,
@@ -36,8 +38,7 @@ from paper.studies.convergence.runs import (
 from paper.style import YELLOW, legend_below, new_figure
 from sparsync.verify.tools.intervals import Estimate, mean
 
-DRAWN = {"fnn3": "momentum", "resnet20": "momentum", "gpt": "adamw", "lstm": "adamw"}
-"""Arenas with the update rule that is drawn."""
+PANEL_COUNT = 4
 MAIN = (EXACT, BEFORE, OURS, THEIRS, RANDOM)
 _SHIFTS = {EXACT: 0.92, BEFORE: 0.96, OURS: 1.0, THEIRS: 1.04, RANDOM: 1.08}
 """Factors of the density, so that intervals stand beside each other."""
@@ -62,12 +63,20 @@ def counts(data_folder: Path) -> Figure:
     return figure
 
 
-def _panels(data_folder: Path, draw: Draw, *, height: float) -> Figure:
+def drawn(data_folder: Path) -> list[str]:
+    """The arenas that have a panel, in their order."""
     there = studies(data_folder)
-    first = next(iter(there.values()), None) or study_of(data_folder, next(iter(DRAWN)))
+    chosen = sorted(USUAL, key=lambda arena: arena not in there)[:PANEL_COUNT]
+    return [arena for arena in USUAL if arena in chosen]
+
+
+def _panels(data_folder: Path, draw: Draw, *, height: float) -> Figure:
+    there, shown = studies(data_folder), drawn(data_folder)
+    first = next(iter(there.values()), None) or study_of(data_folder, shown[0])
     figure = new_figure(height, profile=first["profile"])
-    panels = figure.subplots(1, len(DRAWN))
-    for axes, (arena, rule) in zip(panels, DRAWN.items(), strict=True):
+    panels = figure.subplots(1, len(shown))
+    for axes, arena in zip(panels, shown, strict=True):
+        rule = USUAL[arena]
         axes.set(title=f"{ARENAS[arena]}\n{RULES[rule]}", xlabel="density")
         if arena not in there:
             axes.text(0.5, 0.5, NOT_RUN, ha="center", transform=axes.transAxes)
@@ -77,9 +86,9 @@ def _panels(data_folder: Path, draw: Draw, *, height: float) -> Figure:
         axes.set(xscale="log", xlim=_DENSITIES)
         axes.xaxis.set(major_locator=FixedLocator([0.001, 0.01, 0.1]), minor_locator=NullLocator())
         axes.xaxis.set(major_formatter="{x:g}", minor_formatter=NullFormatter())
-    drawn = [axes for axes in panels if axes.get_legend_handles_labels()[0]]
-    if drawn:
-        legend_below(figure, drawn[0], columns=5)
+    filled = [axes for axes in panels if axes.get_legend_handles_labels()[0]]
+    if filled:
+        legend_below(figure, filled[0], columns=5)
     return figure
 
 

@@ -7,6 +7,7 @@ more. Formatted in `study.py`, `tables.py` and `figures.py`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -27,6 +28,15 @@ ARENAS = {
 """Titles, in the order of tables."""
 RULES = {"plain": "no momentum", "momentum": "momentum 0.9", "adamw": "AdamW"}
 """Titles of what moves the parameters."""
+USUAL = {
+    "fnn3": "momentum",
+    "lenet5": "momentum",
+    "resnet20": "momentum",
+    "gpt": "adamw",
+    "fnn3_16": "momentum",
+    "lstm": "adamw",
+}
+"""The update rule that is usual for each arena, in the order in which they are shown where there is room for some."""
 DENSE, LOW_RANK, EXACT, OURS, THEIRS = "dense", "powersgd", "top_k", "gaussian_k", "gaussian_k_released"
 """Methods; the last is the rule of the code released with Shi et al."""
 RANDOM = "random_k"
@@ -34,6 +44,10 @@ BEFORE = "dgc"
 """Exact Top-k with the momentum of DGC, which stands before the selection."""
 BAND = (2 / 3, 4 / 3)
 """The counts, over k, that Gaussian-k aims at."""
+GUESSED = 0.99
+"""Of the loss of guessing all classes alike: a run that ends with as much, or more, has learnt nothing."""
+_IMAGE_CLASS_COUNT, _TEXT_CLASS_COUNT = 10, 256
+"""Kinds of clothes, and bytes."""
 LEAST_SEEDS = 5
 """Fewer say nothing of a claim."""
 
@@ -156,9 +170,22 @@ def diverged_count(found: Result) -> int:
     return sum(loss is None for loss in found["test_loss"])
 
 
-def band_shares(found: Result) -> list[float]:
-    """Of each seed the share of the updates at which every worker's count lay in range."""
-    return [float(share) for share in found["in_range_share"] if share is not None]
+def collapsed_count(study: Result, found: Result) -> int:
+    """Runs of a contestant that did not diverge and have learnt nothing."""
+    return sum(loss is not None and _is_guess(study, loss) for loss in found["test_loss"])
+
+
+def _is_guess(study: Result, loss: float) -> bool:
+    return loss >= GUESSED * math.log(_TEXT_CLASS_COUNT if is_text(study) else _IMAGE_CLASS_COUNT)
+
+
+def band_shares(study: Result, found: Result) -> list[float]:
+    """The share of the updates at which every worker's count lay in range, of each seed that has learnt something.
+
+    Of a network whose units are all dead few entries of the gradient are left, so that no rule finds k of them.
+    """
+    both = zip(found["in_range_share"], found["test_loss"], strict=True)
+    return [float(share) for share, loss in both if share is not None and not (loss and _is_guess(study, loss))]
 
 
 def median_gain(found: Result) -> float:

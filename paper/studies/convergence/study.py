@@ -30,6 +30,7 @@ from paper.studies.convergence.runs import (
     PLAIN_HUNDREDTH,
     RANDOM,
     THEIRS,
+    USUAL,
     Setting,
 )
 from paper.studies.convergence.tables import accuracy_table, count_table, divergence, title_of
@@ -40,6 +41,11 @@ RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, 
 """Words for what is compared with exact Top-k wherever both were run."""
 SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
 """Words for settings of FNN-3."""
+OTHER_ARENAS = {
+    word: Setting(arena, USUAL[arena], 0.001)
+    for word, arena in {"Lenet": "lenet5", "Sixteen": "fnn3_16", "Text": "gpt"}.items()
+}
+"""Words for what is said of other arenas."""
 
 
 def _in_all_settings(data_folder: Path, method: str) -> list[tuple[Setting, Estimate | None]]:
@@ -67,13 +73,13 @@ def outcome(data_folder: Path, *, method: str) -> str:
 
 
 def share_in_band(data_folder: Path, *, method: str) -> str:
-    """Of the updates of all runs at which every worker's count is in range: the mean over runs, in per cent."""
+    """Of the updates at which every worker's count is in range: the mean over runs that learnt, in per cent."""
     shares = [
         share
         for study in facts.studies(data_folder).values()
         for found in study.records("contestants")
         if found["method"] == method
-        for share in facts.band_shares(found)
+        for share in facts.band_shares(study, found)
     ]
     return latex.percent(fmean(shares)) if shares else NOT_RUN
 
@@ -122,10 +128,11 @@ def _bytes(data_folder: Path, *, setting: Setting, method: str) -> str:
 
 
 def _against(data_folder: Path, *, setting: Setting, method: str, reference: str) -> str:
-    """`+0.19 points (−0.61 to 0.99; inconclusive)`, or whose runs diverged."""
+    """`+0.19 points (−0.61 to 0.99; inconclusive)`, of text per cent, or whose runs diverged."""
     found = facts.compared(data_folder, setting, method, reference)
     if found is not None:
-        return difference_phrase(found, unit="points")
+        study = facts.study_of(data_folder, setting.arena)
+        return difference_phrase(found, unit="per cent" if facts.is_text(study) else "points")
     both = {name: _of(data_folder, setting, name) for name in (method, reference)}
     lost = [f"{title_of(name)}: {divergence(each)}" for name, each in both.items() if each and _has_diverged(each)]
     return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
@@ -173,28 +180,42 @@ def _missing(data_folder: Path) -> str:
     return ", ".join(title for arena, title in ARENAS.items() if arena not in there) or "none"
 
 
-def _contestants(data_folder: Path, is_so: Callable[[Result], int], of: Callable[[Result], int]) -> str:
+_Counter = Callable[[Result, Result], int]
+"""Runs, or contestants, of a study that are so."""
+
+
+def _of_all(data_folder: Path, is_so: _Counter, of: Callable[[Result], int]) -> str:
     """`2 of 54`."""
-    everybody = [each for study in facts.studies(data_folder).values() for each in study.records("contestants")]
-    count = sum(map(is_so, everybody))
+    count = sum(_by_method(data_folder, is_so).values())
+    everybody = (each for study in facts.studies(data_folder).values() for each in study.records("contestants"))
     return f"{latex.integer(count) if count else 'none'} of {latex.integer(sum(map(of, everybody)))}"
 
 
-def _edges(data_folder: Path) -> str:
-    return _contestants(data_folder, lambda each: int(each["is_at_edge"]), lambda _: 1)
-
-
-def _diverged(data_folder: Path) -> str:
-    return _contestants(data_folder, facts.diverged_count, lambda each: len(each["test_loss"]))
-
-
-def _diverged_methods(data_folder: Path) -> str:
-    """`Top-k (2)`: whose runs diverged, all settings together."""
-    there = facts.studies(data_folder).values()
+def _by_method(data_folder: Path, is_so: _Counter) -> Counter[str]:
+    """How many are so, all settings together."""
     counts = Counter[str]()
-    for found in (each for study in there for each in study.records("contestants")):
-        counts[title_of(str(found["method"]))] += facts.diverged_count(found)
+    for study in facts.studies(data_folder).values():
+        for found in study.records("contestants"):
+            counts[title_of(str(found["method"]))] += is_so(study, found)
+    return counts
+
+
+def _edges(data_folder: Path) -> str:
+    return _of_all(data_folder, lambda _study, each: int(each["is_at_edge"]), lambda _: 1)
+
+
+def _runs(data_folder: Path, *, is_so: _Counter) -> str:
+    return _of_all(data_folder, is_so, lambda each: len(each["test_loss"]))
+
+
+def _methods(data_folder: Path, *, is_so: _Counter) -> str:
+    """`Top-k (2)`: those with such runs."""
+    counts = _by_method(data_folder, is_so)
     return ", ".join(f"{title} ({latex.integer(count)})" for title, count in counts.items() if count) or "none"
+
+
+def _diverged(_study: Result, found: Result) -> int:
+    return facts.diverged_count(found)
 
 
 MACROS: dict[str, Macro] = {
@@ -209,8 +230,11 @@ MACROS: dict[str, Macro] = {
     "TrainedArenas": _tuned_in,
     "TrainedMissing": _missing,
     "TrainedEdges": _edges,
-    "DivergedRuns": _diverged,
-    "DivergedMethods": _diverged_methods,
+    "DivergedRuns": partial(_runs, is_so=_diverged),
+    "DivergedMethods": partial(_methods, is_so=_diverged),
+    "CollapsedRuns": partial(_runs, is_so=facts.collapsed_count),
+    "CollapsedMethods": partial(_methods, is_so=facts.collapsed_count),
+    "GuessedShare": lambda _data_folder: latex.percent(facts.GUESSED, 0),
     "Inconclusive": lambda _data_folder: UNKNOWN,
     **{f"Trained{word}Outcome": partial(outcome, method=method) for word, method in RULE_WORDS.items()},
     "TrainedOursBandShare": partial(share_in_band, method=OURS),
@@ -226,6 +250,17 @@ MACROS: dict[str, Macro] = {
         f"{word}{name}Difference": partial(_against, setting=setting, method=method, reference=reference)
         for word, setting in (("Plain", PLAIN), ("Momentum", MOMENTUM))
         for name, method, reference in (("Topk", EXACT, DENSE), ("Ours", OURS, EXACT), ("Theirs", THEIRS, EXACT))
+    },
+    **{
+        f"{word}{name}Difference": partial(_against, setting=setting, method=method, reference=reference)
+        for word, setting in OTHER_ARENAS.items()
+        for name, method, reference in (
+            ("Topk", EXACT, DENSE),
+            ("Before", BEFORE, EXACT),
+            ("Ours", OURS, EXACT),
+            ("Theirs", THEIRS, EXACT),
+        )
+        if (word, name) != ("Text", "Before")
     },
     "PlainTopkOverHeavy": partial(_without_momentum, method=EXACT),
     "PlainOursOverHeavy": partial(_without_momentum, method=OURS),

@@ -12,7 +12,6 @@ from statistics import fmean, median
 from paper import latex, rules
 from paper.comparisons import difference_cell
 from paper.results import Result
-from paper.studies.convergence.figures import DRAWN
 from paper.studies.convergence.runs import (
     ARENAS,
     BEFORE,
@@ -24,8 +23,10 @@ from paper.studies.convergence.runs import (
     RANDOM,
     RULES,
     THEIRS,
+    USUAL,
     Setting,
     band_shares,
+    collapsed_count,
     contestant,
     difference,
     diverged_count,
@@ -40,6 +41,8 @@ COMPARED = (DENSE, BEFORE, OURS, THEIRS, RANDOM)
 """Columns of the table of ends, after exact Top-k."""
 COUNT_DENSITY = 0.001
 """Of the table of counts."""
+COLLAPSED = r"$^{\dagger}$"
+"""Marks a method of which a run has learnt nothing."""
 ABSENT = "--"
 
 
@@ -60,7 +63,7 @@ def accuracy_table(data_folder: Path) -> str:
 def count_table(data_folder: Path) -> str:
     """A `tabular` with a line per rule: difference to Top-k, share in range, counts, bytes and step size."""
     body = ""
-    for arena, rule in DRAWN.items():
+    for arena, rule in USUAL.items():
         study = studies(data_folder).get(arena)
         title = f"{ARENAS[arena]}, {RULES[rule]}"
         note = f", {NOT_RUN}" if study is None else ""
@@ -93,15 +96,21 @@ def _ends_line(study: Result, setting: Setting) -> str:
 
 def _end(study: Result, found: Result) -> str:
     values = ends(study, found)
-    return divergence(found) if values is None else latex.decimal(fmean(values), 3 if is_text(study) else 1)
+    if values is None:
+        return divergence(found)
+    return latex.decimal(fmean(values), 3 if is_text(study) else 1) + _mark(study, found)
 
 
 def _against(study: Result, found: Result, reference: Result) -> str:
     """`+0.02 (−0.42 to 0.45)`, or how many of its runs diverged."""
     estimate = difference(study, found, reference)
     if estimate is not None:
-        return difference_cell(estimate)
+        return difference_cell(estimate) + _mark(study, found)
     return divergence(found) if diverged_count(found) else ABSENT
+
+
+def _mark(study: Result, found: Result) -> str:
+    return COLLAPSED if collapsed_count(study, found) else ""
 
 
 def divergence(found: Result) -> str:
@@ -115,7 +124,7 @@ def _count_line(study: Result, rule: str, name: str) -> str:
         raise AssertionError(f"{name} is listed because it was run")
     against = ABSENT if reference is None or name == EXACT else _against(study, found, reference)
     counts = [ABSENT] * 4
-    if shares := band_shares(found):
+    if shares := band_shares(study, found):
         chosen = (
             min(count for count in found["smallest_count"] if count is not None),
             median(count for count in found["median_count"] if count is not None),

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from paper.rules import METHODS
-from paper.studies.convergence.figures import DRAWN, MAIN
-from paper.studies.convergence.runs import NOT_RUN
+from paper.studies.convergence.figures import MAIN, PANEL_COUNT, drawn
+from paper.studies.convergence.runs import NOT_RUN, USUAL
 from paper.studies.convergence.study import STUDY
 from tests.support.drawing import drawn_line
 from tests.support.paper_data import ARENAS, write_results
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def panel(folder: Path, name: str, arena: str) -> Axes:
-    return STUDY.figures[name](folder).axes[list(DRAWN).index(arena)]
+    return STUDY.figures[name](folder).axes[drawn(folder).index(arena)]
 
 
 @pytest.mark.parametrize("method", MAIN)
@@ -34,7 +34,7 @@ def test_the_ends_are_drawn_at_their_densities(method: str, folder: Path) -> Non
     assert places == pytest.approx([0.001, 0.01], rel=0.1)
     assert values == pytest.approx([100 * mean] * 2)
     _, losses = drawn_line(panel(folder, "convergence", "gpt"), METHODS[method].title)
-    assert losses == pytest.approx([40 * mean] * 2)
+    assert losses == pytest.approx([2 * mean] * 2)
 
 
 def test_an_end_has_its_interval(folder: Path) -> None:
@@ -58,4 +58,13 @@ def test_counts_are_drawn_with_their_whole_range(folder: Path) -> None:
 def test_a_panel_of_an_arena_that_was_not_run_says_so(name: str, folder: Path) -> None:
     panels = STUDY.figures[name](folder).axes
     said = [any(text.get_text() == NOT_RUN for text in axes.texts) for axes in panels]
-    assert said == [arena not in ARENAS for arena in DRAWN]
+    assert said == [arena not in ARENAS for arena in drawn(folder)]
+
+
+def test_what_has_been_run_comes_first_and_stands_in_its_order(folder: Path, tmp_path: Path) -> None:
+    assert drawn(folder) == ["fnn3", "lenet5", "resnet20", "gpt"]
+    write_results(tmp_path)
+    for arena in ("fnn3_16", "lstm"):
+        (tmp_path / f"convergence_{arena}.json").write_bytes((folder / "convergence_gpt.json").read_bytes())
+    assert drawn(tmp_path) == ["fnn3", "gpt", "fnn3_16", "lstm"]
+    assert len(drawn(tmp_path)) == PANEL_COUNT < len(USUAL)

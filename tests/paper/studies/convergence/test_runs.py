@@ -11,6 +11,8 @@ from paper.studies.convergence.runs import (
     MOMENTUM,
     PLAIN,
     Setting,
+    band_shares,
+    collapsed_count,
     compared,
     contestant,
     difference,
@@ -71,8 +73,8 @@ def test_images_are_compared_in_points_seed_by_seed(folder: Path) -> None:
 def test_less_loss_on_text_is_more(folder: Path) -> None:
     study, ours = found(folder, "gpt", "adamw", "gaussian_k")
     _, exact = found(folder, "gpt", "adamw", "top_k")
-    assert ends(study, ours) == pytest.approx([32.4, 32.0])
-    assert differences(study, ours, exact) == pytest.approx([100 * (1 - 32.4 / 32.0), 100 * (1 - 32.0 / 32.8)])
+    assert ends(study, ours) == pytest.approx([1.62, 1.6])
+    assert differences(study, ours, exact) == pytest.approx([100 * (1 - 1.62 / 1.6), 100 * (1 - 1.6 / 1.64)])
 
 
 def test_what_diverged_has_no_difference(folder: Path) -> None:
@@ -80,6 +82,18 @@ def test_what_diverged_has_no_difference(folder: Path) -> None:
     lost = Result(ours.path, diverged(dict(ours.fields), seed=1))
     assert ends(study, lost) is None
     assert difference(study, lost, ours) is difference(study, ours, lost) is None
+
+
+def test_what_ends_no_better_than_a_guess_has_learnt_nothing_and_tells_no_count(folder: Path) -> None:
+    """Of ten classes a guess has a loss of log 10 = 2.303, of the bytes of text log 256 = 5.545."""
+    study, ours = found(folder, "fnn3", "momentum", "gaussian_k")
+    lost = Result(ours.path, {**ours.fields, "test_loss": [2.29, 2.27], "in_range_share": [0.25, 1.0]})
+    assert collapsed_count(study, ours) == 0
+    assert collapsed_count(study, lost) == 1
+    assert band_shares(study, lost) == [1.0]
+    text, _ = found(folder, "gpt", "adamw", "gaussian_k")
+    assert collapsed_count(text, lost) == 0
+    assert collapsed_count(text, Result(ours.path, {**ours.fields, "test_loss": [None, 5.5]})) == 1
 
 
 def test_gains_are_means_of_the_seeds(folder: Path) -> None:

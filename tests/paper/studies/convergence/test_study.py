@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from paper import latex
 from paper.results import result
 from paper.rules import RULES
-from paper.studies.convergence.figures import DRAWN
-from paper.studies.convergence.runs import ARENAS, NOT_RUN
+from paper.studies.convergence.runs import ARENAS, NOT_RUN, USUAL
 from paper.studies.convergence.study import MACROS, approximate_leads
-from paper.studies.convergence.tables import accuracy_table, count_table
+from paper.studies.convergence.tables import COLLAPSED, accuracy_table, count_table
 from sparsync.experiments.studies.training import arenas
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import rewrite, write_results
@@ -31,9 +31,7 @@ def lose(folder: Path, method: str) -> None:
 
 
 def test_every_arena_has_a_title() -> None:
-    assert set(ARENAS) == set(arenas.ARENAS)
-    assert set(DRAWN) <= set(ARENAS)
-    assert len(DRAWN) <= 4
+    assert set(ARENAS) == set(USUAL) == set(arenas.ARENAS)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +43,26 @@ def test_every_arena_has_a_title() -> None:
         ("TrainedMissing", "FNN-3 with 16 workers, LeNet-5, ResNet-20, LSTM"),
         ("TrainedEdges", "6 of 48"),
         ("DivergedRuns", "none of 96"),
+        ("CollapsedRuns", "none of 96"),
+        ("CollapsedMethods", "none"),
         ("Seeds", "2"),
         ("PlainTopkGain", "8.5"),
         ("DenseBytes", r"50.0\,kB"),
         ("ThousandthTarget", "6"),
         ("PlainTopkDifference", "-10.00 points (-10.00 to -10.00)"),
         ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
+        ("TextTopkDifference", "+10.99 per cent (9.46 to 12.52)"),
+        ("LenetTopkDifference", "not run"),
         ("PlainTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
         ("PlainOursOverHeavy", "-10.50 points (-29.56 to 8.56; inconclusive)"),
         ("PlainOursDifference", "-0.50 points (-19.56 to 18.56; inconclusive)"),
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, folder: Path) -> None:
-    """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom."""
+    """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom.
+
+    Of text 1 − 1.6/1.8 = 11.11 and 1 − 1.64/1.84 = 10.87 per cent: 10.99 ± 12.706 · 0.12.
+    """
     assert plain(MACROS[name](folder)) == text
 
 
@@ -80,8 +85,8 @@ def test_the_largest_lead_is_that_of_a_selector_that_keeps_about_k(folder: Path)
     assert {method for _, method, _ in leads} == {"gaussian_k", "dgc_released", "sidco_adaptive"}
     assert len(leads) == 3 * 6
     (largest,) = {round(lead.value, 6) for _, _, lead in leads if lead.value == max(each.value for *_, each in leads)}
-    # SIDCo's losses on GPT are 31.6 and 32.8 against 32 and 32.8.
-    assert largest == pytest.approx(100 * (1 - 31.6 / 32) / 2, abs=1e-5)
+    # SIDCo's losses on GPT are 1.58 and 1.64 against 1.6 and 1.64.
+    assert largest == pytest.approx(100 * (1 - 1.58 / 1.6) / 2, abs=1e-5)
     assert MACROS["TrainedLargestLead"](folder).endswith("SIDCo, adapted on GPT, AdamW, density 0.001")
 
 
@@ -102,13 +107,13 @@ def test_a_line_has_the_ends_of_top_k_and_the_differences_of_others(folder: Path
         "-5.00 (-68.53 to 58.53)",
         "-26.00 (-76.82 to 24.82)",
     ]
-    assert table_lines(accuracy_table(folder), "AdamW")[0][1] == "32.400"
+    assert table_lines(accuracy_table(folder), "AdamW")[0][1] == "1.620"
 
 
 def test_arenas_that_were_not_run_say_so_in_every_table(folder: Path) -> None:
     missing = ["FNN-3 with 16 workers", "LeNet-5", "ResNet-20", "LSTM"]
     assert [title for title in ARENAS.values() if f"{title}, {NOT_RUN}" in accuracy_table(folder)] == missing
-    assert count_table(folder).count(NOT_RUN) == 2
+    assert count_table(folder).count(NOT_RUN) == 4
 
 
 def test_a_divergence_is_told_in_the_place_of_a_difference(folder: Path) -> None:
@@ -117,6 +122,22 @@ def test_a_divergence_is_told_in_the_place_of_a_difference(folder: Path) -> None
     assert table_lines(count_table(folder), RULES["gaussian_k"].title)[0][0] == "1 of 2 diverged"
     lose(folder, "top_k")
     assert table_lines(accuracy_table(folder), "no momentum")[0][1:3] == ["1 of 2 diverged", "--"]
+
+
+def test_a_run_that_ends_no_better_than_a_guess_is_counted_and_marked(folder: Path) -> None:
+    """Guessing one of ten classes has a loss of log 10 = 2.3026."""
+    record = result(folder, "convergence_fnn3")["contestants"]
+    heavy = {"optimiser": "momentum", "density": 0.001}
+    changed = [
+        {**each, "test_loss": [2.27, 2.31]} if each["method"] == "top_k" and each.items() >= heavy.items() else each
+        for each in record
+    ]
+    rewrite(folder / "convergence_fnn3.json", contestants=changed)
+    assert plain(MACROS["CollapsedRuns"](folder)) == "1 of 96"
+    assert plain(MACROS["CollapsedMethods"](folder)) == "Top-$k$ (1)"
+    table = accuracy_table(folder)
+    assert table.count(COLLAPSED) == 1
+    assert f"{latex.decimal(81, 1)}{COLLAPSED} &" in table
 
 
 def test_a_rule_has_its_counts_bytes_and_step_size(folder: Path) -> None:
