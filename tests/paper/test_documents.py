@@ -26,6 +26,7 @@ NUMBERS = {
     "0.001": "a density that was set",
     "0.01": "a density that was set",
     "0.02": "a density that was set",
+    "0.05": "a density that was set",
     "0.9": "a momentum, or the mean of Adam, that was set",
     "0.95": "a decay that was set",
     "0.999": "a mean of Adam that was set",

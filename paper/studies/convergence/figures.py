@@ -105,6 +105,8 @@ def _draw_ends(axes: Axes, study: Result, rule: str) -> None:
     for method in MAIN:
         ended = [(found["density"], ends(study, found)) for found in _found(study, rule, method)]
         _draw_estimates(axes, method, [(density, mean(values)) for density, values in ended if values is not None])
+    if not is_text(study):
+        axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]), top=min(100.0, axes.get_ylim()[1]))
 
 
 def _draw_estimates(axes: Axes, method: str, found: Sequence[tuple[float, Estimate]]) -> None:

@@ -74,6 +74,7 @@ class Setting:
 
 PLAIN = Setting("fnn3", "plain", 0.001)
 PLAIN_HUNDREDTH = Setting("fnn3", "plain", 0.01)
+PLAIN_DENSEST = Setting("fnn3", "plain", 0.05)
 MOMENTUM = Setting("fnn3", "momentum", 0.001)
 
 

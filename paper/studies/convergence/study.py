@@ -27,6 +27,7 @@ from paper.studies.convergence.runs import (
     NOT_RUN,
     OURS,
     PLAIN,
+    PLAIN_DENSEST,
     PLAIN_HUNDREDTH,
     RANDOM,
     THEIRS,
@@ -138,16 +139,57 @@ def _against(data_folder: Path, *, setting: Setting, method: str, reference: str
     return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
 
 
-def _without_momentum(data_folder: Path, *, method: str) -> str:
-    """With what a method without momentum ends, less dense training with momentum, each tuned, on the same seeds."""
+def _without_momentum(data_folder: Path, *, density: float) -> str:
+    """With what exact Top-k without momentum ends, less dense training with it, each tuned, on the same seeds."""
     study = facts.studies(data_folder).get(PLAIN.arena)
-    both = None if study is None else (_of(data_folder, PLAIN, method), _of(data_folder, MOMENTUM, DENSE))
+    both = None if study is None else (_plain(study, EXACT, density), _of(data_folder, MOMENTUM, DENSE))
     if study is None or both is None or both[0] is None or both[1] is None:
         return NOT_RUN
     found = facts.difference(study, both[0], both[1])
     if found is None:
-        return f"an unknown amount ({title_of(method)}: {divergence(both[0])})"
+        return f"an unknown amount ({title_of(EXACT)}: {divergence(both[0])})"
     return difference_phrase(found, unit="points")
+
+
+def _plain(study: Result, method: str, density: float) -> Result | None:
+    return facts.contestant(study, PLAIN.rule, method, density)
+
+
+def _approximate(study: Result, setting: Setting) -> list[Result]:
+    """What approximate selectors found, but for ours and the released one of its name."""
+    left_out = (EXACT, OURS, THEIRS, RANDOM, DENSE, LOW_RANK, BEFORE)
+    names = [name for name in facts.methods(study, setting.rule, setting.density) if name not in left_out]
+    found = [facts.contestant(study, setting.rule, name, setting.density) for name in names]
+    return [each for each in found if each is not None]
+
+
+def _surely(data_folder: Path, *, is_above: bool) -> str:
+    """`SIDCo (−6.0 points)`: other approximate selectors that surely end above exact Top-k, or below, with momentum."""
+    study = facts.studies(data_folder).get(MOMENTUM.arena)
+    if study is None or not (found := _approximate(study, MOMENTUM)):
+        return NOT_RUN
+    named = [(str(each["method"]), facts.compared(data_folder, MOMENTUM, str(each["method"]))) for each in found]
+    sure = [
+        f"{title_of(name)} ({latex.signed(each.value, 1)})"
+        for name, each in named
+        if each is not None and (each.low > 0 if is_above else each.high < 0)
+    ]
+    return ", ".join(sure) or "none"
+
+
+def _plain_span(data_folder: Path) -> str:
+    """`−1.3 (SIDCo) to +0.1 (Top-k in chunks)`: of other approximate selectors without momentum that did not diverge.
+
+    How far they end from dense training with momentum, in points.
+    """
+    study, reference = facts.studies(data_folder).get(PLAIN.arena), _of(data_folder, MOMENTUM, DENSE)
+    if study is None or reference is None or not (found := _approximate(study, PLAIN)):
+        return NOT_RUN
+    ended = [(facts.difference(study, each, reference), title_of(str(each["method"]))) for each in found]
+    known = sorted((each.value, title) for each, title in ended if each is not None)
+    if not known:
+        return "none, for all diverged"
+    return " to ".join(f"{latex.signed(value, 1)} ({title})" for value, title in (known[0], known[-1]))
 
 
 def _has_diverged(found: Result) -> bool:
@@ -240,6 +282,7 @@ MACROS: dict[str, Macro] = {
     "TrainedOursBandShare": partial(share_in_band, method=OURS),
     "TrainedTheirsBandShare": partial(share_in_band, method=THEIRS),
     "TrainedLargestLead": _largest_lead,
+    "LeadCount": lambda folder: latex.integer(len(approximate_leads(folder))),
     "ThousandthTarget": partial(_target, setting=PLAIN),
     "HundredthTarget": partial(_target, setting=PLAIN_HUNDREDTH),
     "DenseBytes": partial(_bytes, setting=PLAIN, method=DENSE),
@@ -262,8 +305,13 @@ MACROS: dict[str, Macro] = {
         )
         if (word, name) != ("Text", "Before")
     },
-    "PlainTopkOverHeavy": partial(_without_momentum, method=EXACT),
-    "PlainOursOverHeavy": partial(_without_momentum, method=OURS),
+    "HundredthTopkDifference": partial(_against, setting=PLAIN_HUNDREDTH, method=EXACT, reference=DENSE),
+    "DensestRandomDifference": partial(_against, setting=PLAIN_DENSEST, method=RANDOM, reference=EXACT),
+    "PlainTopkOverHeavy": partial(_without_momentum, density=PLAIN.density),
+    "HundredthTopkOverHeavy": partial(_without_momentum, density=PLAIN_HUNDREDTH.density),
+    "PlainOthersOverHeavy": _plain_span,
+    "OthersBelow": partial(_surely, is_above=False),
+    "OthersAbove": partial(_surely, is_above=True),
     "MomentumBeforeDifference": partial(_against, setting=MOMENTUM, method=BEFORE, reference=EXACT),
     "MomentumBeforeDense": partial(_against, setting=MOMENTUM, method=BEFORE, reference=DENSE),
 }

@@ -43,6 +43,12 @@ def test_an_end_has_its_interval(folder: Path) -> None:
     assert sum(np.asarray(each, float).tolist() == pytest.approx([74.147, 86.853], abs=1e-3) for each in ranges) == 2
 
 
+def test_no_interval_is_drawn_beyond_all_and_none(folder: Path) -> None:
+    """The interval of Rand-k, 55 ± 63.5, reaches below 0 and above 100."""
+    low, high = panel(folder, "convergence", "fnn3").get_ylim()
+    assert (low, high) == (0.0, 100.0)
+
+
 def test_dense_training_is_a_line_across(folder: Path) -> None:
     assert drawn_line(panel(folder, "convergence", "fnn3"), METHODS["dense"].title)[1] == pytest.approx([91.0] * 2)
 

@@ -54,7 +54,13 @@ def test_every_arena_has_a_title() -> None:
         ("TextTopkDifference", "+10.99 per cent (9.46 to 12.52)"),
         ("LenetTopkDifference", "not run"),
         ("PlainTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
-        ("PlainOursOverHeavy", "-10.50 points (-29.56 to 8.56; inconclusive)"),
+        ("HundredthTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
+        ("PlainOthersOverHeavy", "-10.5 (SIDCo, adapted) to -9.5 (DGC, released)"),
+        ("OthersAbove", "none"),
+        ("OthersBelow", "none"),
+        ("LeadCount", "18"),
+        ("HundredthTopkDifference", "-10.00 points (-10.00 to -10.00)"),
+        ("DensestRandomDifference", "not run"),
         ("PlainOursDifference", "-0.50 points (-19.56 to 18.56; inconclusive)"),
     ],
 )
@@ -88,6 +94,18 @@ def test_the_largest_lead_is_that_of_a_selector_that_keeps_about_k(folder: Path)
     # SIDCo's losses on GPT are 1.58 and 1.64 against 1.6 and 1.64.
     assert largest == pytest.approx(100 * (1 - 1.58 / 1.6) / 2, abs=1e-5)
     assert MACROS["TrainedLargestLead"](folder).endswith("SIDCo, adapted on GPT, AdamW, density 0.001")
+
+
+def test_who_is_surely_above_or_below_is_named(folder: Path) -> None:
+    record = result(folder, "convergence_fnn3")["contestants"]
+    ends = {"dgc_released": [0.83, 0.85], "sidco_adaptive": [0.76, 0.78]}
+    changed = [{**each, "test_accuracy": ends.get(each["method"], each["test_accuracy"])} for each in record]
+    rewrite(folder / "convergence_fnn3.json", contestants=changed)
+    assert plain(MACROS["OthersAbove"](folder)) == "DGC, released (+3.0)"
+    assert plain(MACROS["OthersBelow"](folder)) == "SIDCo, adapted (-4.0)"
+    for each in ends:
+        lose(folder, each)
+    assert MACROS["PlainOthersOverHeavy"](folder) == "none, for all diverged"
 
 
 @pytest.mark.parametrize("name", [name for name in MACROS if name.startswith("Trained")])
