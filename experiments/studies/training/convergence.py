@@ -19,8 +19,8 @@ What the record costs, by seconds of a run on one core, when nothing else comput
 of FNN-3 20, ResNet-20, GPT and LSTM 80. A search tries some 5.5 step sizes, with the least stride 3.7, on each of
 its seeds; 5 or 8 runs are measured. So on two cores FNN-3, which has every method at every density, takes
 58 · (3 · 5.5 + 8) · 6 s / 2 = 71 minutes, LeNet-5 15 · (2 · 3.7 + 5) · 15 s / 2 = 23, the 16 workers 31, and the other
-three, with one seed for tuning, 9 to 11 · (3.7 + 5) · 80 s / 2 = 52 to 64 each. A result's `processor_seconds` say what it
-took. The quick profile has FNN-3 alone, with two seeds for tuning: five contestants.
+three, with one seed for tuning, 9 to 11 · (3.7 + 5) · 80 s / 2 = 52 to 64 each. A result's `processor_seconds` say what
+it took. The quick profile has FNN-3 alone, with two seeds for tuning: five contestants.
 """
 
 from __future__ import annotations
