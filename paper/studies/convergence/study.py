@@ -42,6 +42,8 @@ RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, 
 """Words for what is compared with exact Top-k wherever both were run."""
 SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
 """Words for settings of FNN-3."""
+NOT_APPROXIMATE = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
+"""Methods that are no approximation of exact Top-k."""
 OTHER_ARENAS = {
     word: Setting(arena, USUAL[arena], 0.001)
     for word, arena in {"Lenet": "lenet5", "Sixteen": "fnn3_16", "Text": "gpt"}.items()
@@ -87,13 +89,12 @@ def share_in_band(data_folder: Path, *, method: str) -> str:
 
 def approximate_leads(data_folder: Path) -> list[tuple[Setting, str, Estimate]]:
     """How much more than exact Top-k every approximate selector ends with that keeps about k entries in the median."""
-    left_out = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
     there = facts.studies(data_folder)
     return [
         (setting, method, found)
         for setting in facts.settings(data_folder)
         for method in facts.methods(there[setting.arena], setting.rule, setting.density)
-        if method not in left_out and _keeps_about_k(there[setting.arena], setting, method)
+        if method not in NOT_APPROXIMATE and _keeps_about_k(there[setting.arena], setting, method)
         if (found := facts.compared(data_folder, setting, method)) is not None
     ]
 
@@ -139,25 +140,20 @@ def _against(data_folder: Path, *, setting: Setting, method: str, reference: str
     return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
 
 
-def _without_momentum(data_folder: Path, *, density: float) -> str:
-    """With what exact Top-k without momentum ends, less dense training with it, each tuned, on the same seeds."""
-    study = facts.studies(data_folder).get(PLAIN.arena)
-    both = None if study is None else (_plain(study, EXACT, density), _of(data_folder, MOMENTUM, DENSE))
-    if study is None or both is None or both[0] is None or both[1] is None:
+def _without_momentum(data_folder: Path, *, setting: Setting) -> str:
+    """With what exact Top-k ends there, less dense training with momentum, each tuned, on the same seeds."""
+    own, other = _of(data_folder, setting, EXACT), _of(data_folder, MOMENTUM, DENSE)
+    if own is None or other is None:
         return NOT_RUN
-    found = facts.difference(study, both[0], both[1])
+    found = facts.difference(facts.study_of(data_folder, setting.arena), own, other)
     if found is None:
-        return f"an unknown amount ({title_of(EXACT)}: {divergence(both[0])})"
+        return f"an unknown amount ({title_of(EXACT)}: {divergence(own)})"
     return difference_phrase(found, unit="points")
-
-
-def _plain(study: Result, method: str, density: float) -> Result | None:
-    return facts.contestant(study, PLAIN.rule, method, density)
 
 
 def _approximate(study: Result, setting: Setting) -> list[Result]:
     """What approximate selectors found, but for ours and the released one of its name."""
-    left_out = (EXACT, OURS, THEIRS, RANDOM, DENSE, LOW_RANK, BEFORE)
+    left_out = (*NOT_APPROXIMATE, OURS, THEIRS)
     names = [name for name in facts.methods(study, setting.rule, setting.density) if name not in left_out]
     found = [facts.contestant(study, setting.rule, name, setting.density) for name in names]
     return [each for each in found if each is not None]
@@ -307,8 +303,8 @@ MACROS: dict[str, Macro] = {
     },
     "HundredthTopkDifference": partial(_against, setting=PLAIN_HUNDREDTH, method=EXACT, reference=DENSE),
     "DensestRandomDifference": partial(_against, setting=PLAIN_DENSEST, method=RANDOM, reference=EXACT),
-    "PlainTopkOverHeavy": partial(_without_momentum, density=PLAIN.density),
-    "HundredthTopkOverHeavy": partial(_without_momentum, density=PLAIN_HUNDREDTH.density),
+    "PlainTopkOverHeavy": partial(_without_momentum, setting=PLAIN),
+    "HundredthTopkOverHeavy": partial(_without_momentum, setting=PLAIN_HUNDREDTH),
     "PlainOthersOverHeavy": _plain_span,
     "OthersBelow": partial(_surely, is_above=False),
     "OthersAbove": partial(_surely, is_above=True),
