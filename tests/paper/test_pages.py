@@ -10,7 +10,7 @@ import pytest
 
 from paper.folder_map import FOLDERS
 from paper.results import result
-from paper.studies.convergence.runs import MOMENTUM, study_of
+from paper.studies.convergence.runs import MOMENTUM, studies, study_of
 from paper.studies.races.times import repetitions
 from paper.studies.variants.runs import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
@@ -127,6 +127,15 @@ def test_what_the_readme_says_of_the_figure_is_so_in_the_results() -> None:
     raced = result(data, "races")
     workers, seeds = raced.record("race")["workers"], words[repetitions(raced)]
     assert f"Right: {workers} simulated workers that send everything, {seeds} seeds" in README
+
+
+def test_what_the_page_says_of_the_minutes_of_the_contest_is_so_in_the_results() -> None:
+    there = studies(ROOT / "paper" / "data")
+    took = {arena: round(study["processor_seconds"] / 60) for arena, study in there.items()}
+    words = " ".join((ROOT / "paper" / "docs" / "reproducing.md").read_text(encoding="utf-8").split())
+    first, second = f"FNN-3 took {took['fnn3']} minutes of one processor, LeNet-5 {took['lenet5']}", took["fnn3_16"]
+    assert f"{first}, the 16 workers {second} and the GPT {took['gpt']}; ResNet-20 and the LSTM have not been" in words
+    assert not {"resnet20", "lstm"} & set(took)
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:
