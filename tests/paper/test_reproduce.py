@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from paper import reproduce
+from paper import figures, reproduce
 from paper.reproduce import Stage, measuring_stages, overlay, showing_stages
 from sparsync.verify.tools.durations import read_durations
 from tests.support.paths import ROOT
@@ -101,6 +101,14 @@ def test_no_stage_is_told_to_write_into_the_record(profile: str) -> None:
     words = [word for each in stages for word in each.arguments]
     assert not any(word.startswith("paper/data") for word in words)
     assert {"statements", "certificates", "studies", "figures", "numbers", "report"} <= {each.name for each in stages}
+
+
+def test_figures_are_drawn_as_many_at_a_time_as_the_command_was_told() -> None:
+    """What knows the option gets as far as the name of the figure."""
+    [stage] = [each for each in showing_stages("smoke", Path("build/shown"), jobs=3) if each.name == "figures"]
+    assert stage.arguments[-2:] == ("--jobs", "3")
+    with pytest.raises(SystemExit, match="unknown figure 'none'"):
+        figures.main([*stage.arguments, "--only", "none"])
 
 
 @pytest.mark.parametrize("profile", ["smoke", "quick", "record"])
