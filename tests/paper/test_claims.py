@@ -181,10 +181,23 @@ def test_a_claim_falls_where_the_results_say_otherwise(name: str, tmp_path: Path
     assert judgement.recorded != judgement.found
 
 
-def test_a_run_too_small_to_settle_says_nothing(tmp_path: Path) -> None:
-    changed(tmp_path, "steady_state.json", lambda data: data.update(profile="smoke"))
-    judgement = judged(BY_NAME["steady_drift"], record_folder=RECORD, data_folder=tmp_path)
+@pytest.mark.parametrize(("name", "pattern"), [("steady_drift", "steady_state.json"), ("exact_free", "kernels-*.json")])
+def test_a_run_of_profile_smoke_is_too_small_for_a_claim(name: str, pattern: str, tmp_path: Path) -> None:
+    """Too few updates to settle; vectors so short that a call costs the same at any length."""
+    changed(tmp_path, pattern, lambda data: data.update(profile="smoke"))
+    judgement = judged(BY_NAME[name], record_folder=RECORD, data_folder=tmp_path)
     assert judgement.verdict is Verdict.NOT_RUN
+
+
+def test_a_time_is_judged_on_long_vectors_though_short_ones_lie_beside_it(tmp_path: Path) -> None:
+    changed(tmp_path, "kernels-nvidia-h200.json", lambda _: None)
+    changed(tmp_path, "kernels-amd-*.json", _short_and_slow)
+    assert judged(BY_NAME["exact_free"], record_folder=RECORD, data_folder=tmp_path).verdict is Verdict.REPRODUCED
+
+
+def _short_and_slow(study: dict[str, Any]) -> None:
+    study["profile"] = "smoke"
+    _exact_takes_twice_as_long(study)
 
 
 @pytest.mark.parametrize(
