@@ -18,7 +18,6 @@ from paper.results import Result, results
 from paper.rules import RULES
 from paper.studies.study import Macro, Study
 from paper.style import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, Look, legend_below, new_figure
-from paper.verdicts import NotMeasuredError
 
 FLOOR, COPY = "add", "copy"
 """The contenders that only move memory: 12 and 8 bytes an entry."""
@@ -274,23 +273,6 @@ def one_pass_share(data_folder: Path, *, rule: str = "gaussian_k") -> float:
     return sum(tally.get("1", 0) for tally in tallies) / total
 
 
-def exact_over_approximate(data_folder: Path) -> float:
-    """Best time of a later call of exact Top-k over that of Gaussian-k on the longest Gaussian vector: the largest.
-
-    Of the newest study of every processor and GPU. Those of profile smoke say nothing: where vectors are so short, what
-    a call costs at any length is most of its time.
-
-    Raises:
-        FileNotFoundError: there is no study of the kernel at all.
-        NotMeasuredError: all are of profile smoke.
-    """
-    studies = [study for device in ("cpu", "cuda") for study in machines(data_folder, device)]
-    there = [study for study in studies if study["profile"] != "smoke"]
-    if not there:
-        raise NotMeasuredError("the vectors of profile smoke are too short for their time to be that of reading them")
-    return max(_time_ratio(study, above="top_k, warm", below="gaussian_k, warm") for study in there)
-
-
 def _one_pass_percent(data_folder: Path, *, rule: str) -> str:
     try:
         return latex.percent(one_pass_share(data_folder, rule=rule))
@@ -326,10 +308,10 @@ def _by_length(study: Result) -> str:
 
 
 def _share(study: Result, *, above: str, below: str) -> str:
-    return latex.decimal(_time_ratio(study, above=above, below=below), 2)
+    return latex.decimal(time_ratio(study, above=above, below=below), 2)
 
 
-def _time_ratio(study: Result, *, above: str, below: str) -> float:
+def time_ratio(study: Result, *, above: str, below: str) -> float:
     """Time of a contender over that of another, on the longest Gaussian vector."""
     return float(largest_row(study, above)["best_seconds"] / largest_row(study, below)["best_seconds"])
 
