@@ -1,7 +1,7 @@
-"""How did the tuned runs end, and how many entries did each rule send on the way? Two tables.
+"""How did the tuned runs end, and how many entries did each rule send on the way? Three tables.
 
-A line per setting, and a line per rule at density 0.001. Ends are compared with those of exact Top-k, seed by seed;
-more is better: points of accuracy, of text per cent of its loss.
+A line per arena, a line per setting, and a line per rule at density 0.001. Ends are compared seed by seed; more is
+better: points of accuracy, of text per cent of its loss.
 """
 
 from __future__ import annotations
@@ -40,10 +40,41 @@ from paper.studies.convergence.runs import (
 COMPARED = (DENSE, BEFORE, OURS, THEIRS, RANDOM)
 """Columns of the table of ends, after exact Top-k."""
 COUNT_DENSITY = 0.001
-"""Of the table of counts."""
+"""Of the tables of arenas and of counts."""
+PAIRS = ((EXACT, DENSE), (BEFORE, EXACT), (OURS, EXACT), (THEIRS, EXACT))
+"""Columns of the table of arenas: a method, and what it is compared with."""
 COLLAPSED = r"$^{\dagger}$"
 """Marks a method of which a run has learnt nothing."""
 ABSENT = "--"
+
+
+def arena_table(data_folder: Path) -> str:
+    """A `tabular` with a line per arena: how its usual optimiser ends with `PAIRS`, the second taken from the first."""
+    there = studies(data_folder)
+    body = "".join(_arena_line(there.get(arena), arena) for arena in ARENAS)
+    heads = " & ".join(title_of(method) for method, _ in PAIRS)
+    less = " & ".join(f"$-$ {title_of(reference)}" for _, reference in PAIRS)
+    return _tabular("llrrrr", f" & & {heads} \\\\\narena & optimiser & {less} \\\\\n", body)
+
+
+def _arena_line(study: Result | None, arena: str) -> str:
+    if study is None:
+        cells = [NOT_RUN] * len(PAIRS)
+    else:
+        setting = Setting(arena, USUAL[arena], COUNT_DENSITY)
+        cells = [_pair(study, setting, *pair) for pair in PAIRS]
+    unit = r" (\%)" if study is not None and is_text(study) else ""
+    return " & ".join([f"{ARENAS[arena]}{unit}", RULES[USUAL[arena]], *cells]) + " \\\\\n"
+
+
+def _pair(study: Result, setting: Setting, method: str, reference: str) -> str:
+    own, other = (contestant(study, setting.rule, name, setting.density) for name in (method, reference))
+    if own is None or other is None:
+        return ABSENT
+    estimate = difference(study, own, other)
+    if estimate is None:
+        return divergence(own if diverged_count(own) else other)
+    return difference_cell(estimate) + (_mark(study, own) or _mark(study, other))
 
 
 def accuracy_table(data_folder: Path) -> str:

@@ -11,7 +11,7 @@ from paper.results import result
 from paper.rules import RULES
 from paper.studies.convergence.runs import ARENAS, NOT_RUN, USUAL
 from paper.studies.convergence.study import MACROS, approximate_leads
-from paper.studies.convergence.tables import COLLAPSED, accuracy_table, count_table
+from paper.studies.convergence.tables import ABSENT, COLLAPSED, accuracy_table, arena_table, count_table
 from sparsync.experiments.studies.training import arenas
 from tests.support.drawing import plain, table_lines
 from tests.support.paper_data import rewrite, write_results
@@ -51,8 +51,6 @@ def test_every_arena_has_a_title() -> None:
         ("ThousandthTarget", "6"),
         ("PlainTopkDifference", "-10.00 points (-10.00 to -10.00)"),
         ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
-        ("TextTopkDifference", "+10.99 per cent (9.46 to 12.52)"),
-        ("LenetTopkDifference", "not run"),
         ("PlainTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
         ("HundredthTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
         ("PlainOthersOverHeavy", "-10.5 (SIDCo, adapted) to -9.5 (DGC, released)"),
@@ -65,10 +63,7 @@ def test_every_arena_has_a_title() -> None:
     ],
 )
 def test_a_number_is_what_a_hand_computes(name: str, text: str, folder: Path) -> None:
-    """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom.
-
-    Of text 1 − 1.6/1.8 = 11.11 and 1 − 1.64/1.84 = 10.87 per cent: 10.99 ± 12.706 · 0.12.
-    """
+    """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom."""
     assert plain(MACROS[name](folder)) == text
 
 
@@ -132,6 +127,37 @@ def test_arenas_that_were_not_run_say_so_in_every_table(folder: Path) -> None:
     missing = ["FNN-3 with 16 workers", "LeNet-5", "ResNet-20", "LSTM"]
     assert [title for title in ARENAS.values() if f"{title}, {NOT_RUN}" in accuracy_table(folder)] == missing
     assert count_table(folder).count(NOT_RUN) == 4
+
+
+def test_every_arena_has_a_line_with_its_usual_optimiser_at_one_density(folder: Path) -> None:
+    """Of text 1 − 1.6/1.8 = 11.11 and 1 − 1.64/1.84 = 10.87 per cent: 10.99 ± 12.706 · 0.12."""
+    table = arena_table(folder)
+    pairs = ["-10.00 (-10.00 to -10.00)", "+3.50 (-2.85 to 9.85)", "-0.50 (-19.56 to 18.56)", "-5.00 (-68.53 to 58.53)"]
+    assert table_lines(table, ARENAS["fnn3"]) == [["momentum 0.9", *pairs]]
+    (text,) = table_lines(table, rf"{ARENAS['gpt']} (\%)")
+    assert text[:2] == ["AdamW", "+10.99 (9.46 to 12.52)"]
+    for arena in set(ARENAS) - {"fnn3", "gpt"}:
+        (said,) = table_lines(table, ARENAS[arena])
+        assert said[1:] == [NOT_RUN] * 4
+
+
+def test_a_pair_of_which_one_did_not_compete_has_no_difference(folder: Path) -> None:
+    record = result(folder, "convergence_gpt")["contestants"]
+    rewrite(folder / "convergence_gpt.json", contestants=[each for each in record if each["method"] != "dgc"])
+    (text,) = table_lines(arena_table(folder), rf"{ARENAS['gpt']} (\%)")
+    assert [cell == ABSENT for cell in text[1:]] == [False, True, False, False]
+
+
+def test_a_pair_of_an_arena_says_who_diverged_and_whether_one_learnt_nothing(folder: Path) -> None:
+    record = result(folder, "convergence_fnn3")["contestants"]
+    changed = [{**each, "test_loss": [2.31, 2.31]} if each["method"] == "top_k" else each for each in record]
+    rewrite(folder / "convergence_fnn3.json", contestants=changed)
+    (cells,) = table_lines(arena_table(folder), ARENAS["fnn3"])
+    assert [COLLAPSED in cell for cell in cells[1:]] == [True] * 4
+    lose(folder, "dense")
+    (cells,) = table_lines(arena_table(folder), ARENAS["fnn3"])
+    assert cells[1] == "1 of 2 diverged"
+    assert cells[2].startswith("+3.50")
 
 
 def test_a_divergence_is_told_in_the_place_of_a_difference(folder: Path) -> None:
