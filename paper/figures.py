@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from paper.results import each_read_once
 from paper.studies import registry
 from paper.studies.study import Draw
 from paper.style import PNG_DOTS_PER_INCH, paper_style
@@ -49,7 +50,8 @@ def write_figure(
     """
     _require_known(name)
     with paper_style():
-        figure = FIGURES[name](data_folder)
+        with each_read_once():
+            figure = FIGURES[name](data_folder)
         for ending in endings:
             save = partial(figure.savefig, format=ending, **_FORMATS[ending])
             write_whole(output_folder / f"{name}.{ending}", save)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from paper.commands import command_definitions
 from paper.origins import ORIGINS
-from paper.results import write_text
+from paper.results import each_read_once, write_text
 from paper.studies.registry import STUDIES
 from paper.studies.study import Macro
 from sparsync.verify.tools.interrupts import interrupt_as_line
@@ -26,6 +26,7 @@ MACROS: dict[str, Macro] = {
 """Every macro by its name without the leading `\\sp`."""
 
 
+@each_read_once()
 def macro_definitions(data_folder: Path) -> str:
     """One definition a line, in the order of `MACROS`; then the commands that captions name.
 
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output-folder", type=Path, required=True, help="where the files go; created if absent")
     options = parser.parse_args(arguments)
     try:
-        texts = {name: make(options.data_folder) for name, make in FILES.items()}
+        with each_read_once():
+            texts = {name: make(options.data_folder) for name, make in FILES.items()}
         for name, text in texts.items():
             write_text(options.output_folder / name, text)
     except (ValueError, OSError) as error:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from paper.claims import CLAIMS
-from paper.results import write_text
+from paper.results import each_read_once, write_text
 from paper.verdicts import Judgement, Verdict, judged
 from sparsync.verify.tools.interrupts import interrupt_as_line
 from sparsync.verify.tools.provenance import write_json
@@ -31,6 +31,7 @@ _COLOURS = {
 }
 
 
+@each_read_once()
 def judgements(data_folder: Path, record_folder: Path = RECORD) -> list[Judgement]:
     """Every claim, judged.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from paper.claims import CLAIMS
 from paper.commands import remaking
-from paper.results import LEFT_OUT, reads_recorded, result, result_name
+from paper.results import LEFT_OUT, each_read_once, reads_recorded, result, result_name
 from paper.verdicts import Claim, judged
 from sparsync.verify.tools.durations import read_durations
 from sparsync.verify.tools.intervals import Estimate
@@ -24,6 +24,7 @@ _HEAD = "| claim | said in | command | minutes | the number must be | recorded |
 _SECONDS = 60
 
 
+@each_read_once()
 def claims_markdown(data_folder: Path) -> str:
     """A row for each claim, and on which machines the minutes were taken.
 

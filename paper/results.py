@@ -39,6 +39,7 @@ COLLECTIONS = {"convergence": "convergence_*.json", "kernels": "kernels-*.json"}
 """Names that stand for several files: an arena each, or a machine each. Not all of them need be there."""
 
 _READS: ContextVar[list[Path] | None] = ContextVar("_READS", default=None)
+_KEPT: ContextVar[dict[Path, Result] | None] = ContextVar("_KEPT", default=None)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,22 @@ def reads_recorded() -> Iterator[list[Path]]:
         _READS.reset(token)
 
 
+@contextmanager
+def each_read_once() -> Iterator[None]:
+    """Within the context no result file is read twice: what was read is kept, and must not be changed.
+
+    A number asks for its file by name, and hundreds ask for the same.
+    """
+    if _KEPT.get() is not None:
+        yield
+        return
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file as a whole, in UTF-8."""
     write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
@@ -129,10 +146,16 @@ def _read(path: Path, name: str) -> Result:
         raise _missing(path, name)
     if (reads := _READS.get()) is not None:
         reads.append(path)
+    kept = _KEPT.get()
+    if kept is not None and path in kept:
+        return kept[path]
     try:
-        return Result(path, json.loads(path.read_text(encoding="utf-8")))
+        found = Result(path, json.loads(path.read_text(encoding="utf-8")))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
+    if kept is not None:
+        kept[path] = found
+    return found
 
 
 def _missing(path: Path, name: str) -> FileNotFoundError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from paper.results import each_read_once
 from sparsync.verify.tools.intervals import Estimate
 
 _NO_LESS = math.nextafter(0, 1)
@@ -106,6 +107,7 @@ def judged(claim: Claim, *, record_folder: Path, data_folder: Path) -> Judgement
     return Judgement(claim, _estimated(claim, record_folder), _estimated(claim, data_folder))
 
 
+@each_read_once()
 def _estimated(claim: Claim, folder: Path) -> Estimate | None:
     try:
         return claim.estimate(folder)

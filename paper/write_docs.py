@@ -17,7 +17,7 @@ from pathlib import Path
 
 from paper.kernel_page import timings_markdown, wire_markdown
 from paper.reproduction_page import claims_markdown, full_markdown
-from paper.results import write_text
+from paper.results import each_read_once, write_text
 from paper.statements.proof_page import proofs_markdown
 from paper.statements.proofs import checks_file
 from paper.statements.tables import all_grades
@@ -104,6 +104,7 @@ def updated(page: str, name: str, block: str) -> str:
     return f"{before}{first}\n{block}{last}{after}"
 
 
+@each_read_once()
 def all_pages(data_folder: Path, docs_folder: Path) -> dict[str, str]:
     """The text of every page, by file name.
 
