@@ -29,14 +29,15 @@ _FLOAT_WIDTHS: dict[torch.dtype, Literal[16, 32, 64]] = {
 
 
 def finite_tensors(dtype: torch.dtype, *, min_size: int = 1, max_size: int = 64) -> st.SearchStrategy[Tensor]:
-    """Finite 1-D tensors on the CPU: arbitrary floats with subnormals, tied values, or mostly zeros.
+    """Finite 1-D tensors on the CPU: arbitrary floats, tied values, mostly zeros, or subnormals.
 
     Raises:
         ValueError: dtype is not one of float64, float32, bfloat16, float16.
     """
     if dtype not in _FLOAT_WIDTHS:
         raise ValueError(f"dtype must be one of {list(_FLOAT_WIDTHS)}, got {dtype}")
-    elements = (_floats(dtype), st.sampled_from(TIED_VALUES), st.one_of(st.just(0.0), st.just(0.0), _floats(dtype)))
+    zeros = st.one_of(st.just(0.0), st.just(0.0), _floats(dtype))
+    elements = (_floats(dtype), st.sampled_from(TIED_VALUES), zeros, _subnormals(dtype))
     lists = st.one_of(*(st.lists(element, min_size=min_size, max_size=max_size) for element in elements))
     return lists.map(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype))
 
@@ -68,6 +69,13 @@ def star_shaped(
 def _floats(dtype: torch.dtype) -> st.SearchStrategy[float]:
     largest = torch.finfo(dtype).max
     return st.floats(min_value=-largest, max_value=largest, width=_FLOAT_WIDTHS[dtype], allow_subnormal=True)
+
+
+def _subnormals(dtype: torch.dtype) -> st.SearchStrategy[float]:
+    """Up to twice the smallest normal number; among arbitrary floats one in thousands is as small."""
+    kind = torch.finfo(dtype)
+    steps = round(2 / kind.eps)
+    return st.integers(-steps, steps).map(lambda count: count * (kind.smallest_normal * kind.eps))
 
 
 def _decreasing_ratios(dimension: int) -> st.SearchStrategy[list[int]]:
