@@ -133,9 +133,10 @@ def test_what_the_page_says_of_the_minutes_of_the_contest_is_so_in_the_results()
     there = studies(ROOT / "paper" / "data")
     took = {arena: round(study["processor_seconds"] / 60) for arena, study in there.items()}
     words = " ".join((ROOT / "paper" / "docs" / "reproducing.md").read_text(encoding="utf-8").split())
-    first, second = f"FNN-3 took {took['fnn3']} minutes of one processor, LeNet-5 {took['lenet5']}", took["fnn3_16"]
-    assert f"{first}, the 16 workers {second} and the GPT {took['gpt']}; ResNet-20 and the LSTM have not been" in words
-    assert not {"resnet20", "lstm"} & set(took)
+    first = f"FNN-3 took {took['fnn3']} minutes of one processor, LeNet-5 {took['lenet5']}, the 16 workers"
+    second = f"{took['fnn3_16']}, ResNet-20 {took['resnet20']} and the GPT {took['gpt']}; the LSTM has not been run"
+    assert f"{first} {second}" in words
+    assert "lstm" not in took
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:

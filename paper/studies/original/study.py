@@ -55,7 +55,7 @@ ROWS: tuple[Row, ...] = (
         "Convergence of Top-k, Rand-k and dense training: VGG-16, ResNet-20, ResNet-50",
         "exact Top-k ends above Rand-k",
         "convergence (accuracy)",
-        "no: smaller networks and data, 4 and 16 workers; density 0.001 and momentum 0.9 as theirs, steps tuned here",
+        "no: less data, ResNet-20 and smaller networks; density 0.001 and momentum 0.9 as theirs, steps tuned here",
         findings.above,
     ),
     Row(
