@@ -10,7 +10,7 @@ import pytest
 
 from paper.folder_map import FOLDERS
 from paper.results import result
-from paper.studies.convergence.runs import MOMENTUM, studies, study_of
+from paper.studies.convergence.runs import MOMENTUM, USUAL, Setting, compared, studies, study_of
 from paper.studies.races.times import repetitions
 from paper.studies.variants.runs import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
@@ -134,9 +134,21 @@ def test_what_the_page_says_of_the_minutes_of_the_contest_is_so_in_the_results()
     took = {arena: round(study["processor_seconds"] / 60) for arena, study in there.items()}
     words = " ".join((ROOT / "paper" / "docs" / "reproducing.md").read_text(encoding="utf-8").split())
     first = f"FNN-3 took {took['fnn3']} minutes of one processor, LeNet-5 {took['lenet5']}, the 16 workers"
-    second = f"{took['fnn3_16']}, ResNet-20 {took['resnet20']} and the GPT {took['gpt']}; the LSTM has not been run"
+    second = f"{took['fnn3_16']}, ResNet-20 {took['resnet20']}, the GPT {took['gpt']} and the LSTM {took['lstm']}"
     assert f"{first} {second}" in words
-    assert "lstm" not in took
+
+
+def test_where_top_k_does_not_fall_behind_is_so_in_the_results() -> None:
+    data, behind = ROOT / "paper" / "data", {}
+    for arena, rule in USUAL.items():
+        found = compared(data, Setting(arena, rule, 0.001), "top_k", "dense")
+        assert found is not None
+        behind[arena] = found.high < 0
+    assert [arena for arena, is_behind in behind.items() if not is_behind] == ["lstm"]
+    against = compared(data, Setting("lstm", "adamw", 0.001), "top_k", "dense")
+    assert against is not None
+    assert against.low > 0
+    assert "Top-k falls behind dense training, but for an LSTM with AdamW" in README
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -31,6 +32,7 @@ from paper.studies.convergence.runs import (
     PLAIN_HUNDREDTH,
     RANDOM,
     THEIRS,
+    USUAL,
     Setting,
 )
 from paper.studies.convergence.tables import accuracy_table, arena_table, count_table, divergence, title_of
@@ -41,6 +43,7 @@ RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, 
 """Words for what is compared with exact Top-k wherever both were run."""
 SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
 """Words for settings of FNN-3."""
+RECURRENT = Setting("lstm", USUAL["lstm"], 0.001)
 NOT_APPROXIMATE = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
 """Methods that are no approximation of exact Top-k."""
 
@@ -133,15 +136,17 @@ def _against(data_folder: Path, *, setting: Setting, method: str, reference: str
     return f"an unknown amount ({', '.join(lost)})" if lost and all(both.values()) else NOT_RUN
 
 
-def _without_momentum(data_folder: Path, *, setting: Setting) -> str:
-    """With what exact Top-k ends there, less dense training with momentum, each tuned, on the same seeds."""
-    own, other = _of(data_folder, setting, EXACT), _of(data_folder, MOMENTUM, DENSE)
-    if own is None or other is None:
+def _over_heavy(data_folder: Path, *, setting: Setting) -> str:
+    """With what exact Top-k ends there, less dense training of that arena with momentum: tuned, on the same seeds."""
+    study, own = facts.studies(data_folder).get(setting.arena), _of(data_folder, setting, EXACT)
+    other = _of(data_folder, replace(setting, rule=MOMENTUM.rule), DENSE)
+    if study is None or own is None or other is None:
         return NOT_RUN
-    found = facts.difference(facts.study_of(data_folder, setting.arena), own, other)
+    found = facts.difference(study, own, other)
     if found is None:
         return f"an unknown amount ({title_of(EXACT)}: {divergence(own)})"
-    return difference_phrase(found, unit="points")
+    edge = ", at the edge of its grid" if own["is_at_edge"] else ""
+    return difference_phrase(found, unit="per cent" if facts.is_text(study) else "points") + edge
 
 
 def _approximate(study: Result, setting: Setting) -> list[Result]:
@@ -285,8 +290,10 @@ MACROS: dict[str, Macro] = {
     },
     "HundredthTopkDifference": partial(_against, setting=PLAIN_HUNDREDTH, method=EXACT, reference=DENSE),
     "DensestRandomDifference": partial(_against, setting=PLAIN_DENSEST, method=RANDOM, reference=EXACT),
-    "PlainTopkOverHeavy": partial(_without_momentum, setting=PLAIN),
-    "HundredthTopkOverHeavy": partial(_without_momentum, setting=PLAIN_HUNDREDTH),
+    "PlainTopkOverHeavy": partial(_over_heavy, setting=PLAIN),
+    "HundredthTopkOverHeavy": partial(_over_heavy, setting=PLAIN_HUNDREDTH),
+    "LstmTopkOverHeavy": partial(_over_heavy, setting=RECURRENT),
+    "LstmHeavyTopkOverHeavy": partial(_over_heavy, setting=replace(RECURRENT, rule=MOMENTUM.rule)),
     "PlainOthersOverHeavy": _plain_span,
     "OthersBelow": partial(_surely, is_above=False),
     "OthersAbove": partial(_surely, is_above=True),

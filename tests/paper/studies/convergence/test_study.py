@@ -53,6 +53,7 @@ def test_every_arena_has_a_title() -> None:
         ("MomentumBeforeDifference", "+3.50 points (-2.85 to 9.85; inconclusive)"),
         ("PlainTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
         ("HundredthTopkOverHeavy", "-10.00 points (-10.00 to -10.00)"),
+        ("LstmTopkOverHeavy", "not run"),
         ("PlainOthersOverHeavy", "-10.5 (SIDCo, adapted) to -9.5 (DGC, released)"),
         ("OthersAbove", "none"),
         ("OthersBelow", "none"),
@@ -65,6 +66,19 @@ def test_every_arena_has_a_title() -> None:
 def test_a_number_is_what_a_hand_computes(name: str, text: str, folder: Path) -> None:
     """81 − 80 and 80 − 82: −1/2 ± 12.706 · 3/2, Student's t having one degree of freedom."""
     assert plain(MACROS[name](folder)) == text
+
+
+def test_text_is_compared_with_dense_training_with_momentum_and_an_edge_is_told(folder: Path) -> None:
+    """The losses of GPT under another name: 10.99 per cent, as in its line of the table of arenas."""
+    record = result(folder, "convergence_gpt")["contestants"]
+    heavy = [{**each, "optimiser": "momentum", "is_at_edge": True} for each in record if each["method"] == "top_k"]
+    dense = [{**each, "optimiser": "momentum"} for each in record if each["method"] == "dense"]
+    usual = [{**each, "is_at_edge": False} for each in record]
+    (folder / "convergence_lstm.json").write_bytes((folder / "convergence_gpt.json").read_bytes())
+    rewrite(folder / "convergence_lstm.json", contestants=usual + heavy + dense)
+    words = "+10.99 per cent (9.46 to 12.52)"
+    assert plain(MACROS["LstmTopkOverHeavy"](folder)) == words
+    assert plain(MACROS["LstmHeavyTopkOverHeavy"](folder)) == f"{words}, at the edge of its grid"
 
 
 def test_an_outcome_counts_all_settings_and_those_that_diverged_apart(folder: Path) -> None:
