@@ -10,7 +10,8 @@ import pytest
 
 from paper.folder_map import FOLDERS
 from paper.results import result
-from paper.studies.convergence.runs import MOMENTUM, USUAL, Setting, compared, studies, study_of
+from paper.studies.convergence.runs import MOMENTUM, USUAL, Setting, compared, difference, studies, study_of
+from paper.studies.convergence.runs import contestant as contestant_of
 from paper.studies.races.times import repetitions
 from paper.studies.variants.runs import LOW_RANK, contestant, nearest, places
 from sparsync.experiments import advise, learn, network, plan, predict, race_real, replay
@@ -149,6 +150,13 @@ def test_where_top_k_does_not_fall_behind_is_so_in_the_results() -> None:
     assert against is not None
     assert against.low > 0
     assert "Top-k falls behind dense training, but for an LSTM with AdamW" in README
+    study = study_of(data, "lstm")
+    own, heavy = contestant_of(study, "adamw", "top_k", 0.001), contestant_of(study, "momentum", "dense", 0.001)
+    assert own is not None
+    assert heavy is not None
+    estimate = difference(study, own, heavy)
+    assert estimate is not None
+    assert estimate.high < 0, "the paper says that momentum suits that network better"
 
 
 def test_what_the_pages_say_of_the_nearest_variants_is_so_in_the_results() -> None:

@@ -145,7 +145,7 @@ def _over_heavy(data_folder: Path, *, setting: Setting) -> str:
     found = facts.difference(study, own, other)
     if found is None:
         return f"an unknown amount ({title_of(EXACT)}: {divergence(own)})"
-    edge = ", at the edge of its grid" if own["is_at_edge"] else ""
+    edge = ", its step size at the edge of the grid" if own["is_at_edge"] else ""
     return difference_phrase(found, unit="per cent" if facts.is_text(study) else "points") + edge
 
 

@@ -78,7 +78,7 @@ def test_text_is_compared_with_dense_training_with_momentum_and_an_edge_is_told(
     rewrite(folder / "convergence_lstm.json", contestants=usual + heavy + dense)
     words = "+10.99 per cent (9.46 to 12.52)"
     assert plain(MACROS["LstmTopkOverHeavy"](folder)) == words
-    assert plain(MACROS["LstmHeavyTopkOverHeavy"](folder)) == f"{words}, at the edge of its grid"
+    assert plain(MACROS["LstmHeavyTopkOverHeavy"](folder)) == f"{words}, its step size at the edge of the grid"
 
 
 def test_an_outcome_counts_all_settings_and_those_that_diverged_apart(folder: Path) -> None:
