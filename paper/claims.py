@@ -133,19 +133,21 @@ def _exact_over_approximate(data_folder: Path) -> Estimate:
     Vectors of profile smoke are left out: they are so short that what a call costs at any length is most of its time.
     """
     studies = [study for device in ("cpu", "cuda") for study in machines(data_folder, device)]
-    ratios = [time_ratio(study, above="top_k, warm", below="gaussian_k, warm") for study in studies if not _tiny(study)]
+    ratios = [
+        time_ratio(study, above="top_k, warm", below="gaussian_k, warm") for study in studies if not _is_smoke(study)
+    ]
     if not ratios:
         raise NotMeasuredError("the vectors of profile smoke are too short")
     return exact(max(ratios))
 
 
 def _settled_over_law(data_folder: Path, *, stream: str, law: str) -> Estimate:
-    if _tiny(result(data_folder, "steady_state")):
+    if _is_smoke(result(data_folder, "steady_state")):
         raise NotMeasuredError("the runs of profile smoke end before anything has settled")
     return exact(settled_gain(data_folder, stream) / predicted_gain(data_folder, law))
 
 
-def _tiny(study: Result) -> bool:
+def _is_smoke(study: Result) -> bool:
     return bool(study["profile"] == "smoke")
 
 

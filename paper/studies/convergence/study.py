@@ -44,6 +44,7 @@ RULE_WORDS = {"Ours": OURS, "Theirs": THEIRS, "Random": RANDOM, "Dense": DENSE, 
 SETTING_WORDS = {"Plain": PLAIN, "Hundredth": PLAIN_HUNDREDTH, "Momentum": MOMENTUM}
 """Words for settings of FNN-3."""
 RECURRENT = Setting("lstm", USUAL["lstm"], 0.001)
+"""Of the LSTM, with the optimiser usual for it."""
 NOT_APPROXIMATE = (EXACT, RANDOM, DENSE, LOW_RANK, BEFORE)
 """Methods that are no approximation of exact Top-k."""
 

@@ -39,7 +39,7 @@ from paper.studies.convergence.runs import (
 
 COMPARED = (DENSE, BEFORE, OURS, THEIRS, RANDOM)
 """Columns of the table of ends, after exact Top-k."""
-COUNT_DENSITY = 0.001
+SHOWN_DENSITY = 0.001
 """Of the tables of arenas and of counts."""
 PAIRS = ((EXACT, DENSE), (BEFORE, EXACT), (OURS, EXACT), (THEIRS, EXACT))
 """Columns of the table of arenas: a method, and what it is compared with."""
@@ -61,7 +61,7 @@ def _arena_line(study: Result | None, arena: str) -> str:
     if study is None:
         cells = [NOT_RUN] * len(PAIRS)
     else:
-        setting = Setting(arena, USUAL[arena], COUNT_DENSITY)
+        setting = Setting(arena, USUAL[arena], SHOWN_DENSITY)
         cells = [_pair(study, setting, *pair) for pair in PAIRS]
     unit = r" (\%)" if study is not None and is_text(study) else ""
     return " & ".join([f"{ARENAS[arena]}{unit}", RULES[USUAL[arena]], *cells]) + " \\\\\n"
@@ -100,7 +100,7 @@ def count_table(data_folder: Path) -> str:
         note = f", {NOT_RUN}" if study is None else ""
         body += f"{_space(body)}\\multicolumn{{8}}{{@{{}}l}}{{\\emph{{{title}{note}}}}} \\\\\n"
         if study is not None:
-            names = [name for name in methods(study, rule, COUNT_DENSITY) if name not in (DENSE, RANDOM)]
+            names = [name for name in methods(study, rule, SHOWN_DENSITY) if name not in (DENSE, RANDOM)]
             body += "".join(_count_line(study, rule, name) for name in names)
     heads = (
         "& difference & in range & \\multicolumn{3}{c}{count$/k$} & & step \\\\\n"
@@ -150,7 +150,7 @@ def divergence(found: Result) -> str:
 
 
 def _count_line(study: Result, rule: str, name: str) -> str:
-    found, reference = (contestant(study, rule, each, COUNT_DENSITY) for each in (name, EXACT))
+    found, reference = (contestant(study, rule, each, SHOWN_DENSITY) for each in (name, EXACT))
     if found is None:
         raise AssertionError(f"{name} is listed because it was run")
     against = ABSENT if reference is None or name == EXACT else _against(study, found, reference)
